@@ -1,0 +1,256 @@
+package optimistic
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// DefaultMaxSize is the largest content that a Blob target reads into memory unless told otherwise.
+const DefaultMaxSize = 256 << 20
+
+// Blob is a block blob's content as a Target. Client and Codec are required; BytesBlob and JSONBlob fill them in.
+//
+// A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP headers do
+// not keep their case), HTTP headers, index tags, encryption scope. The access tier is kept by the service, which lets
+// a blob inherit the tier of the one it overwrites. Content-MD5 is computed anew by the service. Snapshots, versions
+// and leases are untouched.
+//
+// Index tags are outside the ETag. A blob that has some costs one more request per read, and the write is conditional
+// on the tags that were read, through x-ms-if-tags, so that a concurrent change of a tag's value is a conflict; a tag
+// that another writer adds in that window is lost.
+type Blob[T any] struct {
+	Client *blockblob.Client
+	Codec  Codec[T]
+
+	// HTTPHeaders replace the blob's own on every write, field by field; nil fields keep what is there.
+	HTTPHeaders *blob.HTTPHeaders
+
+	// Metadata is added to the blob's own on every write. An empty value removes the name.
+	Metadata map[string]string
+
+	// Tier is set on every write. Defaults to the tier the blob has.
+	Tier *blob.AccessTier
+
+	// CPK and EncryptionScope are passed with every request, for blobs under customer-provided keys.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// MaxSize refuses content beyond so many bytes instead of reading it into memory. Defaults to DefaultMaxSize.
+	MaxSize int64
+
+	_ struct{}
+}
+
+// BytesBlob is the content of a block blob as it is.
+func BytesBlob(client *blockblob.Client) Blob[[]byte] {
+	return Blob[[]byte]{Client: client, Codec: Bytes{}}
+}
+
+// JSONBlob is the content of a block blob as a JSON document.
+func JSONBlob[T any](client *blockblob.Client) Blob[T] {
+	return Blob[T]{Client: client, Codec: JSON[T]{}}
+}
+
+// blobCarry is what a read of a blob keeps for the write that follows.
+type blobCarry struct {
+	raw      []byte
+	headers  blob.HTTPHeaders
+	metadata map[string]string // lower-case names, without the lineage
+	tags     map[string]string
+	scope    string
+}
+
+// Resource implements Target.
+func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
+
+// Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
+func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
+	CountRequest(ctx)
+	// A transport that asks for gzip by itself also unpacks by itself, and then hides both the stored bytes and their
+	// Content-Encoding: writing back would store the unpacked content. Asking for identity prevents that.
+	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
+	resp, err := b.Client.DownloadStream(asIs, &blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope})
+	if azerr.Has(err, "BlobNotFound") {
+		return &Version[T]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
+	if n := deref(resp.ContentLength); n > limit {
+		return nil, fmt.Errorf("content has %d bytes, more than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", n, limit)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: deref(resp.EncryptionScope)}
+	v := &Version[T]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	carry.metadata, v.Lineage = splitMetadata(resp.Metadata)
+	if deref(resp.TagCount) > 0 {
+		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
+			return nil, err
+		}
+	}
+	if v.Value, err = b.Codec.Decode(raw); err != nil {
+		return nil, err
+	}
+	v.Carry = carry
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties.
+func (b Blob[T]) Look(ctx context.Context) (State, error) {
+	return lookAtBlob(ctx, b.Client.BlobClient(), b.CPK)
+}
+
+// Prepare implements Target: one Put Blob.
+func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Write, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	carry, _ := base.Carry.(blobCarry)
+	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) {
+		return nil, nil
+	}
+	data = bytes.Clone(data) // the caller may go on using what the codec returned
+	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
+	if headers.BlobContentType == nil {
+		headers.BlobContentType = ref(b.Codec.ContentType())
+	}
+	if err := validateMetadata(b.Metadata); err != nil {
+		return nil, err
+	}
+	metadata := joinMetadata(mergeMetadata(carry.metadata, b.Metadata), lineage)
+	opts := blockblob.UploadOptions{
+		HTTPHeaders:      &headers,
+		Metadata:         metadata,
+		Tags:             carry.tags,
+		Tier:             b.Tier,
+		CPKInfo:          b.CPK,
+		CPKScopeInfo:     b.EncryptionScope,
+		AccessConditions: writeConditions(base.State, guardTags(c, carry.tags)),
+	}
+	if opts.CPKScopeInfo == nil && carry.scope != "" {
+		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts // the SDK writes into the options of some operations
+		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		return deref(resp.ETag), err
+	}, nil
+}
+
+// Remove implements Target: one Delete Blob. A blob with snapshots is refused by the service (409 SnapshotsPresent).
+func (b Blob[T]) Remove(base State, c Conditions) (Write, error) {
+	return removeBlob(b.Client.BlobClient(), base, c), nil
+}
+
+// sameContent tells whether writing data would change nothing. Besides equal bytes that is content that decodes to what
+// it encodes to: another spacing of the same JSON is no change.
+func (b Blob[T]) sameContent(raw, data []byte) bool {
+	if bytes.Equal(raw, data) {
+		return true
+	}
+	before, err := b.Codec.Decode(raw)
+	if err != nil {
+		return false
+	}
+	encoded, err := b.Codec.Encode(before)
+	return err == nil && bytes.Equal(encoded, data)
+}
+
+// keepsHeaders tells whether the target's own headers, metadata and tier are what the blob has already. A tier is not
+// known from a read, so setting one is always a change.
+func (b Blob[T]) keepsHeaders(carry blobCarry) bool {
+	return b.Tier == nil &&
+		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
+		maps.Equal(mergeMetadata(carry.metadata, b.Metadata), carry.metadata)
+}
+
+func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {
+	return blob.HTTPHeaders{
+		BlobCacheControl:       r.CacheControl,
+		BlobContentDisposition: r.ContentDisposition,
+		BlobContentEncoding:    r.ContentEncoding,
+		BlobContentLanguage:    r.ContentLanguage,
+		BlobContentType:        r.ContentType,
+	}
+}
+
+// mergeHeaders lays set over base, field by field.
+func mergeHeaders(base blob.HTTPHeaders, set *blob.HTTPHeaders) blob.HTTPHeaders {
+	if set == nil {
+		return base
+	}
+	return blob.HTTPHeaders{
+		BlobCacheControl:       cmp.Or(set.BlobCacheControl, base.BlobCacheControl),
+		BlobContentDisposition: cmp.Or(set.BlobContentDisposition, base.BlobContentDisposition),
+		BlobContentEncoding:    cmp.Or(set.BlobContentEncoding, base.BlobContentEncoding),
+		BlobContentLanguage:    cmp.Or(set.BlobContentLanguage, base.BlobContentLanguage),
+		BlobContentType:        cmp.Or(set.BlobContentType, base.BlobContentType),
+	}
+}
+
+func equalHeaders(a, b blob.HTTPHeaders) bool {
+	return deref(a.BlobCacheControl) == deref(b.BlobCacheControl) &&
+		deref(a.BlobContentDisposition) == deref(b.BlobContentDisposition) &&
+		deref(a.BlobContentEncoding) == deref(b.BlobContentEncoding) &&
+		deref(a.BlobContentLanguage) == deref(b.BlobContentLanguage) &&
+		deref(a.BlobContentType) == deref(b.BlobContentType)
+}
+
+func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
+	CountRequest(ctx)
+	resp, err := client.GetTags(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	tags := make(map[string]string, len(resp.BlobTagSet))
+	for _, t := range resp.BlobTagSet {
+		tags[deref(t.Key)] = deref(t.Value)
+	}
+	return tags, nil
+}
+
+// guardTags makes a write that carries tags conditional on their being unchanged.
+func guardTags(c Conditions, tags map[string]string) Conditions {
+	var terms []string
+	if c.IfTags != "" {
+		terms = append(terms, "("+c.IfTags+")")
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		terms = append(terms, fmt.Sprintf(`"%s" = '%s'`, name, tags[name]))
+	}
+	c.IfTags = strings.Join(terms, " AND ")
+	return c
+}
+
+func deref[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func ref[T any](v T) *T { return &v }

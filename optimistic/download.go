@@ -1,0 +1,266 @@
+package optimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// ErrNotModified says that a read's IfNoneMatch or IfModifiedSince found nothing newer. Nothing was written.
+var ErrNotModified = errors.New("not modified")
+
+// DownloadOptions tunes Download. The zero value is the default.
+type DownloadOptions struct {
+	// Conditions must hold for the version that is read. Defaults to none.
+	Conditions Conditions
+
+	// BlockSize is how many bytes one request asks for. Defaults to 8 MiB.
+	BlockSize int64
+
+	// Concurrency is how many ranges are read ahead. BlockSize × Concurrency bytes are held in memory. Defaults to 4.
+	Concurrency int
+
+	// Restart makes the output empty again, when the blob changed while it was read and the read starts over. Defaults
+	// to none: a change while reading is then a *ConflictError, because bytes already written cannot be taken back.
+	Restart func() error
+
+	// Restarts bounds how often Restart is called; negative means no bound. Defaults to 3.
+	Restarts int
+
+	// Progress is told how many bytes of how many have been written. Defaults to none.
+	Progress func(bytes, total int64)
+
+	// CPK is passed with every request.
+	CPK *blob.CPKInfo
+
+	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow line.
+	Sending
+
+	_ struct{}
+}
+
+// DownloadResult tells which version was read.
+type DownloadResult struct {
+	ETag         azcore.ETag
+	LastModified time.Time
+	Size         int64
+	Headers      blob.HTTPHeaders
+	Metadata     map[string]string // lower-case names, without the lineage
+	Restarts     int               // how often the blob changed while it was read
+	Requests     int
+	Elapsed      time.Duration
+}
+
+func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
+	var out DownloadOptions
+	if o != nil {
+		out = *o
+	}
+	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
+	out.Concurrency = cmp.Or(out.Concurrency, 4)
+	out.Restarts = cmp.Or(out.Restarts, 3)
+	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
+	if out.BlockSize < 1 || out.Concurrency < 1 {
+		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
+	}
+	var err error
+	out.Sending, err = out.Sending.withDefaults()
+	return out, err
+}
+
+// Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to
+// the ETag of the first; if the blob changes meanwhile, the read starts over when Restart is given, and is a
+// *ConflictError otherwise. After an error w may hold a part of the content: do not keep it.
+//
+// Other errors are *NotFoundError, ErrNotModified (a read condition that found nothing newer), *ConflictError (IfMatch,
+// IfUnmodifiedSince or IfTags did not hold), the context's cause, or what the service or w answered.
+//
+// Cost: one request per BlockSize; 2 for an empty blob.
+func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return DownloadResult{}, err
+	}
+	d := download{call: newCall("get", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	for {
+		err = d.pass(ctx, w)
+		conflict, ok := errors.AsType[*ConflictError](err)
+		torn := ok && conflict.Op == tornRead
+		if !torn || o.Restart == nil || o.Restarts >= 0 && d.got.Restarts == o.Restarts {
+			break
+		}
+		if err = o.Restart(); err != nil {
+			err = d.fail(fmt.Errorf("start over: %w", err))
+			break
+		}
+		d.got.Restarts++
+	}
+	d.got.Requests, d.got.Elapsed = int(d.meter.requests.Load()), time.Since(d.began)
+	return d.got, err
+}
+
+// tornRead is the Op of a conflict in the middle of a read, as opposed to one with the caller's own conditions.
+const tornRead = "read"
+
+type download struct {
+	*call
+	client *blob.Client
+	o      DownloadOptions
+	got    DownloadResult
+}
+
+// chunk is one range's content, or why it could not be had.
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// pass reads the blob once from the start.
+func (d *download) pass(ctx context.Context, w io.Writer) error {
+	first, total, err := d.first(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.emit(w, first, 0, total); err != nil {
+		return err
+	}
+	done := int64(len(first))
+
+	ctx, cancel := context.WithCancel(ctx)
+	// Ranges are read ahead by one goroutine each and written in order. The queue's capacity is the read-ahead; every
+	// goroutine sends exactly one chunk into its own buffered channel, so none outlives the drain below.
+	queue := make(chan chan chunk, d.o.Concurrency)
+	next := done
+	fill := func() {
+		for next < total && len(queue) < cap(queue) {
+			offset, size, ch := next, min(d.o.BlockSize, total-next), make(chan chunk, 1)
+			next += size
+			queue <- ch
+			go func() {
+				data, err := d.rest(ctx, offset, size)
+				ch <- chunk{data, err}
+			}()
+		}
+	}
+	defer func() {
+		cancel()
+		for len(queue) > 0 {
+			<-<-queue
+		}
+	}()
+	for done < total {
+		fill()
+		c := <-<-queue
+		if c.err != nil {
+			return c.err
+		}
+		if err := d.emit(w, c.data, done, total); err != nil {
+			return err
+		}
+		done += int64(len(c.data))
+	}
+	return nil
+}
+
+func (d *download) emit(w io.Writer, data []byte, before, total int64) error {
+	if _, err := w.Write(data); err != nil {
+		return d.fail(fmt.Errorf("write the output: %w", err))
+	}
+	if d.o.Progress != nil {
+		d.o.Progress(before+int64(len(data)), total)
+	}
+	return nil
+}
+
+// first reads the first range under the caller's conditions, and learns the version and the size from it.
+func (d *download) first(ctx context.Context) ([]byte, int64, error) {
+	part, err := again(ctx, d.call, func(ctx context.Context) (part, error) {
+		p, err := d.get(ctx, blob.HTTPRange{Count: d.o.BlockSize}, d.o.Conditions)
+		if azerr.Has(err, "InvalidRange") {
+			// An empty blob has no first byte (REST: "Get Blob", 416 InvalidRange).
+			p, err = d.get(ctx, blob.HTTPRange{}, d.o.Conditions)
+		}
+		return p, err
+	})
+	out := azerr.Classify(err)
+	switch {
+	case err == nil && part.notModified:
+		return nil, 0, fmt.Errorf("get %s: %w", d.resource, ErrNotModified)
+	case err == nil:
+	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
+		return nil, 0, &NotFoundError{Op: d.op, Resource: d.resource, Err: azerr.Clean(err)}
+	case out.Kind == azerr.Conflict:
+		return nil, 0, &ConflictError{Op: d.op, Resource: d.resource, Reason: out.Reason, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
+	default:
+		return nil, 0, d.fail(err)
+	}
+	restarts := d.got.Restarts
+	d.got = part.result
+	d.got.Restarts = restarts
+	return part.data, d.got.Size, nil
+}
+
+// rest reads a later range of the version that the first one showed.
+func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error) {
+	pinned := Conditions{IfMatch: d.got.ETag, LeaseID: d.o.Conditions.LeaseID}
+	part, err := again(ctx, d.call, func(ctx context.Context) (part, error) {
+		return d.get(ctx, blob.HTTPRange{Offset: offset, Count: size}, pinned)
+	})
+	switch out := azerr.Classify(err); {
+	case err == nil && int64(len(part.data)) == size:
+		return part.data, nil
+	case err == nil:
+		return nil, d.fail(fmt.Errorf("the service sent %d bytes of a range of %d", len(part.data), size))
+	case out.Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound", "InvalidRange"):
+		reason := azerr.Changed
+		if azerr.Has(err, "BlobNotFound") {
+			reason = azerr.Gone
+		}
+		return nil, &ConflictError{Op: tornRead, Resource: d.resource, Reason: reason, Base: d.got.ETag, Elapsed: time.Since(d.began), Err: azerr.Clean(err)}
+	default:
+		return nil, d.fail(err)
+	}
+}
+
+// part is one answer to a Get Blob.
+type part struct {
+	data        []byte
+	notModified bool
+	result      DownloadResult
+}
+
+func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (part, error) {
+	CountRequest(ctx)
+	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // see Blob.Read
+	resp, err := d.client.DownloadStream(asIs, &blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK})
+	if err != nil {
+		return part{}, err
+	}
+	if resp.Body != nil {
+		defer resp.Body.Close()
+	}
+	if resp.ETag == nil || resp.Body == nil {
+		// The SDK reports 304 without an error, without an ETag and without a body.
+		return part{notModified: true}, nil
+	}
+	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: deref(resp.LastModified), Headers: downloadedHeaders(resp), Size: deref(resp.ContentLength)}}
+	p.result.Metadata, _ = splitMetadata(resp.Metadata)
+	if resp.ContentRange != nil {
+		if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", new(int64), new(int64), &p.result.Size); err != nil {
+			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
+		}
+	}
+	p.data, err = io.ReadAll(resp.Body)
+	return p, err
+}

@@ -1,0 +1,196 @@
+package optimistic
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// LineageKey is the name under which the lineage is stored: the key of a blob's metadata, or the name of a string
+// property of a table entity. Letters only: proxies drop headers with underscores, and metadata names must be C#
+// identifiers.
+const LineageKey = "azconclineage"
+
+// Entry is one write in a lineage.
+type Entry struct {
+	ID   string      // the write, or the caller's operation
+	Base azcore.ETag // the version the write replaced; "" when the resource did not exist, unknownBase when not known
+}
+
+// unknownBase marks a write that carried no condition on a version: last writer wins. It cannot be an ETag.
+const unknownBase azcore.ETag = "?"
+
+// Lineage is the recent history of a resource, newest write first: every azconc writer puts its own entry in front and
+// carries on the entries it read. It travels with the content, so reading it costs nothing.
+//
+// Entries are only ever dropped at the old end. A lineage is therefore always a gapless run of history from the newest
+// azconc write back, and that is what makes absence a proof: an entry older than ours with ours missing means ours
+// never was.
+type Lineage []Entry
+
+// ParseLineage reads what String wrote. Anything else, including the empty string, yields an empty lineage: a foreign
+// value proves nothing, and an empty lineage leads to an unknown outcome, never to a wrong one.
+func ParseLineage(s string) Lineage {
+	if s == "" {
+		return nil
+	}
+	parts := strings.Split(s, ",")
+	l := make(Lineage, 0, len(parts))
+	for _, p := range parts {
+		id, base, ok := strings.Cut(p, ".")
+		if !ok || id == "" {
+			return nil
+		}
+		etag, ok := decodeBase(base)
+		if !ok {
+			return nil
+		}
+		l = append(l, Entry{ID: id, Base: etag})
+	}
+	return l
+}
+
+// String encodes the lineage in characters that are legal in a header and in a table property.
+func (l Lineage) String() string {
+	var b strings.Builder
+	for i, e := range l {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(e.ID)
+		b.WriteByte('.')
+		b.WriteString(encodeBase(e.Base))
+	}
+	return b.String()
+}
+
+// Has tells whether the write or operation id is in the lineage.
+func (l Lineage) Has(id string) bool { return l.index(id) >= 0 }
+
+func (l Lineage) index(id string) int {
+	for i, e := range l {
+		if e.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// produced returns the ETag that the write id led to: the base of its successor, or, when it is the newest, the
+// resource's current ETag. A writer outside azconc that keeps metadata (one that sets HTTP headers, say) moves the
+// current ETag on without an entry; then the result is a later version than the write's own, and still one that
+// contains it.
+func (l Lineage) produced(id string, current azcore.ETag) azcore.ETag {
+	i := l.index(id)
+	// Entries of one folded write share their base; the successor is the first one with another base.
+	for j := i - 1; j >= 0; j-- {
+		if l[j].Base != l[i].Base {
+			if l[j].Base == unknownBase {
+				return current
+			}
+			return l[j].Base
+		}
+	}
+	return current
+}
+
+// push returns a lineage with the new entries in front, newest first, and at most size entries in total.
+func (l Lineage) push(size int, entries ...Entry) Lineage {
+	out := make(Lineage, 0, min(size, len(l)+len(entries)))
+	out = append(out, entries...)
+	for _, e := range l {
+		if len(out) >= size {
+			break
+		}
+		out = append(out, e)
+	}
+	return out[:min(len(out), size)]
+}
+
+// fit drops entries at the old end until the encoded lineage takes at most limit bytes.
+func (l Lineage) fit(limit int) Lineage {
+	for len(l) > 0 && len(l.String()) > limit {
+		l = l[:len(l)-1]
+	}
+	return l
+}
+
+// overlaps tells whether the two lineages share an entry.
+func (l Lineage) overlaps(other Lineage) bool {
+	for _, e := range other {
+		if l.Has(e.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newWriteID returns a fresh id for one write: 80 random bits, so that a collision within the few dozen entries it is
+// ever compared with is out of the question.
+func newWriteID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails: crypto/rand crashes the program instead
+	return "w" + idEncoding.EncodeToString(b[:])
+}
+
+// operationKey turns a caller's operation id, of any length and alphabet, into a lineage id.
+func operationKey(operationID string) string {
+	sum := sha256.Sum256([]byte(operationID))
+	return "o" + idEncoding.EncodeToString(sum[:10])
+}
+
+const tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
+
+// encodeBase shortens an ETag for the lineage. The two forms the services hand out lose their fixed parts; anything
+// else is kept whole in base64, because a lineage must give back exactly what it was given.
+func encodeBase(e azcore.ETag) string {
+	s := string(e)
+	switch {
+	case s == "":
+		return "-"
+	case e == unknownBase:
+		return "?"
+	case strings.HasPrefix(s, `"0x`) && strings.HasSuffix(s, `"`) && isHex(s[3:len(s)-1]):
+		return s[3 : len(s)-1]
+	case strings.HasPrefix(s, tableETagPrefix) && strings.HasSuffix(s, tableETagSuffix) &&
+		!strings.ContainsAny(s[len(tableETagPrefix):len(s)-len(tableETagSuffix)], ",'\""):
+		return "t" + s[len(tableETagPrefix):len(s)-len(tableETagSuffix)]
+	default:
+		return "q" + base64.RawURLEncoding.EncodeToString([]byte(s))
+	}
+}
+
+func decodeBase(s string) (azcore.ETag, bool) {
+	switch {
+	case s == "-":
+		return "", true
+	case s == "?":
+		return unknownBase, true
+	case s == "":
+		return "", false
+	case s[0] == 't':
+		return azcore.ETag(tableETagPrefix + s[1:] + tableETagSuffix), true
+	case s[0] == 'q':
+		raw, err := base64.RawURLEncoding.DecodeString(s[1:])
+		return azcore.ETag(raw), err == nil && len(raw) > 0
+	default:
+		return azcore.ETag(`"0x` + s + `"`), isHex(s)
+	}
+}
+
+// isHex reports whether s is non-empty upper-case hexadecimal, as the Blob service writes its ETags. Lower case is not
+// accepted, so that the encoding stays reversible to the letter and free of the prefixes t and q.
+func isHex(s string) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return s != ""
+}

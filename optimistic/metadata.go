@@ -1,0 +1,202 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// maxMetadata is what names and values of a blob's metadata may take together (REST: "Set Blob Metadata", 8 KB).
+const maxMetadata = 8 << 10
+
+// Metadata is the user metadata of a blob of any type as a Target. The blob must exist: metadata cannot be created by
+// itself. Names are in lower case, because the service compares them without case and HTTP headers do not keep it. The
+// lineage is not part of the value. The content, HTTP headers and tags are untouched by a write.
+type Metadata struct {
+	Client *blob.Client
+
+	// CPK is passed with every request, for blobs under customer-provided keys.
+	CPK *blob.CPKInfo
+
+	_ struct{}
+}
+
+// BlobMetadata is the user metadata of a blob.
+func BlobMetadata(client *blob.Client) Metadata { return Metadata{Client: client} }
+
+// Resource implements Target.
+func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
+
+// Read implements Target: one Get Blob Properties.
+func (m Metadata) Read(ctx context.Context) (*Version[map[string]string], error) {
+	resp, err := blobProperties(ctx, m.Client, m.CPK)
+	if azerr.Has(err, "BlobNotFound") {
+		return &Version[map[string]string]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Version[map[string]string]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v.Value, v.Lineage = splitMetadata(resp.Metadata)
+	v.Carry = maps.Clone(v.Value)
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties.
+func (m Metadata) Look(ctx context.Context) (State, error) { return lookAtBlob(ctx, m.Client, m.CPK) }
+
+// Prepare implements Target: one Set Blob Metadata.
+func (m Metadata) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
+	}
+	before, _ := base.Carry.(map[string]string)
+	value = mergeMetadata(nil, value)
+	if maps.Equal(value, before) {
+		return nil, nil
+	}
+	for name, v := range value {
+		if old, ok := before[name]; ok && old == v {
+			continue // whoever wrote it found a way; it goes back as it came
+		}
+		if err := validMetadata(name, v); err != nil {
+			return nil, err
+		}
+	}
+	metadata := joinMetadata(value, lineage)
+	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
+		return deref(resp.ETag), err
+	}, nil
+}
+
+// Remove implements Target: metadata goes with its blob only.
+func (m Metadata) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
+}
+
+func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
+	CountRequest(ctx)
+	return client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: cpk})
+}
+
+// lookAtBlob reads a blob's version and lineage without its content.
+func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (State, error) {
+	resp, err := blobProperties(ctx, client, cpk)
+	if azerr.Has(err, "BlobNotFound") {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	_, lineage := splitMetadata(resp.Metadata)
+	return State{Exists: true, ETag: deref(resp.ETag), Lineage: lineage}, nil
+}
+
+func removeBlob(client *blob.Client, base State, c Conditions) Write {
+	opts := blob.DeleteOptions{AccessConditions: accessConditions(c)}
+	if base.ETag != "" {
+		opts.AccessConditions = writeConditions(State{Exists: true, ETag: base.ETag}, c)
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		_, err := client.Delete(ctx, &o)
+		return "", err
+	}
+}
+
+// splitMetadata takes the lineage out of what the service returned and folds the names to lower case.
+func splitMetadata(raw map[string]*string) (map[string]string, Lineage) {
+	metadata := make(map[string]string, len(raw))
+	var lineage Lineage
+	for name, value := range raw {
+		if strings.EqualFold(name, LineageKey) {
+			lineage = ParseLineage(deref(value))
+			continue
+		}
+		metadata[strings.ToLower(name)] = deref(value)
+	}
+	return metadata, lineage
+}
+
+// mergeMetadata lays set over base; an empty value removes the name.
+func mergeMetadata(base, set map[string]string) map[string]string {
+	merged := make(map[string]string, len(base)+len(set))
+	maps.Copy(merged, base)
+	for name, value := range set {
+		name = strings.ToLower(name)
+		if value == "" {
+			delete(merged, name)
+			continue
+		}
+		merged[name] = value
+	}
+	return merged
+}
+
+// joinMetadata puts the lineage back, shortened to what the caller's own metadata leaves of the 8 KB. A shorter lineage
+// proves less; it never proves wrong.
+func joinMetadata(metadata map[string]string, lineage Lineage) map[string]*string {
+	out := make(map[string]*string, len(metadata)+1)
+	size := 0
+	for name, value := range metadata {
+		size += len(name) + len(value)
+		out[name] = &value
+	}
+	if len(lineage) == 0 {
+		return out
+	}
+	room := maxMetadata - size - len(LineageKey)
+	if fitted := lineage.fit(room); len(fitted) > 0 {
+		out[LineageKey] = ref(fitted.String())
+	}
+	return out
+}
+
+// validateMetadata checks metadata that a caller sets.
+func validateMetadata(metadata map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if err := validMetadata(name, metadata[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validMetadata refuses what the service would refuse, or worse, what a proxy would drop on the way.
+func validMetadata(name, value string) error {
+	if strings.EqualFold(name, LineageKey) {
+		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)
+	}
+	for i, r := range name {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return fmt.Errorf("metadata: name %q is not an identifier (letters, digits and _, not starting with a digit)", name)
+		}
+	}
+	if name == "" {
+		return errors.New("metadata: an empty name")
+	}
+	for _, r := range value {
+		if r < ' ' && r != '\t' || r > '~' {
+			return fmt.Errorf("metadata: the value of %q holds %q, which a header cannot carry; encode it, in base64 say", name, r)
+		}
+	}
+	if strings.TrimSpace(value) != value {
+		return fmt.Errorf("metadata: the value of %q begins or ends with white space, which a header does not keep", name)
+	}
+	return nil
+}

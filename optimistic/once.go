@@ -1,0 +1,183 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// ReadOptions tunes Read. The zero value is the default.
+type ReadOptions struct {
+	Sending
+
+	_ struct{}
+}
+
+// WriteOptions tunes Create, Replace and Delete. The zero value is the default.
+type WriteOptions struct {
+	// Conditions hold beyond the version: only IfTags and LeaseID can be given, the version is the function's own.
+	Conditions Conditions
+
+	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it: what is gone
+	// remembers nothing. Defaults to none.
+	OperationID string
+
+	Sending
+
+	_ struct{}
+}
+
+func (o *WriteOptions) withDefaults() (WriteOptions, error) {
+	var out WriteOptions
+	if o != nil {
+		out = *o
+	}
+	c := out.Conditions
+	if c.IfMatch != "" || c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
+		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
+	}
+	var err error
+	out.Sending, err = out.Sending.withDefaults()
+	return out, err
+}
+
+// Read fetches target's value and version, for a later Replace or Delete. A resource that does not exist is
+// ErrNotFound. Transient faults are retried; it costs 1 request (2 for a blob with index tags).
+func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
+	var o ReadOptions
+	if opts != nil {
+		o = *opts
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := newCall("read", target.Resource(), s)
+	v, err := again(ctx, c, target.Read)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	if !v.Exists {
+		return nil, &NotFoundError{Op: c.op, Resource: c.resource}
+	}
+	return v, nil
+}
+
+// Create writes value on condition that the resource does not exist. Errors are those of Update; when the resource is
+// there already, the error is ErrExists as well as ErrConflict, with the ETag found. A create whose answer was lost is
+// told apart from somebody else's by its lineage, so ErrExists is never about the caller's own write.
+//
+// Cost: 1 request; 2 when the resource exists, for its ETag.
+//
+// A resource that was created by this call, deleted by somebody and created again by another azconc writer, all while
+// the answer was lost, reads as that writer's: Create then reports ErrExists.
+func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOptions) (Result, error) {
+	return writeOnce(ctx, "create", target, &Version[T]{}, value, opts)
+}
+
+// Replace writes value over base, a version that Read returned, on condition that the resource is still at it. The
+// conflict is final: *ConflictError with both ETags. Errors are otherwise those of Update. If value is what base
+// already holds, nothing is sent.
+//
+// Cost: 1 request; 2 on a conflict, for the ETag found.
+func Replace[T any](ctx context.Context, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
+	if base == nil || !base.Exists {
+		return Result{}, errors.New("replace: base is not a version of an existing resource; use Create, or Read it first")
+	}
+	return writeOnce(ctx, "replace", target, base, value, opts)
+}
+
+func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall(op, target.Resource(), o.Sending)
+	id := newWriteID()
+	if o.OperationID != "" {
+		id = operationKey(o.OperationID)
+		if base.Lineage.Has(id) {
+			c.res.AlreadyApplied, c.res.ETag = true, base.ETag
+			return c.finish(), nil
+		}
+	}
+	id, lineage := c.stamp(base.State, id)
+	send, err := target.Prepare(base, value, lineage, o.Conditions)
+	if err != nil {
+		return c.finish(), c.fail(err)
+	}
+	if send == nil {
+		c.res.ETag = base.ETag
+		return c.finish(), nil
+	}
+	err = c.carryOut(ctx, write{base: base.State, id: id, send: send, look: target.Look}, o.OperationID != "")
+	return c.finish(), err
+}
+
+// Delete removes the resource on condition that it is at base's version; State{} (or State{ETag: "*"}) means whatever
+// is there. What does not exist is ErrNotFound.
+//
+// A deletion leaves nothing behind to prove itself by. When the answer was lost and the resource is gone, a conditional
+// Delete returns ErrOutcomeUnknown: the deletion may have been another's, and a caller that claims work by deleting
+// must not claim it on a guess. An unconditional one succeeds, because what was asked for holds.
+//
+// Cost: 1 request; 2 on a conflict, for the ETag found.
+func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall("delete", target.Resource(), o.Sending)
+	w := write{base: base, remove: true, look: target.Look}
+	if base.ETag == "" || base.ETag == azcore.ETagAny {
+		w.anyBase, w.base = true, State{}
+	} else {
+		w.base.Exists = true
+	}
+	if w.send, err = target.Remove(w.base, o.Conditions); err != nil {
+		return c.finish(), c.fail(err)
+	}
+	err = c.carryOut(ctx, w, false)
+	c.res.ETag = "" // there is none any more
+	return c.finish(), err
+}
+
+// carryOut commits a single write and makes a conflict final.
+func (c *call) carryOut(ctx context.Context, w write, operation bool) error {
+	c.res.Attempts = 1
+	etag, err := c.commit(ctx, w)
+	if err == nil {
+		c.applied(w, etag)
+		return nil
+	}
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok {
+		return err
+	}
+	c.res.Conflicts++
+	if operation {
+		return c.surrenderOperation(ctx, w, conflict)
+	}
+	err = c.surrender(ctx, w, conflict)
+	if gone, ok := errors.AsType[*ConflictError](err); ok && w.remove && w.anyBase && gone.Reason == azerr.Gone {
+		return &NotFoundError{Op: c.op, Resource: c.resource, Err: gone.Err}
+	}
+	return err
+}
+
+// surrenderOperation is surrender for a write under a caller's OperationID: finding the operation in the lineage means
+// that it has been applied, by this call or by an earlier one.
+func (c *call) surrenderOperation(ctx context.Context, w write, conflict *ConflictError) error {
+	now, err := c.look(ctx, w.look)
+	if err == nil && now.Lineage.Has(w.id) {
+		c.res.AlreadyApplied, c.res.ETag = true, now.ETag
+		return nil
+	}
+	if err == nil {
+		return c.observed(conflict, w, now)
+	}
+	return conflict
+}

@@ -1,0 +1,177 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Update reads target, runs change on the value, and writes it back on condition that nobody else wrote in between. On
+// a conflict it reads again and runs change again, on a fresh value each time, until the budget is spent.
+//
+// change must be free of side effects: it runs once per attempt. It gets a private copy. If it leaves the value as it
+// was, nothing is written and Result.Changed is false. If it returns ErrSkip, Update succeeds and writes nothing; any
+// other error ends Update and is returned as it is (retry.Stop(err) does the same and is understood elsewhere in azconc
+// too). Attempt(ctx) tells which run it is.
+//
+// A nil error means that the change was applied exactly once (or that there was nothing to apply). The errors are
+//   - *ConflictError (ErrConflict): not applied; the budget is spent, or IfMatch pinned another version;
+//   - *NotFoundError (ErrNotFound): not applied; there is no such resource and Create is not set;
+//   - *UnknownError (ErrOutcomeUnknown): may have been applied; it holds what Resolve needs;
+//   - the context's cause: not applied;
+//   - anything else: not applied; the service's *azcore.ResponseError is in the chain.
+//
+// The first three name the resource and the ETags. When ctx ends while an answer is outstanding, Update still looks once
+// at the resource, for at most Grace, so as to report the truth.
+//
+// Cost without contention: 2 requests (1 if nothing changed); a blob with index tags costs one more; each conflict adds
+// 2. Update is safe for concurrent use; every call is on its own.
+func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall("update", target.Resource(), o.Sending)
+	u := updater[T]{call: c, target: target, change: change, o: o}
+	err = u.run(ctx)
+	return c.finish(), err
+}
+
+type updater[T any] struct {
+	*call
+	target Target[T]
+	change func(context.Context, *T) error
+	o      UpdateOptions
+}
+
+func (u *updater[T]) run(ctx context.Context) error {
+	budget := retry.Budget{Attempts: u.o.Attempts, Elapsed: u.o.Elapsed, Backoff: u.o.Backoff}.Start()
+	var last *write // the write that met a conflict, while nothing has been read since
+	for {
+		base, err := again(ctx, u.call, u.target.Read)
+		if err != nil {
+			return u.fail(err)
+		}
+		if last != nil && last.id != "" && base.Lineage.Has(last.id) {
+			// The answer said conflict, and yet the write is there: something on the way delivered it twice.
+			u.res.Resolved++
+			u.applied(*last, base.Lineage.produced(last.id, base.ETag))
+			return nil
+		}
+		w, err := u.attempt(ctx, base)
+		if w == nil || err != nil {
+			return err
+		}
+		etag, err := u.commit(ctx, *w)
+		if err == nil {
+			u.applied(*w, etag)
+			return nil
+		}
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if !ok {
+			return err
+		}
+		u.res.Conflicts++
+		u.s.Logger.DebugContext(ctx, "conflict", "resource", u.resource, "attempt", u.res.Attempts, "base", base.ETag)
+		if u.o.Conditions.IfMatch != "" {
+			return u.surrender(ctx, *w, conflict)
+		}
+		if err := budget.Next(ctx, 0); err != nil {
+			if ctx.Err() != nil {
+				return u.fail(err)
+			}
+			return u.surrender(ctx, *w, conflict)
+		}
+		last = w
+	}
+}
+
+// attempt runs the change on base. It returns no write when there is nothing to write, and counts itself.
+func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, error) {
+	if m := u.o.Conditions.IfMatch; m != "" && base.Exists && base.ETag != m {
+		return nil, &ConflictError{Op: u.op, Resource: u.resource, Reason: azerr.Changed, Base: m, Current: base.ETag, Elapsed: time.Since(u.began)}
+	}
+	if !base.Exists && (!u.o.Create || u.o.Conditions.IfMatch != "") {
+		if u.res.Conflicts > 0 {
+			return nil, &ConflictError{Op: u.op, Resource: u.resource, Reason: azerr.Gone, Attempts: u.res.Attempts, Elapsed: time.Since(u.began)}
+		}
+		return nil, &NotFoundError{Op: u.op, Resource: u.resource}
+	}
+	id := newWriteID()
+	if u.o.OperationID != "" {
+		id = operationKey(u.o.OperationID)
+		if base.Lineage.Has(id) {
+			u.res.AlreadyApplied = true
+			u.res.ETag = base.ETag
+			return nil, nil
+		}
+	}
+	u.res.Attempts++
+	u.res.ETag = base.ETag
+	value := base.Value
+	if err := u.change(withAttempt(ctx, u.res.Attempts-1), &value); err != nil {
+		if errors.Is(err, ErrSkip) {
+			return nil, nil
+		}
+		if cause, ok := retry.Stopped(err); ok {
+			return nil, cause
+		}
+		return nil, err
+	}
+	id, lineage := u.stamp(base.State, id)
+	send, err := u.target.Prepare(base, value, lineage, u.o.Conditions)
+	if err != nil {
+		return nil, u.fail(err)
+	}
+	if send == nil {
+		return nil, nil
+	}
+	if u.o.DryRun {
+		u.res.Changed, u.res.Created = true, !base.Exists
+		u.res.BaseETag, u.res.ETag = base.ETag, ""
+		return nil, nil
+	}
+	return &write{base: base.State, id: id, send: send, look: u.target.Look}, nil
+}
+
+// stamp returns the id and the lineage of a write on base: none when lineages are switched off.
+func (c *call) stamp(base State, id string) (string, Lineage) {
+	if c.s.LineageSize < 0 {
+		return "", nil
+	}
+	return id, base.Lineage.push(c.s.LineageSize, Entry{ID: id, Base: base.ETag})
+}
+
+func (c *call) applied(w write, etag azcore.ETag) {
+	c.res.Changed = true
+	c.res.Created = !w.base.Exists && !w.anyBase
+	c.res.ETag, c.res.WriteID = etag, w.id
+	if !w.anyBase {
+		c.res.BaseETag = w.base.ETag
+	}
+}
+
+// surrender makes the last conflict final. It looks once at the resource, for the error's sake (which version is there
+// now?) and for the truth's (a write delivered twice answers conflict and is there).
+func (c *call) surrender(ctx context.Context, w write, conflict *ConflictError) error {
+	conflict.Attempts, conflict.Elapsed = c.res.Attempts, time.Since(c.began)
+	if conflict.Current != "" {
+		return conflict
+	}
+	now, err := c.look(ctx, w.look)
+	if err != nil {
+		return conflict
+	}
+	if f, _ := w.judge(now); f == committed && !w.remove {
+		c.res.Resolved++
+		c.applied(w, now.Lineage.produced(w.id, now.ETag))
+		return nil
+	}
+	conflict.Elapsed = time.Since(c.began)
+	return c.observed(conflict, w, now)
+}
