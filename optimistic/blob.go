@@ -79,6 +79,24 @@ type blobCarry struct {
 // Resource implements Target.
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
+func (b Blob[T]) client() any { return b.Client }
+
+// Clone implements Cacheable: a copy of value that shares no memory with it, by way of the codec.
+func (b Blob[T]) Clone(value T) (T, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return value, fmt.Errorf("encode: %w", err)
+	}
+	return b.Codec.Decode(data)
+}
+
+// Equal implements Cacheable: whether both values are stored as the same content.
+func (b Blob[T]) Equal(x, y T) bool {
+	dx, errX := b.Codec.Encode(x)
+	dy, errY := b.Codec.Encode(y)
+	return errX == nil && errY == nil && bytes.Equal(dx, dy)
+}
+
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
 func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	CountRequest(ctx)
@@ -132,10 +150,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 		return nil, nil
 	}
 	data = bytes.Clone(data) // the caller may go on using what the codec returned
-	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
-	if headers.BlobContentType == nil {
-		headers.BlobContentType = ref(b.Codec.ContentType())
-	}
+	headers := b.headers(carry)
 	if err := validateMetadata(b.Metadata); err != nil {
 		return nil, err
 	}
@@ -158,6 +173,28 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return deref(resp.ETag), err
 	}, nil
+}
+
+// headers are the ones a write stores.
+func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
+	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
+	if headers.BlobContentType == nil {
+		headers.BlobContentType = ref(b.Codec.ContentType())
+	}
+	return headers
+}
+
+// Written implements Cacheable.
+func (b Blob[T]) Written(base *Version[T], value T) (any, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	carry, _ := base.Carry.(blobCarry)
+	carry.raw = bytes.Clone(data)
+	carry.headers = b.headers(carry)
+	carry.metadata = mergeMetadata(carry.metadata, b.Metadata)
+	return carry, nil
 }
 
 // Remove implements Target: one Delete Blob. A blob with snapshots is refused by the service (409 SnapshotsPresent).

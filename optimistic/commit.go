@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -19,13 +20,27 @@ type call struct {
 	op       string
 	resource string
 	s        Sending
+	writer   uint64 // who writes, as others that contend see it
 	meter    meter
 	began    time.Time
+	trip     time.Duration // the latest round trip of a write
 	res      Result
 }
 
-func newCall(op, resource string, s Sending) *call {
-	return &call{op: op, resource: resource, s: s, began: time.Now()}
+func newCall(op, resource string, s Sending, target any) *call {
+	return &call{op: op, resource: resource, s: s, began: time.Now(), writer: clientOf(target)}
+}
+
+// processSeed sets the clients of this process apart from those of others.
+var processSeed = maphash.MakeSeed()
+
+// clientOf tells one client of a resource from another: by the SDK client behind the target, so that workers with a
+// client each count as many, and one worker counts as one however often it writes.
+func clientOf(target any) uint64 {
+	if t, ok := target.(interface{ client() any }); ok {
+		return maphash.Comparable(processSeed, t.client())
+	}
+	return maphash.Comparable(processSeed, 0)
 }
 
 // finish completes the result with what every operation reports.
@@ -200,7 +215,10 @@ func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag,
 func (c *call) try(ctx context.Context, send Write) (azcore.ETag, error) {
 	ctx, cancel := c.tryContext(ctx)
 	defer cancel()
-	return send(ctx)
+	sent := time.Now()
+	etag, err := send(ctx)
+	c.trip = time.Since(sent)
+	return etag, err
 }
 
 func (c *call) tryContext(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -297,7 +315,7 @@ func Resolve(ctx context.Context, unknown *UnknownError) error {
 	if err != nil {
 		return err
 	}
-	c := newCall(unknown.Op, unknown.Resource, s)
+	c := newCall(unknown.Op, unknown.Resource, s, nil)
 	now, err := c.look(ctx, unknown.attempt.look)
 	if err != nil {
 		return c.fail(err)

@@ -92,7 +92,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{call: newCall("get", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	d := download{call: newCall("get", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*ConflictError](err)

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
@@ -129,15 +131,86 @@ func (l Lineage) overlaps(other Lineage) bool {
 	return false
 }
 
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
 
-// newWriteID returns a fresh id for one write: 80 random bits, so that a collision within the few dozen entries it is
-// ever compared with is out of the question.
-func newWriteID() string {
-	var b [10]byte
+// newWriteID returns a fresh id for one write by a client. Besides 40 random bits it says, in 3 and 5 characters, which
+// client wrote and in which second, for contenders to learn from. Both are hints: nothing is proved by them, and an id
+// is only ever compared with the few dozen others of one lineage, so that a collision is out of the question.
+func newWriteID(client uint64) string {
+	var b [5]byte
 	rand.Read(b[:]) // never fails: crypto/rand crashes the program instead
-	return "w" + idEncoding.EncodeToString(b[:])
+	return "w" + base32Digits(client, clientDigits) + base32Digits(uint64(time.Now().Unix()), secondDigits) + idEncoding.EncodeToString(b[:])
 }
+
+const clientDigits, secondDigits = 3, 5
+
+const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
+
+// base32Digits writes the low digits of n, so that the ids have one length and sort by time within a client.
+func base32Digits(n uint64, digits int) string {
+	b := make([]byte, digits)
+	for i := digits - 1; i >= 0; i-- {
+		b[i] = idAlphabet[n%32]
+		n /= 32
+	}
+	return string(b)
+}
+
+// second reads the time back: seconds modulo 32^5, about a year, which is plenty to tell now from long ago.
+func second(digits string) (n int64) {
+	for _, c := range digits {
+		n = n*32 + int64(strings.IndexRune(idAlphabet, c))
+	}
+	return n
+}
+
+// contenders estimates how many clients are writing the resource at the moment, from whose names the recent entries
+// bear. It is 0 when the lineage does not tell: empty, old, or by one client only.
+//
+// d different names in n entries by N equally busy clients are to be expected when N·(1−(1−1/N)^n) = d. All names
+// different means "many": twice the entries.
+func (l Lineage) contenders() float64 {
+	names := make(map[string]bool, len(l))
+	n := 0
+	var newest int64
+	for _, e := range l {
+		if len(e.ID) != 1+clientDigits+secondDigits+8 || e.ID[0] != 'w' {
+			continue // a caller's operation, or a writer of another age
+		}
+		at := second(e.ID[1+clientDigits : 1+clientDigits+secondDigits])
+		if n == 0 {
+			newest = at
+		}
+		if newest-at > contentionWindow || at-newest > contentionWindow {
+			continue
+		}
+		n++
+		names[e.ID[1:1+clientDigits]] = true
+	}
+	now := time.Now().Unix() % (1 << (5 * secondDigits))
+	d := float64(len(names))
+	switch age := now - newest; {
+	case d < 2 || age > clockTolerance || age < -clockTolerance:
+		return 0
+	case len(names) == n:
+		return 2 * d
+	}
+	low, high := d, 1e4
+	for range 30 {
+		mid := (low + high) / 2
+		if mid*(1-math.Pow(1-1/mid, float64(n))) < d {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+const (
+	contentionWindow = 10  // seconds: who wrote before the last so many does not contend now
+	clockTolerance   = 300 // seconds by which writers' clocks may differ before their entries say nothing about now
+)
 
 // operationKey turns a caller's operation id, of any length and alphabet, into a lineage id.
 func operationKey(operationID string) string {

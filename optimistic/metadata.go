@@ -36,6 +36,18 @@ func BlobMetadata(client *blob.Client) Metadata { return Metadata{Client: client
 // Resource implements Target.
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
+func (m Metadata) client() any { return m.Client }
+
+// Clone implements Cacheable.
+func (m Metadata) Clone(value map[string]string) (map[string]string, error) {
+	return maps.Clone(value), nil
+}
+
+// Equal implements Cacheable.
+func (m Metadata) Equal(x, y map[string]string) bool {
+	return maps.Equal(mergeMetadata(nil, x), mergeMetadata(nil, y))
+}
+
 // Read implements Target: one Get Blob Properties.
 func (m Metadata) Read(ctx context.Context) (*Version[map[string]string], error) {
 	resp, err := blobProperties(ctx, m.Client, m.CPK)
@@ -80,6 +92,11 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
 		return deref(resp.ETag), err
 	}, nil
+}
+
+// Written implements Cacheable.
+func (m Metadata) Written(_ *Version[map[string]string], value map[string]string) (any, error) {
+	return mergeMetadata(nil, value), nil
 }
 
 // Remove implements Target: metadata goes with its blob only.

@@ -55,7 +55,7 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 	if err != nil {
 		return nil, err
 	}
-	c := newCall("read", target.Resource(), s)
+	c := newCall("read", target.Resource(), s, target)
 	v, err := again(ctx, c, target.Read)
 	if err != nil {
 		return nil, c.fail(err)
@@ -95,8 +95,8 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall(op, target.Resource(), o.Sending)
-	id := newWriteID()
+	c := newCall(op, target.Resource(), o.Sending, target)
+	id := newWriteID(c.writer)
 	if o.OperationID != "" {
 		id = operationKey(o.OperationID)
 		if base.Lineage.Has(id) {
@@ -130,7 +130,7 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall("delete", target.Resource(), o.Sending)
+	c := newCall("delete", target.Resource(), o.Sending, target)
 	w := write{base: base, remove: true, look: target.Look}
 	if base.ETag == "" || base.ETag == azcore.ETagAny {
 		w.anyBase, w.base = true, State{}

@@ -143,6 +143,7 @@ type Result struct {
 	Ambiguous int // answers that left open whether the write had been applied
 	Resolved  int // ambiguous writes whose outcome the lineage proved
 	Requests  int // requests sent
+	Folded    int // changes that shared the write; 0 outside a Document
 	Elapsed   time.Duration
 }
 

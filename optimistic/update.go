@@ -36,7 +36,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall("update", target.Resource(), o.Sending)
+	c := newCall("update", target.Resource(), o.Sending, target)
 	u := updater[T]{call: c, target: target, change: change, o: o}
 	err = u.run(ctx)
 	return c.finish(), err
@@ -81,7 +81,7 @@ func (u *updater[T]) run(ctx context.Context) error {
 		if u.o.Conditions.IfMatch != "" {
 			return u.surrender(ctx, *w, conflict)
 		}
-		if err := budget.Next(ctx, 0); err != nil {
+		if err := budget.NextAfter(ctx, u.pause(base.Lineage, u.o.Backoff)); err != nil {
 			if ctx.Err() != nil {
 				return u.fail(err)
 			}
@@ -89,6 +89,24 @@ func (u *updater[T]) run(ctx context.Context) error {
 		}
 		last = w
 	}
+}
+
+// contentionFactor spaces contending writers: each waits a random part of so many round trips per contender. In
+// simulation, with a client each and round trips of 5 ms, 5 gives 3.4 requests per commit for 8 writers and 4.4 for 32
+// (blind full jitter: 3.8 and 6.0), more commits a second than a lone writer has, and nobody below two thirds of the
+// mean; a smaller factor costs requests, a larger one fairness and time.
+const contentionFactor = 5
+
+// pause is how long to wait after a conflict. The lineage shows how many clients write at the moment, and so how long
+// it takes until all of them have had their turn. Where it does not tell (foreign writers, no lineage, goroutines that
+// share one SDK client), the wait is the full jitter of backoff.
+func (c *call) pause(seen Lineage, backoff retry.Backoff) time.Duration {
+	n := seen.contenders()
+	if n == 0 || c.trip == 0 {
+		return backoff.Wait(c.res.Conflicts - 1)
+	}
+	bound := time.Duration(contentionFactor * n * float64(c.trip))
+	return retry.Backoff{Base: min(bound, backoff.Cap), Cap: backoff.Cap, Rand: backoff.Rand}.Wait(0)
 }
 
 // attempt runs the change on base. It returns no write when there is nothing to write, and counts itself.
@@ -102,7 +120,7 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 		}
 		return nil, &NotFoundError{Op: u.op, Resource: u.resource}
 	}
-	id := newWriteID()
+	id := newWriteID(u.writer)
 	if u.o.OperationID != "" {
 		id = operationKey(u.o.OperationID)
 		if base.Lineage.Has(id) {

@@ -103,7 +103,7 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 	if err != nil {
 		return Result{}, err
 	}
-	u := upload{call: newCall("put", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	u := upload{call: newCall("put", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
 	err = u.run(ctx, r)
 	return u.finish(), err
 }
@@ -157,7 +157,7 @@ func (u *upload) write() write {
 		return lookAtBlob(ctx, u.client.BlobClient(), u.o.CPK)
 	}}
 	if u.s.LineageSize >= 0 {
-		w.id = newWriteID()
+		w.id = newWriteID(u.writer)
 	}
 	switch c := u.o.Conditions; {
 	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny:
