@@ -1,0 +1,20 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newBlobCmd(f *Factory) *cobra.Command {
+	return newGroupCmd("blob", "Read, write and change blobs, each write on condition if you like",
+		newBlobPutCmd(f, nil),
+		newBlobGetCmd(f, nil),
+		newBlobListCmd(f, nil),
+		newBlobShowCmd(f, nil),
+		newBlobUpdateCmd(f, nil),
+		newBlobEditCmd(f, nil),
+		newBlobDeleteCmd(f, nil),
+		newGroupCmd("metadata", "Show and change a blob's metadata",
+			newBlobMetadataShowCmd(f, nil),
+			newBlobMetadataSetCmd(f, nil),
+			newBlobMetadataUpdateCmd(f, nil),
+		),
+	)
+}

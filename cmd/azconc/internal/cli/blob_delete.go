@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type blobDeleteOptions struct {
+	factory    *Factory
+	Blob       blobRef
+	Snapshots  bool
+	Conditions optimistic.Conditions
+}
+
+func newBlobDeleteCmd(f *Factory, runF func(*blobDeleteOptions) error) *cobra.Command {
+	opts := &blobDeleteOptions{factory: f}
+	var conditions conditionFlags
+	cmd := &cobra.Command{
+		Use:   "delete <container/blob>",
+		Short: "Delete a blob",
+		Long: `Delete a blob.
+
+A deletion leaves nothing behind to tell whose it was. If its answer is lost and the blob is gone, a delete with a
+condition ends with exit code 5, because it may have been another's; one without has what it asked for.`,
+		Args: resourceArgs("<container/blob>"),
+		Example: `  azconc blob delete jobs/state.json
+  azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = parseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.forWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blobDeleteRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too, without which the service refuses")
+	conditions.add(cmd, condAll)
+	return cmd
+}
+
+// deletion is a blob whose deletion carries all conditions, and that knows whether the service confirmed it.
+type deletion struct {
+	optimistic.Blob[[]byte]
+	opts      *blobDeleteOptions
+	confirmed bool
+}
+
+func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+	all := d.opts.Conditions
+	all.IfMatch, all.IfTags, all.LeaseID = base.ETag, c.IfTags, c.LeaseID
+	if base.ETag == "" {
+		all.IfMatch = d.opts.Conditions.IfMatch // "*", or none
+	}
+	o := blob.DeleteOptions{AccessConditions: blobAccess(all)}
+	if d.opts.Snapshots {
+		include := blob.DeleteSnapshotsOptionTypeInclude
+		o.DeleteSnapshots = &include
+	}
+	client := d.Client.BlobClient()
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		_, err := client.Delete(ctx, &o)
+		d.confirmed = err == nil
+		return "", err
+	}, nil
+}
+
+func blobDeleteRun(ctx context.Context, opts *blobDeleteOptions) error {
+	f, c := opts.factory, opts.Conditions
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	d := &deletion{Blob: optimistic.BytesBlob(client), opts: opts}
+	r, err := optimistic.Delete(ctx, d, optimistic.State{ETag: c.IfMatch}, &optimistic.WriteOptions{
+		Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID},
+	})
+	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
+	if err == nil && !d.confirmed && beyond {
+		err = &unknownError{why: "the answer was lost and the blob is gone: the deletion may have been another's"}
+	}
+	if err != nil {
+		return tally(err, r)
+	}
+	return f.Print(deleteResult{
+		Outcome: "deleted", Resource: opts.Blob.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds(),
+	})
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type blobGetOptions struct {
+	factory    *Factory
+	Blob       blobRef
+	File       string
+	Conditions optimistic.Conditions
+}
+
+func newBlobGetCmd(f *Factory, runF func(*blobGetOptions) error) *cobra.Command {
+	opts := &blobGetOptions{factory: f}
+	var conditions conditionFlags
+	cmd := &cobra.Command{
+		Use:   "get <container/blob>",
+		Short: "Read one version of a blob, whole",
+		Long: `Read one version of a blob, whole, to stdout or a file.
+
+All of it is of one version, however long it takes: if the blob changes meanwhile, a read into a file starts over, and one
+to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
+		Args: resourceArgs("<container/blob>"),
+		Example: `  azconc blob get jobs/state.json
+  azconc blob get backup/src.tar --file src.tar`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = parseBlob(args[0]); err != nil {
+				return err
+			}
+			if f.JSON() && (opts.File == "" || opts.File == "-") {
+				return withHint(usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+			}
+			if opts.Conditions, err = conditions.forRead(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blobGetRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+	conditions.add(cmd, condAll)
+	return cmd
+}
+
+type blobGetResult struct {
+	Outcome      string            `json:"outcome"`
+	Resource     string            `json:"resource"`
+	File         string            `json:"file"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	Size         int64             `json:"size"`
+	ContentType  string            `json:"content_type"`
+	Metadata     map[string]string `json:"metadata"`
+	Restarts     int               `json:"restarts"`
+	Requests     int               `json:"requests"`
+	ElapsedMS    int64             `json:"elapsed_ms"`
+}
+
+func (r blobGetResult) text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, byteCount(r.Size), r.File)
+}
+
+func blobGetRun(ctx context.Context, opts *blobGetOptions) error {
+	f := opts.factory
+	client, err := f.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	p := f.progress("get " + opts.Blob.String())
+	download := &optimistic.DownloadOptions{Conditions: opts.Conditions}
+	if opts.File == "" || opts.File == "-" {
+		if !f.OutTerminal {
+			download.Progress = p.show
+		}
+		_, err := optimistic.Download(ctx, client, f.Content(), download)
+		p.end()
+		return err
+	}
+	out, err := createOutput(opts.File)
+	if err != nil {
+		return err
+	}
+	download.Progress = p.show
+	if !out.direct {
+		download.Restart = out.restart
+	}
+	got, err := optimistic.Download(ctx, client, out, download)
+	p.end()
+	if err != nil {
+		out.discard()
+		return err
+	}
+	if err := out.keep(); err != nil {
+		return err
+	}
+	return f.Print(blobGetResult{
+		Outcome: "downloaded", Resource: opts.Blob.String(), File: opts.File, ETag: string(got.ETag), LastModified: got.LastModified.UTC(),
+		Size: got.Size, ContentType: deref(got.Headers.BlobContentType), Metadata: got.Metadata,
+		Restarts: got.Restarts, Requests: got.Requests, ElapsedMS: got.Elapsed.Milliseconds(),
+	})
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type blobPutOptions struct {
+	factory    *Factory
+	Blob       blobRef
+	File       string
+	Headers    headerFlags
+	Conditions optimistic.Conditions
+}
+
+func newBlobPutCmd(f *Factory, runF func(*blobPutOptions) error) *cobra.Command {
+	opts := &blobPutOptions{factory: f}
+	var conditions conditionFlags
+	cmd := &cobra.Command{
+		Use:   "put <container/blob> --file <file>",
+		Short: "Store a file, or stdin, as a blob",
+		Long: `Store a file, or stdin, as a blob.
+
+Without a condition the last writer wins: whatever is there is replaced. --if-none-match '*' only creates (exit code 7 if
+it exists), --if-match replaces one version (exit code 4 if there is another). To change what is there use blob update.`,
+		Args: resourceArgs("<container/blob>"),
+		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
+  tar c . | azconc blob put backup/src.tar --file -`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = parseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return withHint(usagef("--file is missing"), "--file - reads stdin")
+			}
+			if err := opts.Headers.parse(); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.forWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blobPutRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	opts.Headers.add(cmd)
+	conditions.add(cmd, condAll)
+	return cmd
+}
+
+func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	content, size, err := f.openContent(opts.File)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	headers := opts.Headers.headers()
+	if headers.BlobContentType == nil {
+		headers.BlobContentType = optional(contentType(opts.Blob.Blob))
+	}
+	p := f.progress("put " + opts.Blob.String())
+	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata,
+		Progress: func(done int64) { p.show(done, size) },
+	})
+	p.end()
+	if err != nil {
+		return tally(err, r)
+	}
+	return f.Print(newWriteResult(opts.Blob, "uploaded", r))
+}

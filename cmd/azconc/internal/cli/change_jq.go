@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/itchyny/gojq"
+)
+
+type jqChange struct {
+	code *gojq.Code
+}
+
+func newJQChange(expr string, env Env) (change, error) {
+	query, err := gojq.Parse(expr)
+	if err != nil {
+		return nil, usagef("--jq: %s", oneLine(err.Error()))
+	}
+	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return env }))
+	if err != nil {
+		return nil, usagef("--jq: %s", oneLine(err.Error()))
+	}
+	return &jqChange{code: code}, nil
+}
+
+func (c *jqChange) apply(ctx context.Context, base baseContent) ([]byte, error) {
+	var before any
+	if base.Exists {
+		var err error
+		if before, err = decodeJSON(base.Data); err != nil {
+			return nil, err
+		}
+	}
+	results := c.code.RunWithContext(ctx, before)
+	after, err := oneResult(ctx, results)
+	if err != nil {
+		return nil, err
+	}
+	// The same document in another spacing or order is no change.
+	if base.Exists && gojq.Compare(before, after) == 0 {
+		return base.Data, nil
+	}
+	data, err := gojq.Marshal(after)
+	if err != nil {
+		return nil, &filterError{what: "jq", err: err}
+	}
+	return sameEnd(base.Data, data), nil
+}
+
+func oneResult(ctx context.Context, results gojq.Iter) (any, error) {
+	value, ok := results.Next()
+	if !ok {
+		return nil, &filterError{what: "jq: the expression has no result, exactly one is needed"}
+	}
+	if err, failed := value.(error); failed {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &filterError{what: "jq", err: err}
+	}
+	more, ok := results.Next()
+	if err, failed := more.(error); failed {
+		return nil, &filterError{what: "jq", err: err}
+	}
+	if ok {
+		return nil, &filterError{what: "jq: the expression has more than one result, exactly one is needed"}
+	}
+	return value, nil
+}

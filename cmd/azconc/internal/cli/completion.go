@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+type completionOptions struct {
+	factory *Factory
+	Shell   string
+}
+
+func newCompletionCmd(f *Factory, runF func(*cobra.Command, *completionOptions) error) *cobra.Command {
+	opts := &completionOptions{factory: f}
+	return &cobra.Command{
+		Use:       "completion {bash | zsh | fish | powershell}",
+		Short:     "Print a completion script for a shell",
+		Args:      resourceArgs("the shell"),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		Example:   "  source <(azconc completion bash)",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Shell = args[0]
+			if runF != nil {
+				return runF(cmd, opts)
+			}
+			return completionRun(cmd.Root(), opts)
+		},
+	}
+}
+
+func completionRun(root *cobra.Command, opts *completionOptions) error {
+	out := opts.factory.Content()
+	switch opts.Shell {
+	case "bash":
+		return root.GenBashCompletionV2(out, true)
+	case "zsh":
+		return root.GenZshCompletion(out)
+	case "fish":
+		return root.GenFishCompletion(out, true)
+	case "powershell":
+		return root.GenPowerShellCompletionWithDesc(out)
+	}
+	return withHint(usagef("%q is not a shell that azconc knows", opts.Shell), "it knows bash, zsh, fish and powershell")
+}

@@ -1,0 +1,12 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newContainerCmd(f *Factory) *cobra.Command {
+	return newGroupCmd("container", "Create, look at and delete containers",
+		newContainerCreateCmd(f, nil),
+		newContainerShowCmd(f, nil),
+		newContainerDeleteCmd(f, nil),
+		newContainerListCmd(f, nil),
+	)
+}

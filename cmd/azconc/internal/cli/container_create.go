@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// createStamp is the metadata name under which a container remembers which create made it. It is what tells a create
+// whose answer was lost from somebody else's.
+const createStamp = "azconcop"
+
+type containerCreateOptions struct {
+	factory   *Factory
+	Container blobRef
+	Metadata  map[string]string
+}
+
+func newContainerCreateCmd(f *Factory, runF func(*containerCreateOptions) error) *cobra.Command {
+	opts := &containerCreateOptions{factory: f}
+	var metadata []string
+	cmd := &cobra.Command{
+		Use:   "create <container>",
+		Short: "Create a container",
+		Long: `Create a container. If it exists already the exit code is 7.
+
+The container is stamped with an id, so that a create whose answer was lost is not mistaken for somebody else's.`,
+		Args: resourceArgs("<container>"),
+		Example: `  azconc container create jobs
+  azconc container create jobs --metadata team=billing`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = parseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Metadata, err = parsePairs("--metadata", metadata); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return containerCreateRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+	return cmd
+}
+
+type containerCreateResult struct {
+	Outcome   string `json:"outcome"`
+	Container string `json:"container"`
+	Created   bool   `json:"created"`
+	ETag      string `json:"etag"`
+	Ambiguous int    `json:"ambiguous"`
+	Resolved  int    `json:"resolved"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r containerCreateResult) text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Container) }
+
+func containerCreateRun(ctx context.Context, opts *containerCreateOptions) error {
+	f := opts.factory
+	client, err := f.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	id := uuid.NewString()
+	metadata := map[string]*string{createStamp: &id}
+	for name, value := range maps.All(opts.Metadata) {
+		metadata[name] = &value
+	}
+	r := containerCreateResult{Outcome: "created", Container: opts.Container.String(), Created: true}
+	s, err := sendWrite(ctx, func(ctx context.Context) error {
+		resp, err := client.Create(ctx, &container.CreateOptions{Metadata: metadata})
+		r.ETag = string(deref(resp.ETag))
+		return err
+	})
+	if err != nil && s.ambiguous > 0 {
+		if r.ETag, err = containerMadeBy(ctx, client, id, s.first, err); err == nil {
+			r.Resolved = s.ambiguous
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.Ambiguous, r.Requests, r.ElapsedMS = s.ambiguous, f.requests.Load(), time.Since(f.began).Milliseconds()
+	return f.Print(r)
+}
+
+// containerMadeBy settles a create whose answer was lost. Our stamp proves that it was ours. A container that was last
+// modified before our first request left proves that it was there before, and so that ours never was. A stamp alone
+// that is not ours proves nothing: ours may have been made, deleted, and made anew by another, or re-stamped by a
+// writer of metadata.
+func containerMadeBy(ctx context.Context, client *container.Client, id string, first time.Time, answer error) (string, error) {
+	ctx, cancel := retry.Detached(ctx, 2*time.Second)
+	defer cancel()
+	props, err := client.GetProperties(ctx, nil)
+	switch {
+	case azerr.Has(err, "ContainerNotFound"):
+		if out := azerr.Classify(answer); !out.Ambiguous() {
+			return "", answer
+		}
+		return "", &unknownError{why: "the container is not there now, but a request may still be under way", err: answer}
+	case err != nil:
+		return "", &unknownError{why: "the answer was lost and the container cannot be looked at", err: err}
+	}
+	for name, value := range props.Metadata {
+		if strings.EqualFold(name, createStamp) && deref(value) == id {
+			return string(deref(props.ETag)), nil
+		}
+	}
+	// The service's clock when our first request left, at the earliest: it stamped this answer no later than now. Both
+	// times are in whole seconds.
+	began := deref(props.Date).Add(-time.Since(first)).Truncate(time.Second)
+	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(began) {
+		return "", optimistic.ErrExists
+	}
+	return "", &unknownError{why: "a container is there that does not carry our stamp, made or changed since", err: answer}
+}
+
+// parsePairs reads repeated name=value flags.
+func parsePairs(flag string, pairs []string) (map[string]string, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usagef("%s %q is not name=value", flag, p)
+		}
+		name = strings.ToLower(name)
+		if _, twice := out[name]; twice {
+			return nil, usagef("%s %s is given twice", flag, name)
+		}
+		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, createStamp) {
+			return nil, usagef("%s %s: the name is azconc's own", flag, name)
+		}
+		out[name] = value
+	}
+	return out, nil
+}

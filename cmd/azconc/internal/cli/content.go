@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+)
+
+// headerFlags are what a write may set besides the content.
+type headerFlags struct {
+	ContentType     string
+	ContentEncoding string
+	CacheControl    string
+	Metadata        map[string]string
+
+	metadata []string
+}
+
+func (h *headerFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
+	f.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
+	f.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
+	f.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
+}
+
+func (h *headerFlags) parse() (err error) {
+	h.Metadata, err = parsePairs("--metadata", h.metadata)
+	return err
+}
+
+func (h *headerFlags) headers() *blob.HTTPHeaders {
+	return &blob.HTTPHeaders{
+		BlobContentType: optional(h.ContentType), BlobContentEncoding: optional(h.ContentEncoding), BlobCacheControl: optional(h.CacheControl),
+	}
+}
+
+// contentType is the type that a new blob of this name gets when none is given.
+func contentType(name string) string {
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// openContent opens what --file names, "-" being stdin, and tells its size if it has one.
+func (f *Factory) openContent(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(f.In), -1, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	if info.IsDir() {
+		file.Close()
+		return nil, 0, usagef("--file %s is a directory", name)
+	}
+	if !info.Mode().IsRegular() {
+		return file, -1, nil
+	}
+	return file, info.Size(), nil
+}
+
+// outputFile takes content that is not known to be whole until the end. It is written beside its place, and takes it
+// only in keep: nobody ever sees half of it under the final name.
+type outputFile struct {
+	*os.File
+	final  string
+	direct bool // a device or a pipe, which cannot be replaced
+}
+
+func createOutput(name string) (*outputFile, error) {
+	mode := fs.FileMode(0o666)
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return nil, usagef("--file %s is a directory", name)
+	case err == nil && !info.Mode().IsRegular():
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &outputFile{File: file, direct: true}, err
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%s.part", filepath.Base(name), rand.Text()[:8]))
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return &outputFile{File: file, final: name}, nil
+}
+
+// restart forgets what was written so far.
+func (o *outputFile) restart() error {
+	if o.direct {
+		return fmt.Errorf("%s cannot be rewound", o.Name())
+	}
+	if err := o.Truncate(0); err != nil {
+		return err
+	}
+	_, err := o.Seek(0, io.SeekStart)
+	return err
+}
+
+func (o *outputFile) keep() error {
+	if o.direct {
+		return o.Close()
+	}
+	if err := o.Sync(); err != nil {
+		o.discard()
+		return err
+	}
+	if err := o.Close(); err != nil {
+		os.Remove(o.Name())
+		return err
+	}
+	if err := os.Rename(o.Name(), o.final); err != nil {
+		os.Remove(o.Name())
+		return err
+	}
+	return nil
+}
+
+func (o *outputFile) discard() {
+	o.Close()
+	if !o.direct {
+		os.Remove(o.Name())
+	}
+}

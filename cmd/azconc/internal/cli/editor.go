@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+)
+
+// edit opens the user's editor on a file. The editor is not ended when ctx is: what is in it would be lost. SIGINT goes
+// to the editor too, which knows better what to do with it.
+func (f *Factory) edit(file string) error {
+	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"), "vi")
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, editor, file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = f.In, f.terminal, f.terminal, f.Env
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())
+	}
+	return err
+}
+
+// tempCopy writes content to a file that only its owner can read, with the blob's extension, so that the editor knows
+// the language.
+func tempCopy(name string, content []byte) (string, error) {
+	base := strings.Map(func(r rune) rune {
+		if r == '*' || r == '/' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, path.Base(name))
+	if len(base) > 80 {
+		base = path.Ext(base)
+	}
+	file, err := os.CreateTemp("", "azconc-*-"+base)
+	if err != nil {
+		return "", err
+	}
+	if _, err := file.Write(content); err != nil {
+		file.Close()
+		return file.Name(), err
+	}
+	return file.Name(), file.Close()
+}
+
+// ask prints a question and returns the first letter of the answer that is one of choices. It reads no more than a line,
+// because what follows may be for an editor.
+func (f *Factory) ask(ctx context.Context, question, choices string) (byte, error) {
+	for {
+		fmt.Fprint(f.Err, "azconc: "+question+" ")
+		f.redactor.Flush()
+		answer := make(chan string, 1)
+		failed := make(chan error, 1)
+		go func() {
+			line, err := readLine(f.In)
+			if err != nil {
+				failed <- err
+				return
+			}
+			answer <- line
+		}()
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case err := <-failed:
+			return 0, err
+		case line := <-answer:
+			line = strings.ToLower(strings.TrimSpace(line))
+			if line != "" && strings.IndexByte(choices, line[0]) >= 0 {
+				return line[0], nil
+			}
+		}
+	}
+}
+
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	var one [1]byte
+	for {
+		n, err := r.Read(one[:])
+		if n == 1 {
+			if one[0] == '\n' {
+				return string(line), nil
+			}
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+func answer(status int, code string) error {
+	return &azcore.ResponseError{StatusCode: status, ErrorCode: code, RawResponse: &http.Response{StatusCode: status, Header: http.Header{}}}
+}
+
+func TestEveryErrorHasItsExitCode(t *testing.T) {
+	timeout := &timeoutError{}
+	for _, c := range []struct {
+		name    string
+		err     error
+		code    int
+		outcome string
+	}{
+		{"none", nil, 0, "ok"},
+		{"any", errors.New("x"), 1, "failed"},
+		{"usage", fmt.Errorf("x: %w", withHint(usagef("x"), "y")), 2, "usage"},
+		{"not found", &optimistic.NotFoundError{}, 3, "not_found"},
+		{"service: no blob", answer(404, "BlobNotFound"), 3, "not_found"},
+		{"service: no container", answer(404, "ContainerNotFound"), 3, "not_found"},
+		{"conflict", tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
+		{"service: condition", answer(412, "ConditionNotMet"), 4, "conflict"},
+		{"not modified", notModified(answer(304, "ConditionNotMet")), 4, "not_modified"},
+		{"unknown", &optimistic.UnknownError{}, 5, "unknown"},
+		{"unknown because the time ran out", &optimistic.UnknownError{Err: timeout}, 5, "unknown"},
+		{"held", answer(409, "LeaseAlreadyPresent"), 6, "held"},
+		{"service: no lease id", answer(412, "LeaseIdMissing"), 6, "held"},
+		{"exists", &optimistic.ConflictError{Reason: azerr.Exists}, 7, "exists"},
+		{"service: exists", answer(409, "ContainerAlreadyExists"), 7, "exists"},
+		{"filter", tally(&filterError{what: "x"}, optimistic.Result{}), 8, "filter_failed"},
+		{"lease lost", answer(412, "LeaseLost"), 9, "lost"},
+		{"forbidden", answer(403, "AuthorizationPermissionMismatch"), 77, "unauthorised"},
+		{"unauthenticated", answer(403, "AuthenticationFailed"), 77, "unauthorised"},
+		{"timeout", timeout, 124, "timed_out"},
+		{"timeout after conflicts", errors.Join(timeout, &optimistic.ConflictError{}), 124, "timed_out"},
+		{"interrupted", &SignalError{Signal: syscall.SIGINT}, 130, "interrupted"},
+		{"terminated", &SignalError{Signal: syscall.SIGTERM}, 143, "interrupted"},
+	} {
+		if got := judge(c.err); got != (verdict{c.code, c.outcome}) {
+			t.Errorf("%s: %+v, want %d %s", c.name, got, c.code, c.outcome)
+		}
+	}
+}
+
+func TestTheReasonWhyAContextEndedComesFirst(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(&SignalError{Signal: syscall.SIGINT})
+	if err := ended(ctx, fmt.Errorf("read: %w", context.Canceled)); judge(err).code != 130 || err.Error() != "interrupted" {
+		t.Errorf("ended = %v", err)
+	}
+	other := errors.New("something else")
+	if err := ended(ctx, other); err != other {
+		t.Errorf("ended = %v, want the error as it is: it is not about the context", err)
+	}
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// guarded holds the version that a write builds on against conditions that the write itself cannot carry, because its
+// If-Match takes their place. The two together are as strict as the headers: the version that was judged is the version
+// that is replaced. It also remembers the version for those who run inside the change.
+type guarded[T any] struct {
+	optimistic.Target[T]
+	op         string
+	conditions optimistic.Conditions
+	seen       *optimistic.Version[T]
+}
+
+func (g *guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	v, err := g.Target.Read(ctx)
+	g.seen = v
+	return v, err
+}
+
+func (g *guarded[T]) Prepare(base *optimistic.Version[T], value T, l optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := holds(g.op, g.Resource(), g.conditions, base.State, base.LastModified); err != nil {
+		return nil, err
+	}
+	return g.Target.Prepare(base, value, l, c)
+}
+
+// holds judges If-None-Match and the dates; If-Match is the optimistic package's.
+func holds(op, resource string, c optimistic.Conditions, now optimistic.State, modified time.Time) error {
+	if !now.Exists {
+		return nil
+	}
+	conflict := &optimistic.ConflictError{Op: op, Resource: resource, Reason: azerr.Changed, Current: now.ETag}
+	switch {
+	case c.IfNoneMatch == azcore.ETagAny:
+		conflict.Reason = azerr.Exists
+	case c.IfNoneMatch != "" && c.IfNoneMatch == now.ETag:
+		conflict.Base = now.ETag
+	case !c.IfModifiedSince.IsZero() && !modified.After(c.IfModifiedSince):
+		conflict.Base = now.ETag
+	case !c.IfUnmodifiedSince.IsZero() && modified.After(c.IfUnmodifiedSince):
+	default:
+		return nil
+	}
+	return conflict
+}
+
+// carried is the part of the conditions that the optimistic package sends along.
+func carried(c optimistic.Conditions) optimistic.Conditions {
+	return optimistic.Conditions{IfMatch: c.IfMatch, IfTags: c.IfTags, LeaseID: c.LeaseID}
+}

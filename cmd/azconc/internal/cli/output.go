@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// result is what a command found or did: an object with snake_case names and an "outcome" for -o json, lines for people.
+type result interface {
+	text(w io.Writer)
+}
+
+// Print writes a command's result to stdout, in the form that was asked for.
+func (f *Factory) Print(r result) error {
+	if f.Quiet {
+		return nil
+	}
+	if f.JSON() {
+		return f.printJSON(r)
+	}
+	var b bytes.Buffer
+	r.text(&b)
+	_, err := io.WriteString(f.Out, f.redactor.Redact(b.String()))
+	return err
+}
+
+func (f *Factory) printJSON(v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(f.Out, f.redactor.Redact(b.String()))
+	return err
+}
+
+// printFields prints name and value pairs one per line, values aligned; empty values are left out.
+func printFields(w io.Writer, pairs ...string) {
+	width := 0
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			width = max(width, len(pairs[i]))
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			fmt.Fprintf(w, "%-*s  %s\n", width, pairs[i], pairs[i+1])
+		}
+	}
+}
+
+// plural is "1 conflict", "2 conflicts".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func byteCount(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/1024, 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, units[i])
+}
+
+func deref[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// report says on stderr, and with -o json on stdout too, how a command failed, and returns its exit code.
+func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if f.ctx != nil {
+		ctx = f.ctx
+	}
+	err = ended(ctx, err)
+	v := judge(err)
+	command, on := f.where(cmd)
+	message, hint := explain(err), hintFor(err, v)
+	if message != "" {
+		f.Notef("%s", strings.TrimPrefix(strings.TrimSpace(command+" "+on)+": "+message, ": "))
+	}
+	if hint != "" {
+		f.Notef("hint: %s", hint)
+	}
+	if v.code == exitUsage {
+		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
+	} else if f.JSON() && !f.Quiet {
+		f.printJSON(failure(err, v, on, message, hint))
+	}
+	return v.code
+}
+
+// where names the command and its resource as messages begin: "blob update", "c/n.json".
+func (f *Factory) where(cmd *cobra.Command) (command, on string) {
+	command = strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "azconc"), " ")
+	if cmd.HasSubCommands() {
+		return command, ""
+	}
+	return command, display(cmd.Flags().Arg(0))
+}
+
+func failure(err error, v verdict, on, message, hint string) map[string]any {
+	out := map[string]any{"outcome": v.outcome, "error": message, "exit_code": v.code}
+	put := func(name string, value any) {
+		if s := fmt.Sprint(value); s != "" && s != "0" {
+			out[name] = value
+		}
+	}
+	put("resource", on)
+	put("hint", hint)
+	if _, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		answer := azerr.Classify(err)
+		put("code", answer.Code)
+		put("status", answer.Status)
+		put("request_id", answer.RequestID)
+	}
+	if c, ok := errors.AsType[*optimistic.ConflictError](err); ok {
+		out["base_etag"], out["current_etag"] = string(c.Base), string(c.Current)
+		put("reason", c.Reason.String())
+		put("attempts", c.Attempts)
+	}
+	if u, ok := errors.AsType[*optimistic.UnknownError](err); ok {
+		put("base_etag", string(u.Base))
+		put("write_id", u.WriteID)
+	}
+	if e, ok := errors.AsType[facter](err); ok {
+		for name, value := range e.facts() {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// explain is the message without what stands before it: the command and the resource are named once.
+func explain(err error) string {
+	text := azerr.Clean(err).Error()
+	for _, prefix := range []string{
+		prefixOf[*optimistic.ConflictError](err, func(e *optimistic.ConflictError) (string, string) { return e.Op, e.Resource }),
+		prefixOf[*optimistic.UnknownError](err, func(e *optimistic.UnknownError) (string, string) { return e.Op, e.Resource }),
+		prefixOf[*optimistic.NotFoundError](err, func(e *optimistic.NotFoundError) (string, string) { return e.Op, e.Resource }),
+	} {
+		if prefix != "" {
+			text = strings.TrimPrefix(text, prefix)
+		}
+	}
+	if e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
+		text = "sign-in failed: " + firstLine(e.Error())
+	}
+	return strings.TrimSuffix(firstLine(text), ".")
+}
+
+func prefixOf[E error](err error, of func(E) (string, string)) string {
+	e, ok := errors.AsType[E](err)
+	if !ok {
+		return ""
+	}
+	op, resource := of(e)
+	return op + " " + resource + ": "
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(line)
+}
+
+// hintFor is the hint the error brings, or the usual one for what happened.
+func hintFor(err error, v verdict) string {
+	if h := hintOf(err); h != "" {
+		return h
+	}
+	switch {
+	case v.code == exitUnknown:
+		return "the write may or may not have been applied: look at the resource before trying again"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nobody listens at the endpoint: is the address right, and Azurite up?"
+	case v.code == exitUnauthorised:
+		return "see azconc help environment for the ways to give a credential"
+	case azerr.Has(err, "ContainerNotFound"):
+		return "azconc container create makes the container"
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// blobRef names a container, or a blob in it. The rest is only there when it was given as a URL.
+type blobRef struct {
+	Container string
+	Blob      string
+	Snapshot  string
+	Version   string
+
+	endpoint string // of the account; empty: the connection's
+	sas      string
+}
+
+func (r blobRef) String() string {
+	if r.Blob == "" {
+		return r.Container
+	}
+	return r.Container + "/" + r.Blob
+}
+
+// parseBlob reads container/blob/path or a blob's URL.
+func parseBlob(arg string) (blobRef, error) {
+	r, err := parseBlobRef(arg)
+	if err != nil {
+		return r, err
+	}
+	if r.Blob == "" {
+		return r, withHint(usagef("%q names a container, not a blob", r.Container), "a blob is named container/path")
+	}
+	return r, nil
+}
+
+// parseContainer reads a container's name or URL.
+func parseContainer(arg string) (blobRef, error) {
+	r, err := parseBlobRef(strings.TrimSuffix(arg, "/"))
+	if err != nil {
+		return r, err
+	}
+	if r.Blob != "" {
+		return r, withHint(usagef("%q names a blob, not a container", r.String()), "the container is "+r.Container)
+	}
+	return r, nil
+}
+
+// parseWritable is parseBlob for a command that changes the blob, which a snapshot or a version cannot be.
+func parseWritable(arg string) (blobRef, error) {
+	r, err := parseBlob(arg)
+	if err == nil && (r.Snapshot != "" || r.Version != "") {
+		return r, usagef("%s is a snapshot or a version, which cannot be changed", r)
+	}
+	return r, err
+}
+
+func parseBlobRef(arg string) (blobRef, error) {
+	var r blobRef
+	path := arg
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		u, err := url.Parse(arg)
+		if err != nil {
+			return r, usagef("the resource is not a valid URL")
+		}
+		q := u.Query()
+		r.Snapshot, r.Version = q.Get("snapshot"), q.Get("versionid")
+		if q.Get("sig") != "" {
+			q.Del("snapshot")
+			q.Del("versionid")
+			r.sas = q.Encode()
+		}
+		prefix, rest := "", strings.TrimPrefix(u.Path, "/")
+		if pathStyle(u.Hostname()) {
+			prefix, rest, _ = strings.Cut(rest, "/")
+			prefix = "/" + prefix
+		}
+		r.endpoint, path = u.Scheme+"://"+u.Host+prefix, rest
+	}
+	r.Container, r.Blob, _ = strings.Cut(path, "/")
+	if r.Container == "" && strings.HasPrefix(path, "/") {
+		return r, withHint(usagef("the resource begins with a slash"), "a blob is named container/path")
+	}
+	if strings.HasSuffix(path, "/") && r.Blob == "" {
+		return r, usagef("the name of the blob is missing after %q", r.Container+"/")
+	}
+	if err := validContainer(r.Container); err != nil {
+		return r, err
+	}
+	if utf8.RuneCountInString(r.Blob) > 1024 {
+		return r, usagef("the blob's name has %d characters: 1024 are the most", utf8.RuneCountInString(r.Blob))
+	}
+	if !utf8.ValidString(r.Blob) {
+		return r, usagef("the blob's name is not UTF-8")
+	}
+	return r, nil
+}
+
+// validContainer holds a name against the rules of "Naming and referencing containers, blobs, and metadata".
+func validContainer(name string) error {
+	const rule = "a container's name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
+	switch name {
+	case "":
+		return withHint(usagef("the container's name is empty"), rule)
+	case "$root", "$web", "$logs", "$blobchangefeed":
+		return nil
+	}
+	why := ""
+	for i, c := range name {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c == '-' && (i == 0 || i == len(name)-1):
+			why = "it begins or ends with a hyphen"
+		case c == '-' && name[i-1] == '-':
+			why = "it has two hyphens in a row"
+		case c == '-':
+		case c >= 'A' && c <= 'Z':
+			why = "it has an upper-case letter"
+		default:
+			why = "it has a character other than letters, digits and hyphens"
+		}
+		if why != "" {
+			break
+		}
+	}
+	if why == "" && (len(name) < 3 || len(name) > 63) {
+		// Too long a name may be something else altogether, so it is not repeated.
+		if len(name) > 63 {
+			return withHint(usagef("the container's name is too long: %d characters", len(name)), rule)
+		}
+		why = "it is too short"
+	}
+	if why != "" {
+		return withHint(usagef("container name %q: %s", name, why), rule)
+	}
+	return nil
+}
+
+// pathStyle tells whether URLs with this host carry the account in their path, as emulators' do.
+func pathStyle(host string) bool { return host == "localhost" || net.ParseIP(host) != nil }
+
+func accountOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	if pathStyle(u.Hostname()) {
+		return strings.Trim(u.Path, "/")
+	}
+	account, _, _ := strings.Cut(u.Hostname(), ".")
+	return account
+}
+
+// display is how a message names the first argument of a command, whatever it is: a URL loses all but its path.
+func display(arg string) string {
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		return resource.Path(arg)
+	}
+	return arg
+}
+
+func unescape(s string) string {
+	plain, err := url.QueryUnescape(s)
+	if err != nil {
+		return s
+	}
+	return cmp.Or(plain, s)
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRootCmd lists every group. A group lists its verbs in its own file.
+func newRootCmd(f *Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "azconc <command>",
+		Short:             "Concurrency control for Azure Storage",
+		Long:              "azconc changes, locks and consumes things in Azure Storage without losing anybody's work.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              runGroup,
+		PersistentPreRunE: f.begin,
+		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
+  azconc help exit-codes`,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetIn(f.In)
+	root.SetOut(f.Out)
+	root.SetErr(f.Err)
+	root.SetHelpTemplate(helpTemplate)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	f.addFlags(root)
+
+	root.AddGroup(
+		&cobra.Group{ID: "optimistic", Title: "Change it only if nobody else has:"},
+		&cobra.Group{ID: "pessimistic", Title: "Hold it, and know when you no longer do:"},
+		&cobra.Group{ID: "idempotent", Title: "Do it once:"},
+		&cobra.Group{ID: "tool", Title: "Tools:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("optimistic", newBlobCmd(f), newContainerCmd(f))
+	add("tool", newVersionCmd(f, nil), newCompletionCmd(f, nil))
+	root.AddCommand(newHelpTopics()...)
+	return root
+}
+
+// newGroupCmd makes a command that only has verbs: alone it prints its help, with a word it does not know it suggests.
+func newGroupCmd(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use + " <command>", Short: short, Args: cobra.ArbitraryArgs, RunE: runGroup}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+func runGroup(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	err := usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+		return withHint(err, fmt.Sprintf("did you mean %s?", strings.Join(s, " or ")))
+	}
+	return err
+}
+
+// resourceArgs takes exactly the arguments that the usage line names.
+func resourceArgs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usagef("%s is missing", names[len(args)])
+		case len(args) > len(names):
+			return usagef("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}

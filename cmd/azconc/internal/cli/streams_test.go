@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestNoSecretPassesStderr(t *testing.T) {
+	var out bytes.Buffer
+	r := &redactor{w: &out}
+	r.know(secretsOf(testKey, testSAS)...)
+	// One by one: no secret passes in two halves either.
+	for _, c := range []byte("key " + testKey + " and https://x/y?" + testSAS + " and c2VjcmV0IHNpZ25hdHVyZQ== too\nplain\r") {
+		fmt.Fprintf(r, "%c", c)
+	}
+	fmt.Fprint(r, "a prompt")
+	if strings.Contains(out.String(), "prompt") {
+		t.Error("an unfinished line went out unasked")
+	}
+	r.Flush()
+	got := out.String()
+	for _, secret := range []string{testKey, "c2VjcmV0", "sig=c"} {
+		if strings.Contains(got, secret) {
+			t.Errorf("stderr shows %q: %s", secret, got)
+		}
+	}
+	if !strings.HasSuffix(got, "\nplain\ra prompt") {
+		t.Errorf("stderr = %q", got)
+	}
+}
+
+func TestProgressIsForTerminals(t *testing.T) {
+	s, _, _, stderr := TestStreams()
+	f := newFactory(s, nil)
+	f.progress("put").show(1, 2)
+	if stderr.Len() > 0 {
+		t.Errorf("progress without a terminal: %q", stderr)
+	}
+	f.ErrTerminal = true
+	p := f.progress("put jobs/a")
+	p.show(1<<20, 4<<20)
+	if got := stderr.String(); got != "azconc: put jobs/a 1.0 MiB of 4.0 MiB, 25%\r" {
+		t.Errorf("progress = %q", got)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{"": "''", "jobs/a.json": "jobs/a.json", `"0x8D"`: `'"0x8D"'`, "it's": `'it'\''s'`} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
