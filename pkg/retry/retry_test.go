@@ -1,0 +1,183 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWaitsAreUniformUpToADoublingBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	b := Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second, Rand: rng.Float64}
+	for n, bound := range []time.Duration{20, 40, 80, 160, 320, 640, 1280, 2000, 2000} {
+		bound *= time.Millisecond
+		const draws = 4000
+		var sum, longest time.Duration
+		var tenths [10]int
+		for range draws {
+			w := b.Wait(n)
+			if w < 0 || w >= bound {
+				t.Fatalf("Wait(%d) = %v, want within [0, %v)", n, w, bound)
+			}
+			sum += w
+			longest = max(longest, w)
+			tenths[int(10*w/bound)]++
+		}
+		if mean := sum / draws; mean < bound*47/100 || mean > bound*53/100 {
+			t.Errorf("Wait(%d): mean %v, want about %v", n, mean, bound/2)
+		}
+		for i, count := range tenths {
+			if count < draws/10*8/10 || count > draws/10*12/10 {
+				t.Errorf("Wait(%d): %d of %d waits in tenth %d, want about %d", n, count, draws, i, draws/10)
+			}
+		}
+	}
+}
+
+func TestWaitsDoNotOverflow(t *testing.T) {
+	almostOne := func() float64 { return 0.999 }
+	for _, b := range []Backoff{
+		{Base: time.Hour, Rand: almostOne},
+		{Base: time.Nanosecond, Cap: time.Hour, Rand: almostOne},
+		{Base: maxDuration, Cap: time.Hour, Rand: almostOne},
+	} {
+		for _, n := range []int{-1, 0, 1, 62, 63, 64, 1000} {
+			if w := b.Wait(n); w < 0 || b.Cap > 0 && w > b.Cap {
+				t.Errorf("%v.Wait(%d) = %v", b, n, w)
+			}
+		}
+	}
+	if w := (Backoff{}).Wait(5); w != 0 {
+		t.Errorf("the zero Backoff waits %v, want 0", w)
+	}
+}
+
+// full waits exactly the bound, so that times can be computed by hand.
+func full(base, limit time.Duration) Backoff {
+	return Backoff{Base: base, Cap: limit, Rand: func() float64 { return 1 }}
+}
+
+func TestABudgetOfAttemptsAllowsThatMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := Budget{Attempts: 4, Elapsed: -1, Backoff: full(time.Second, time.Minute)}.Start()
+		tries := 1
+		for loop.Next(t.Context(), 0) == nil {
+			tries++
+		}
+		if tries != 4 || loop.Tries() != 4 {
+			t.Errorf("tries = %d, Tries() = %d, want 4", tries, loop.Tries())
+		}
+		if want := (1 + 2 + 4) * time.Second; loop.Elapsed() != want {
+			t.Errorf("waited %v, want %v", loop.Elapsed(), want)
+		}
+	})
+}
+
+func TestABudgetOfTimeDoesNotSleepTowardsATryItCannotMake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := Budget{Attempts: -1, Elapsed: 10 * time.Second, Backoff: full(time.Second, time.Minute)}.Start()
+		var err error
+		for err == nil {
+			err = loop.Next(t.Context(), 0)
+		}
+		if !errors.Is(err, ErrExhausted) {
+			t.Errorf("err = %v, want ErrExhausted", err)
+		}
+		if want := (1 + 2 + 4) * time.Second; loop.Elapsed() != want {
+			t.Errorf("gave up after %v, want %v: the next wait of 8 s would have passed 10 s", loop.Elapsed(), want)
+		}
+	})
+}
+
+func TestADeadlineOfTheContextIsSeenBeforeSleeping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		loop := Budget{Attempts: -1, Elapsed: -1, Backoff: full(3*time.Second, 0)}.Start()
+		if err := loop.Next(ctx, 0); !errors.Is(err, ErrExhausted) || loop.Elapsed() != 0 {
+			t.Errorf("Next = %v after %v, want ErrExhausted at once", err, loop.Elapsed())
+		}
+	})
+}
+
+func TestTheServersWishIsALowerBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := Budget{Attempts: -1, Elapsed: -1, Backoff: full(time.Second, time.Second)}.Start()
+		for _, tt := range []struct{ atLeast, want time.Duration }{{0, 1}, {5, 5}, {1, 1}} {
+			before := time.Now()
+			if err := loop.Next(t.Context(), tt.atLeast*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(before); got != tt.want*time.Second {
+				t.Errorf("Next(%d s) waited %v, want %d s", tt.atLeast, got, tt.want)
+			}
+		}
+	})
+}
+
+func TestAnEndedContextIsReturnedWithItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("the lease was lost")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(500*time.Millisecond, func() { cancel(reason) })
+		loop := Budget{Attempts: -1, Elapsed: -1, Backoff: full(time.Second, time.Second)}.Start()
+		if err := loop.Next(ctx, 0); !errors.Is(err, reason) || loop.Elapsed() != 500*time.Millisecond {
+			t.Errorf("Next = %v after %v, want the cause after 500ms", err, loop.Elapsed())
+		}
+		if err := Sleep(ctx, 0); !errors.Is(err, reason) {
+			t.Errorf("Sleep(0) = %v, want the cause even without waiting", err)
+		}
+		if err := loop.Next(ctx, 0); !errors.Is(err, reason) {
+			t.Errorf("Next = %v, want the cause", err)
+		}
+	})
+}
+
+func TestTheZeroBudgetAllowsOneTry(t *testing.T) {
+	if err := (Budget{}).Start().Next(t.Context(), 0); !errors.Is(err, ErrExhausted) {
+		t.Errorf("Next = %v, want ErrExhausted", err)
+	}
+}
+
+func TestDetachedOutlivesItsParentForALimitedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+		cancel()
+		ctx, done := Detached(parent, 2*time.Second)
+		defer done()
+		if ctx.Err() != nil || ctx.Value(key{}) != "trace" {
+			t.Errorf("err = %v, value = %v; want a live context with the parent's values", ctx.Err(), ctx.Value(key{}))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("after 2 s: err = %v, want it ended", ctx.Err())
+		}
+	})
+}
+
+func TestStopIsSeenThroughAndFound(t *testing.T) {
+	if Stop(nil) != nil {
+		t.Error("Stop(nil) is not nil")
+	}
+	if err, ok := Stopped(Stop(io.EOF)); !ok || err != io.EOF {
+		t.Errorf("Stopped(Stop(EOF)) = %v, %t", err, ok)
+	}
+	wrapped := fmt.Errorf("parse: %w", Stop(io.EOF))
+	if err, ok := Stopped(wrapped); !ok || err != wrapped || !errors.Is(err, io.EOF) {
+		t.Errorf("Stopped(wrapped) = %v, %t, want the wrapping kept", err, ok)
+	}
+	if err, ok := Stopped(io.EOF); ok || err != io.EOF {
+		t.Errorf("Stopped(EOF) = %v, %t, want it unmarked", err, ok)
+	}
+}
