@@ -262,12 +262,4 @@ type keptError struct {
 func (e *keptError) Error() string { return e.err.Error() }
 func (e *keptError) Unwrap() error { return e.err }
 
-func (e *keptError) facts() map[string]any {
-	out := map[string]any{"file": e.file}
-	if t, ok := errors.AsType[facter](e.err); ok {
-		for name, value := range t.facts() {
-			out[name] = value
-		}
-	}
-	return out
-}
+func (e *keptError) facts() map[string]any { return map[string]any{"file": e.file} }

@@ -95,7 +95,7 @@ func metadataRun(ctx context.Context, opts *metadataOptions, change func(*metada
 		return nil
 	}, update)
 	if err != nil {
-		return tally(err, r)
+		return updateHint(tally(err, r), opts.Conditions, true)
 	}
 	return opts.factory.Print(newWriteResult(opts.Blob, "updated", r))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,11 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	})
 	p.end()
 	if err != nil {
-		return tally(err, r)
+		err = tally(err, r)
+		if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && c.Current != "" {
+			err = withHint(err, "to replace the version that is there now give --if-match "+shellQuote(string(c.Current)))
+		}
+		return err
 	}
 	return f.Print(newWriteResult(opts.Blob, "uploaded", r))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type blobUpdateOptions struct {
@@ -128,7 +130,7 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return tally(err, r)
+		return updateHint(tally(err, r), opts.Conditions, opts.Create)
 	}
 	result := newWriteResult(opts.Blob, "updated", r)
 	if opts.DryRun {
@@ -136,6 +138,22 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 		return printDiff(f, result, before, after)
 	}
 	return f.Print(result)
+}
+
+// updateHint adds the way out of an update that could not be made.
+func updateHint(err error, c optimistic.Conditions, created bool) error {
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	switch {
+	case errors.Is(err, optimistic.ErrNotFound) && !created && c.IfMatch == "" && !azerr.Has(err, "ContainerNotFound"):
+		return withHint(err, "--create makes it")
+	case !ok || errors.Is(err, optimistic.ErrExists):
+		return err
+	case c.IfMatch != "" && conflict.Current != "":
+		return withHint(err, "look at what is there now and give its ETag, or leave out --if-match to change it whatever it is")
+	case conflict.Attempts > 1:
+		return withHint(err, "many write to it: try again, or give a larger --max-attempts")
+	}
+	return err
 }
 
 // printDiff prints a dry run. The diff is content, so it goes out as it is.

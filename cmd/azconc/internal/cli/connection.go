@@ -194,7 +194,7 @@ func (c *connection) credentials(flags connectionFlags, env Env, key, sas string
 // secretsOf returns the forms in which a credential could turn up in a text.
 func secretsOf(key, sas string) []string {
 	var out []string
-	if key != "" && key != devKey {
+	if key != "" {
 		out = append(out, key)
 	}
 	for _, pair := range strings.Split(sas, "&") {

@@ -8,7 +8,7 @@ import (
 
 const (
 	devAccount = "devstoreaccount1"
-	// The emulator's key is the same everywhere and documented: it is no secret.
+	// The emulator's key is the same everywhere and documented.
 	devKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 

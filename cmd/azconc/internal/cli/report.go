@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -26,7 +28,7 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 	err = ended(ctx, err)
 	v := judge(err)
 	command, on := f.where(cmd)
-	message, hint := explain(err), hintFor(err, v)
+	message, hint := explain(err, v, on), hintFor(err, v)
 	if message != "" {
 		f.Notef("%s", strings.TrimPrefix(strings.TrimSpace(command+" "+on)+": "+message, ": "))
 	}
@@ -74,39 +76,53 @@ func failure(err error, v verdict, on, message, hint string) map[string]any {
 		put("base_etag", string(u.Base))
 		put("write_id", u.WriteID)
 	}
-	if e, ok := errors.AsType[facter](err); ok {
-		for name, value := range e.facts() {
-			out[name] = value
-		}
-	}
+	allFacts(err, out)
 	return out
 }
 
-// explain is the message without what stands before it: the command and the resource are named once.
-func explain(err error) string {
+var (
+	statusFirst = regexp.MustCompile(`^[1-5][0-9][0-9] `)
+	verbFirst   = regexp.MustCompile(`^[a-z]+ `)
+)
+
+// explain is the message without what stands before it: the command and the resource are named once. An answer of the
+// service comes after what it means.
+func explain(err error, v verdict, on string) string {
 	text := azerr.Clean(err).Error()
-	for _, prefix := range []string{
-		prefixOf[*optimistic.ConflictError](err, func(e *optimistic.ConflictError) (string, string) { return e.Op, e.Resource }),
-		prefixOf[*optimistic.UnknownError](err, func(e *optimistic.UnknownError) (string, string) { return e.Op, e.Resource }),
-		prefixOf[*optimistic.NotFoundError](err, func(e *optimistic.NotFoundError) (string, string) { return e.Op, e.Resource }),
-	} {
-		if prefix != "" {
-			text = strings.TrimPrefix(text, prefix)
-		}
-	}
 	if e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
 		text = "sign-in failed: " + firstLine(e.Error())
+	}
+	for on != "" {
+		verb := verbFirst.FindString(text)
+		rest, found := strings.CutPrefix(text[len(verb):], on+": ")
+		if verb == "" || !found {
+			break
+		}
+		text = rest
+	}
+	if statusFirst.MatchString(text) {
+		meaning := map[int]string{
+			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another: ", exitExists: "already exists: ",
+			exitLost: "the lease is not valid: ", exitUnauthorised: "not authorised: ",
+		}
+		text = meaning[v.code] + text
 	}
 	return strings.TrimSuffix(firstLine(text), ".")
 }
 
-func prefixOf[E error](err error, of func(E) (string, string)) string {
-	e, ok := errors.AsType[E](err)
-	if !ok {
-		return ""
+// allFacts gathers the facts of every error in the tree; those of an outer one win.
+func allFacts(err error, into map[string]any) {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		allFacts(e.Unwrap(), into)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			allFacts(inner, into)
+		}
 	}
-	op, resource := of(e)
-	return op + " " + resource + ": "
+	if e, ok := err.(facter); ok {
+		maps.Copy(into, e.facts())
+	}
 }
 
 func firstLine(s string) string {

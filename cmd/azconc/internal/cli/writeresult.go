@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/azconc/azconc/optimistic"
 )
@@ -86,5 +85,3 @@ func (e *talliedError) facts() map[string]any {
 		"requests": e.r.Requests, "elapsed_ms": e.r.Elapsed.Milliseconds(),
 	}
 }
-
-func sinceMS(t time.Time) int64 { return time.Since(t).Milliseconds() }
