@@ -1,0 +1,236 @@
+package azerr
+
+// meaning is what a code stands for.
+type meaning struct {
+	kind      Kind
+	reason    Reason
+	transient bool // the same request may succeed later
+}
+
+var (
+	changed      = meaning{kind: Conflict, reason: Changed}
+	exists       = meaning{kind: Conflict, reason: Exists}
+	held         = meaning{kind: Held}
+	lost         = meaning{kind: Lost}
+	unclear      = meaning{kind: Unknown, transient: true}
+	busy         = meaning{kind: Throttled, transient: true}
+	wait         = meaning{kind: Permanent, transient: true} // refused now, for a reason that passes by itself
+	notFound     = meaning{kind: NotFound}
+	unauthorised = meaning{kind: Unauthorised}
+	permanent    = meaning{kind: Permanent}
+	badInput     = meaning{kind: BadInput}
+)
+
+// codes maps every code that the services document, and the few that only they know of, to its meaning. The test walks
+// the SDK's lists and fails when one is missing here.
+var codes = map[string]meaning{
+	// Conditions on versions.
+	"ConditionNotMet":               changed,
+	"TargetConditionNotMet":         changed,
+	"UpdateConditionNotSatisfied":   changed,  // tables
+	"UnsatisfiableCondition":        badInput, // If-None-Match: * on a read
+	"SourceConditionNotMet":         {kind: Conflict, reason: SourceChanged},
+	"CannotVerifyCopySource":        {kind: Conflict, reason: SourceChanged},
+	"AppendPositionConditionNotMet": {kind: Conflict, reason: Position},
+	"MaxBlobSizeConditionNotMet":    {kind: Conflict, reason: Position},
+	"SequenceNumberConditionNotMet": {kind: Conflict, reason: Sequence},
+	"InvalidBlockList":              {kind: Conflict, reason: BlockList},
+	"BlobOverwritten":               changed,
+
+	// Creation of what is there.
+	"BlobAlreadyExists":         exists,
+	"ContainerAlreadyExists":    exists,
+	"EntityAlreadyExists":       exists,
+	"TableAlreadyExists":        exists,
+	"QueueAlreadyExists":        exists,
+	"ShareAlreadyExists":        exists,
+	"ResourceAlreadyExists":     exists,
+	"AccountAlreadyExists":      exists,
+	"UnauthorizedBlobOverwrite": exists, // a SAS with create, without write, permission: it exists
+
+	// Leases.
+	"LeaseAlreadyPresent":                   held,
+	"LeaseIdMissing":                        held,
+	"LeaseIsBreakingAndCannotBeAcquired":    held,
+	"LeaseIsBreakingAndCannotBeChanged":     lost,
+	"LeaseIdMismatchWithBlobOperation":      lost,
+	"LeaseIdMismatchWithContainerOperation": lost,
+	"LeaseIdMismatchWithLeaseOperation":     lost,
+	"LeaseIdMismatchWithFileOperation":      lost,
+	"LeaseIdMismatchWithShareOperation":     lost,
+	"LeaseNotPresentWithBlobOperation":      lost,
+	"LeaseNotPresentWithContainerOperation": lost,
+	"LeaseNotPresentWithLeaseOperation":     lost,
+	"LeaseNotPresentWithFileOperation":      lost,
+	"LeaseNotPresentWithShareOperation":     lost,
+	"LeaseIsBrokenAndCannotBeRenewed":       lost,
+	"LeaseAlreadyBroken":                    lost,
+	"LeaseLost":                             lost,
+	"InfiniteLeaseDurationRequired":         badInput,
+
+	// Queue messages: the service answers 404 MessageNotFound to a stale receipt, emulators 400 PopReceiptMismatch.
+	"MessageNotFound":    lost,
+	"PopReceiptMismatch": lost,
+
+	// Absence.
+	"BlobNotFound":             notFound,
+	"ContainerNotFound":        notFound,
+	"TableNotFound":            notFound,
+	"EntityNotFound":           notFound,
+	"QueueNotFound":            notFound,
+	"ShareNotFound":            notFound,
+	"ParentNotFound":           notFound,
+	"ResourceNotFound":         notFound,
+	"PreviousSnapshotNotFound": notFound,
+
+	// Files held through SMB. Both spellings of a pending deletion are documented.
+	"SharingViolation":              {kind: Held, transient: true},
+	"FileOpenBySmbClient":           {kind: Held, transient: true},
+	"CannotDeleteFileOrDirectory":   {kind: Held, transient: true},
+	"FileLockConflict":              {kind: Held, transient: true},
+	"DeletePending":                 {kind: Held, transient: true},
+	"SMBDeletePending":              {kind: Held, transient: true},
+	"ClientCacheFlushDelay":         unclear,
+	"ReadOnlyAttribute":             permanent,
+	"DirectoryNotEmpty":             permanent,
+	"DeleteShareWhenSnapshotLeased": held,
+	"HandleLimitExceeded":           wait,
+
+	// The service or the way to it.
+	"InternalError":                 unclear,
+	"OperationTimedOut":             unclear,
+	"ServerBusy":                    busy,
+	"SystemInUse":                   unclear,
+	"SnapshotOperationRateExceeded": busy,
+
+	// States that pass.
+	"ContainerBeingDeleted":   wait,
+	"TableBeingDeleted":       wait,
+	"QueueBeingDeleted":       wait,
+	"ShareBeingDeleted":       wait,
+	"AccountBeingCreated":     wait,
+	"PendingCopyOperation":    wait,
+	"ShareSnapshotInProgress": wait,
+
+	// Damaged on the way: not carried out.
+	"Md5Mismatch":   wait,
+	"Crc64Mismatch": wait,
+
+	// Rights.
+	"AuthenticationFailed":                  unauthorised,
+	"AuthorizationFailure":                  unauthorised,
+	"AuthorizationPermissionMismatch":       unauthorised,
+	"AuthorizationProtocolMismatch":         unauthorised,
+	"AuthorizationResourceTypeMismatch":     unauthorised,
+	"AuthorizationServiceMismatch":          unauthorised,
+	"AuthorizationSourceIPMismatch":         unauthorised,
+	"InsufficientAccountPermissions":        unauthorised,
+	"InvalidAuthenticationInfo":             unauthorised,
+	"NoAuthenticationInformation":           unauthorised,
+	"AccountIsDisabled":                     unauthorised,
+	"FileOAuthManagementApiRestrictedToSrp": unauthorised,
+
+	// Refused for good.
+	"BlobArchived":                                       permanent,
+	"BlobBeingRehydrated":                                permanent,
+	"BlobImmutableDueToPolicy":                           permanent,
+	"BlobImmutableDueToLegalHold":                        permanent,
+	"BlobNotArchived":                                    permanent,
+	"BlobTierInadequateForContentLength":                 permanent,
+	"BlobUsesCustomerSpecifiedEncryption":                permanent,
+	"CannotChangeToLowerTier":                            permanent,
+	"ContainerDisabled":                                  permanent,
+	"QueueDisabled":                                      permanent,
+	"ShareDisabled":                                      permanent,
+	"ContentLengthLargerThanTierLimit":                   permanent,
+	"CopyAcrossAccountsNotSupported":                     permanent,
+	"CopyIdMismatch":                                     permanent,
+	"FeatureVersionMismatch":                             permanent,
+	"ImmutabilityPolicyDeleteOnLockedPolicy":             permanent,
+	"IncrementalCopyBlobMismatch":                        permanent,
+	"IncrementalCopyOfEralierVersionSnapshotNotAllowed":  permanent,
+	"IncrementalCopyOfEarlierSnapshotNotAllowed":         permanent,
+	"IncrementalCopyOfEarlierVersionSnapshotNotAllowed":  permanent,
+	"IncrementalCopySourceMustBeSnapshot":                permanent,
+	"InvalidBlobType":                                    permanent,
+	"InvalidBlobTier":                                    permanent,
+	"InvalidOperation":                                   permanent,
+	"InvalidSourceBlobType":                              permanent,
+	"NoPendingCopyOperation":                             permanent,
+	"NotImplemented":                                     permanent,
+	"OperationNotAllowedOnIncrementalCopyBlob":           permanent,
+	"OperationNotAllowedOnRootBlob":                      permanent,
+	"PreviousSnapshotCannotBeNewer":                      permanent,
+	"PreviousSnapshotOperationNotSupported":              permanent,
+	"QueueNotEmpty":                                      permanent,
+	"ResourceTypeMismatch":                               permanent,
+	"ShareHasSnapshots":                                  permanent,
+	"ShareSizeLimitReached":                              permanent,
+	"ShareSnapshotCountExceeded":                         permanent,
+	"ShareSnapshotOperationNotSupported":                 permanent,
+	"SnapshotCountExceeded":                              permanent,
+	"SnapshotsPresent":                                   permanent,
+	"FileShareProvisionedBandwidthInvalid":               permanent,
+	"FileShareProvisionedIopsInvalid":                    permanent,
+	"FileShareProvisionedStorageInvalid":                 permanent,
+	"TotalSharesCountExceedsAccountLimit":                permanent,
+	"TotalSharesProvisionedBandwidthExceedsAccountLimit": permanent,
+	"TotalSharesProvisionedCapacityExceedsAccountLimit":  permanent,
+	"TotalSharesProvisionedIopsExceedsAccountLimit":      permanent,
+
+	// Requests that are wrong.
+	"BlockCountExceedsLimit":                  badInput,
+	"BlockListTooLong":                        badInput,
+	"CommandsInBatchActOnDifferentPartitions": badInput,
+	"ConditionHeadersNotSupported":            badInput,
+	"DuplicatePropertiesSpecified":            badInput,
+	"EmptyMetadataKey":                        badInput,
+	"EntityTooLarge":                          badInput,
+	"HostInformationNotPresent":               badInput,
+	"InvalidBlobOrBlock":                      badInput,
+	"InvalidBlockId":                          badInput,
+	"InvalidDuplicateRow":                     badInput,
+	"InvalidFileOrDirectoryPathName":          badInput,
+	"InvalidHeaderValue":                      badInput,
+	"InvalidHttpVerb":                         badInput,
+	"InvalidInput":                            badInput,
+	"InvalidMarker":                           badInput,
+	"InvalidMd5":                              badInput,
+	"InvalidMetadata":                         badInput,
+	"InvalidPageRange":                        badInput,
+	"InvalidQueryParameterValue":              badInput,
+	"InvalidRange":                            badInput,
+	"InvalidResourceName":                     badInput,
+	"InvalidSourceBlobUrl":                    badInput,
+	"InvalidUri":                              badInput,
+	"InvalidValueType":                        badInput,
+	"InvalidVersionForPageBlobOperation":      badInput,
+	"InvalidXmlDocument":                      badInput,
+	"InvalidXmlNodeValue":                     badInput,
+	"JsonFormatNotSupported":                  badInput,
+	"MessageTooLarge":                         badInput,
+	"MetadataTooLarge":                        badInput,
+	"MethodNotAllowed":                        badInput,
+	"MissingContentLengthHeader":              badInput,
+	"MissingRequiredHeader":                   badInput,
+	"MissingRequiredQueryParameter":           badInput,
+	"MissingRequiredXmlNode":                  badInput,
+	"MultipleConditionHeadersNotSupported":    badInput,
+	"OutOfRangeInput":                         badInput,
+	"OutOfRangeQueryParameterValue":           badInput,
+	"PropertiesNeedValue":                     badInput,
+	"PropertyNameInvalid":                     badInput,
+	"PropertyNameTooLong":                     badInput,
+	"PropertyValueTooLarge":                   badInput,
+	"RequestBodyTooLarge":                     badInput,
+	"RequestUrlFailedToParse":                 badInput,
+	"SequenceNumberIncrementTooLarge":         badInput,
+	"TooManyProperties":                       badInput,
+	"UnsupportedHeader":                       badInput,
+	"UnsupportedHttpVerb":                     badInput,
+	"UnsupportedQueryParameter":               badInput,
+	"UnsupportedXmlNode":                      badInput,
+	"XMethodIncorrectCount":                   badInput,
+	"XMethodIncorrectValue":                   badInput,
+	"XMethodNotUsingPost":                     badInput,
+}

@@ -1,0 +1,52 @@
+package azerr
+
+// Kind is what an answer means to the one who sent the request.
+type Kind uint8
+
+// The kinds.
+const (
+	Other        Kind = iota // none of the below: unknown to this package
+	Conflict                 // the resource is not as the request demanded; Reason says how
+	Held                     // somebody else has it: a lease, an open handle
+	Lost                     // the caller's lease or pop receipt is not valid (any more)
+	Unknown                  // no answer, or one that leaves open whether the request was carried out
+	Throttled                // the service asks to come back later
+	NotFound                 // there is no such resource
+	Unauthorised             // the caller may not do this
+	Permanent                // it is refused, and will be refused again
+	BadInput                 // the request itself is wrong
+)
+
+var kindNames = [...]string{"other", "conflict", "held", "lost", "unknown", "throttled", "not found", "unauthorised", "permanent", "bad input"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
+// Reason is why a request met a Conflict.
+type Reason uint8
+
+// The reasons.
+const (
+	None          Reason = iota
+	Changed              // another version than If-Match named, or another condition on the resource that did not hold
+	Gone                 // it was there and is not any more
+	Exists               // it is there and should not be
+	Position             // append position or maximum size
+	Sequence             // page blob sequence number
+	BlockList            // staged blocks are gone: another commit discarded them
+	SourceChanged        // the source of a copy is not as demanded
+	NotModified          // a read's If-None-Match or If-Modified-Since: nothing newer
+)
+
+var reasonNames = [...]string{"none", "changed", "gone", "exists", "position", "sequence", "blocklist", "source changed", "not modified"}
+
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "invalid"
+}
