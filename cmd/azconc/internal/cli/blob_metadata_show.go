@@ -64,7 +64,7 @@ func blobMetadataShowRun(ctx context.Context, opts *blobMetadataShowOptions) err
 	}
 	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: blobAccess(opts.Conditions)})
 	if err != nil {
-		return notModified(err)
+		return err
 	}
 	return opts.factory.Print(metadataResult{
 		Outcome: "found", Resource: opts.Blob.String(), ETag: string(deref(p.ETag)), Metadata: ownMetadata(p.Metadata),

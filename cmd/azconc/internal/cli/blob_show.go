@@ -84,7 +84,7 @@ func blobShowRun(ctx context.Context, opts *blobShowOptions) error {
 	}
 	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: blobAccess(opts.Conditions)})
 	if err != nil {
-		return notModified(err)
+		return err
 	}
 	return opts.factory.Print(blobShowResult{
 		Outcome: "found", Resource: opts.Blob.String(), ETag: string(deref(p.ETag)), LastModified: deref(p.LastModified).UTC(),

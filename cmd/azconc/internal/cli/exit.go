@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"net/http"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/azconc/azconc/optimistic"
@@ -70,8 +68,11 @@ func judge(err error) verdict {
 	}
 	switch out := azerr.Classify(err); out.Kind {
 	case azerr.Conflict:
-		if out.Reason == azerr.Exists {
+		switch out.Reason {
+		case azerr.Exists:
 			return verdict{exitExists, "exists"}
+		case azerr.NotModified:
+			return verdict{exitConflict, "not_modified"}
 		}
 		return verdict{exitConflict, "conflict"}
 	case azerr.Held:
@@ -108,16 +109,3 @@ type endedError struct{ cause, err error }
 
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
-
-// notModified gives a 304 to a HEAD, which the SDK reports as an error, the meaning it has for a GET.
-func notModified(err error) error {
-	if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.StatusCode == http.StatusNotModified {
-		return &notModifiedError{err: err}
-	}
-	return err
-}
-
-type notModifiedError struct{ err error }
-
-func (e *notModifiedError) Error() string   { return optimistic.ErrNotModified.Error() }
-func (e *notModifiedError) Unwrap() []error { return []error{optimistic.ErrNotModified, e.err} }

@@ -34,7 +34,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"service: no container", answer(404, "ContainerNotFound"), 3, "not_found"},
 		{"conflict", tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
 		{"service: condition", answer(412, "ConditionNotMet"), 4, "conflict"},
-		{"not modified", notModified(answer(304, "ConditionNotMet")), 4, "not_modified"},
+		{"not modified", answer(304, "ConditionNotMet"), 4, "not_modified"},
 		{"unknown", &optimistic.UnknownError{}, 5, "unknown"},
 		{"unknown because the time ran out", &optimistic.UnknownError{Err: timeout}, 5, "unknown"},
 		{"held", answer(409, "LeaseAlreadyPresent"), 6, "held"},

@@ -33,6 +33,7 @@ type Factory struct {
 	flags      connectionFlags
 	redactor   *redactor
 	transport  *http.Transport
+	wire       policy.Transporter // in place of transport, for tests
 	credential azcore.TokenCredential
 	requests   atomic.Int64
 	began      time.Time
@@ -106,18 +107,22 @@ func (f *Factory) Notef(format string, args ...any) {
 	fmt.Fprintf(f.Err, "azconc: "+format+"\n", args...)
 }
 
-// ClientOptions are fresh for each client, since some SDK constructors append to them.
+// ClientOptions are for every client. Reads go by their Retry; writes switch it off. They are fresh for each client, since some SDK constructors append to them.
 func (f *Factory) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{
-		Transport:        f.httpClient(),
+		Transport:        f.sender(),
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "azconc"},
+		Retry:            policy.RetryOptions{RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
 		PerRetryPolicies: []policy.Policy{&requestLog{f: f}},
 	}
 }
 
-// httpClient keeps enough idle connections for the parallel parts of azconc (the SDK's 10 made p99 three times worse at
+// sender keeps enough idle connections for the parallel parts of azconc (the SDK's 10 made p99 three times worse at
 // 32 workers), and gives up on a server that took a request and stays silent for longer than any service timeout.
-func (f *Factory) httpClient() *http.Client {
+func (f *Factory) sender() policy.Transporter {
+	if f.wire != nil {
+		return f.wire
+	}
 	if f.transport == nil {
 		dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 		f.transport = &http.Transport{

@@ -100,7 +100,10 @@ func explain(err error, v verdict, on string) string {
 		}
 		text = rest
 	}
-	if statusFirst.MatchString(text) {
+	switch {
+	case v.outcome == "not_modified":
+		text = "not modified"
+	case statusFirst.MatchString(text):
 		meaning := map[int]string{
 			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another: ", exitExists: "already exists: ",
 			exitLost: "the lease is not valid: ", exitUnauthorised: "not authorised: ",
