@@ -61,7 +61,7 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	if err != nil {
 		return err
 	}
-	content, size, err := f.openContent(opts.File)
+	content, size, err := f.openContent(ctx, opts.File)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 	}
 	switch c := opts.change.(type) {
 	case *fileChange:
-		if err := c.load(f); err != nil {
+		if err := c.load(ctx, f); err != nil {
 			return err
 		}
 	case *execChange:

@@ -105,8 +105,8 @@ type fileChange struct {
 	data []byte
 }
 
-func (c *fileChange) load(f *Factory) error {
-	r, _, err := f.openContent(c.name)
+func (c *fileChange) load(ctx context.Context, f *Factory) error {
+	r, _, err := f.openContent(ctx, c.name)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -52,9 +53,9 @@ func contentType(name string) string {
 }
 
 // openContent opens what --file names, "-" being stdin, and tells its size if it has one.
-func (f *Factory) openContent(name string) (io.ReadCloser, int64, error) {
+func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
-		return io.NopCloser(f.In), -1, nil
+		return untilEnd(ctx, f.In), -1, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -73,6 +74,19 @@ func (f *Factory) openContent(name string) (io.ReadCloser, int64, error) {
 		return file, -1, nil
 	}
 	return file, info.Size(), nil
+}
+
+// untilEnd reads r until ctx ends. Whoever waits for a stdin that nobody writes to can still be stopped; the read itself
+// cannot, and ends with the process.
+func untilEnd(ctx context.Context, r io.Reader) io.ReadCloser {
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+		stop()
+	}()
+	return out
 }
 
 // outputFile takes content that is not known to be whole until the end. It is written beside its place, and takes it

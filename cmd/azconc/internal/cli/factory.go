@@ -107,7 +107,8 @@ func (f *Factory) Notef(format string, args ...any) {
 	fmt.Fprintf(f.Err, "azconc: "+format+"\n", args...)
 }
 
-// ClientOptions are for every client. Reads go by their Retry; writes switch it off. They are fresh for each client, since some SDK constructors append to them.
+// ClientOptions are for every client. Reads go by their Retry; writes switch it off. They are fresh each time, since some
+// SDK constructors append to them.
 func (f *Factory) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Transport:        f.sender(),

@@ -2,12 +2,20 @@ package cli
 
 import (
 	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 // Run executes one command line and returns the exit code. It is the whole of azconc but for the process: it reads and
 // writes nothing but streams, env, the file system and the service, and leaves no goroutine behind.
 func Run(ctx context.Context, args []string, streams *Streams, env Env) int {
+	return run(ctx, args, streams, env, nil)
+}
+
+// run is Run with a wire in place of the network, for tests.
+func run(ctx context.Context, args []string, streams *Streams, env Env, wire policy.Transporter) int {
 	f := newFactory(streams, env)
+	f.wire = wire
 	defer f.close()
 	root := newRootCmd(f)
 	root.SetArgs(append([]string{}, args...))
