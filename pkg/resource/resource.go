@@ -33,5 +33,5 @@ func Path(rawURL string) string {
 
 // emulator tells whether URLs with this host carry the account as the first element of their path.
 func emulator(host string) bool {
-	return host == "localhost" || net.ParseIP(host) != nil || strings.HasSuffix(host, ".invalid")
+	return host == "localhost" || net.ParseIP(host) != nil
 }

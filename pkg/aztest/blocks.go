@@ -1,0 +1,135 @@
+package aztest
+
+import (
+	"encoding/base64"
+	"encoding/xml"
+	"net/http"
+	"slices"
+)
+
+// putBlock stages a block. It knows no conditions but the lease, and does not change the blob.
+func (s *Service) putBlock(r *request, c *containerState) *answer {
+	id := r.query.Get("blockid")
+	if raw, err := base64.StdEncoding.DecodeString(id); err != nil || len(raw) == 0 || len(raw) > 64 {
+		return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+	}
+	b := c.blobs[r.blob]
+	if b == nil {
+		b = &blobState{kind: "BlockBlob"}
+		c.blobs[r.blob] = b
+	}
+	if b.kind != "BlockBlob" {
+		return fail(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
+	}
+	if a := b.lease.check(r, "Blob", true); a != nil {
+		return a
+	}
+	for _, known := range b.staged {
+		if len(known.id) != len(id) {
+			return fail(http.StatusBadRequest, "InvalidBlobOrBlock", "The specified blob or block content is invalid: all block ids of a blob have one length.")
+		}
+		break
+	}
+	if b.staged == nil {
+		b.staged = map[string]block{}
+	}
+	b.staged[id] = block{id: id, data: r.body}
+	return ok(http.StatusCreated).set("Content-MD5", contentMD5(r.body)).set("x-ms-request-server-encrypted", "true")
+}
+
+type blockListBody struct {
+	Items []struct {
+		XMLName xml.Name
+		ID      string `xml:",chardata"`
+	} `xml:",any"`
+}
+
+// putBlockList makes the blob of blocks, and drops every staged block that is not among them: that is how one commit
+// spoils another's blocks.
+func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *answer {
+	old := c.blob(r.blob)
+	if a := cond.write(old, true); a != nil {
+		return a
+	}
+	holder := c.blobs[r.blob] // may hold staged blocks only
+	if holder == nil {
+		holder = &blobState{}
+	}
+	if a := holder.lease.check(r, "Blob", true); a != nil {
+		return a
+	}
+	var list blockListBody
+	if err := xml.Unmarshal(r.body, &list); err != nil {
+		return fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	}
+	var blocks []block
+	for _, item := range list.Items {
+		staged, isStaged := holder.staged[item.ID]
+		at := slices.IndexFunc(holder.blocks, func(b block) bool { return b.id == item.ID })
+		switch from := item.XMLName.Local; {
+		case isStaged && from != "Committed":
+			blocks = append(blocks, staged)
+		case at >= 0 && from != "Uncommitted":
+			blocks = append(blocks, holder.blocks[at])
+		default:
+			return fail(http.StatusBadRequest, "InvalidBlockList", "The specified block list is invalid.")
+		}
+	}
+	b, a := s.fresh(r, old)
+	if a != nil {
+		return a
+	}
+	if old == nil {
+		b.lease = holder.lease // a blob of staged blocks only can be leased
+	}
+	b.kind, b.blocks, b.content = "BlockBlob", blocks, joinBlocks(blocks)
+	return s.store(r, c, b)
+}
+
+type listedBlock struct {
+	Name string
+	Size int
+}
+
+type blockLists struct {
+	XMLName     xml.Name      `xml:"BlockList"`
+	Committed   []listedBlock `xml:"CommittedBlocks>Block"`
+	Uncommitted []listedBlock `xml:"UncommittedBlocks>Block"`
+}
+
+func (s *Service) getBlockList(r *request, c *containerState, cond conditions) *answer {
+	b := c.blobs[r.blob]
+	if b == nil {
+		return noSuchBlob()
+	}
+	// The operation knows no condition on the version (REST: "Get Block List"), only on tags.
+	if a := (conditions{tags: cond.tags}).tagged(b); a != nil {
+		return a
+	}
+	if a := b.lease.check(r, "Blob", false); a != nil {
+		return a
+	}
+	which := r.query.Get("blocklisttype")
+	lists := blockLists{}
+	if which != "uncommitted" {
+		for _, one := range b.blocks {
+			lists.Committed = append(lists.Committed, listedBlock{one.id, len(one.data)})
+		}
+	}
+	if which == "uncommitted" || which == "all" {
+		for _, one := range b.staged {
+			lists.Uncommitted = append(lists.Uncommitted, listedBlock{one.id, len(one.data)})
+		}
+		slices.SortFunc(lists.Uncommitted, func(x, y listedBlock) int {
+			if x.Name < y.Name {
+				return -1
+			}
+			return 1
+		})
+	}
+	a := xmlAnswer(lists)
+	if b.committed {
+		a.version(b.etag, b.lastModified)
+	}
+	return a
+}

@@ -1,0 +1,118 @@
+package aztest
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// conditions are the conditional headers of a request (REST: "Specifying conditional headers for Blob service
+// operations").
+type conditions struct {
+	match, noneMatch           string
+	modified, unmodified       time.Time
+	hasModified, hasUnmodified bool
+	tags                       string
+}
+
+func conditionsOf(r *request, prefix string) (conditions, *answer) {
+	c := conditions{
+		match:     strings.TrimSpace(r.header.Get(prefix + "If-Match")),
+		noneMatch: strings.TrimSpace(r.header.Get(prefix + "If-None-Match")),
+		tags:      r.header.Get(prefix + "If-Tags"),
+	}
+	if prefix == "" {
+		c.tags = r.header.Get("X-Ms-If-Tags")
+	}
+	var bad *answer
+	date := func(name string) (time.Time, bool) {
+		value := r.header.Get(prefix + name)
+		if value == "" {
+			return time.Time{}, false
+		}
+		t, err := http.ParseTime(value)
+		if err != nil {
+			bad = invalidHeader(name, value)
+		}
+		return t, err == nil
+	}
+	c.modified, c.hasModified = date("If-Modified-Since")
+	c.unmodified, c.hasUnmodified = date("If-Unmodified-Since")
+	return c, bad
+}
+
+func conditionNotMet(status int) *answer {
+	return fail(status, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+}
+
+// write evaluates the conditions of a write on b, which is nil when there is no blob. create tells the operations that
+// make a blob: to them If-None-Match: * is a guard against overwriting.
+func (c conditions) write(b *blobState, create bool) *answer {
+	given := 0
+	for _, set := range []bool{c.match != "", c.noneMatch != "", c.hasModified, c.hasUnmodified} {
+		if set {
+			given++
+		}
+	}
+	legal := given < 2 || given == 2 && (c.match != "" && c.hasUnmodified || c.noneMatch != "" && c.hasModified)
+	if !legal || strings.Contains(c.match, ",") || strings.Contains(c.noneMatch, ",") {
+		return fail(http.StatusBadRequest, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
+	}
+	unmet := func() *answer { return conditionNotMet(http.StatusPreconditionFailed) }
+	switch {
+	case c.match != "" && (b == nil || !matches(c.match, b.etag)):
+		return unmet()
+	case c.noneMatch == "*" && b != nil && create:
+		return fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+	case c.noneMatch != "" && b != nil && matches(c.noneMatch, b.etag):
+		return unmet()
+	}
+	// In a legal pair the ETag decides and the date is not looked at.
+	if c.match == "" && c.noneMatch == "" && b != nil {
+		if c.hasModified && !b.lastModified.After(c.modified) || c.hasUnmodified && b.lastModified.After(c.unmodified) {
+			return unmet()
+		}
+	}
+	return c.tagged(b)
+}
+
+// tagged evaluates x-ms-if-tags. Unlike in an emulator, it counts beside an ETag too.
+func (c conditions) tagged(b *blobState) *answer {
+	if c.tags == "" {
+		return nil
+	}
+	predicate, err := parseTags(c.tags)
+	if err != nil {
+		return invalidHeader("x-ms-if-tags", c.tags)
+	}
+	if b == nil || !predicate(b.tags) {
+		return conditionNotMet(http.StatusPreconditionFailed)
+	}
+	return nil
+}
+
+// read evaluates the conditions of a read on a blob that exists.
+func (c conditions) read(b *blobState) *answer {
+	switch {
+	case c.noneMatch == "*":
+		return fail(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
+	case c.match != "" && !matches(c.match, b.etag),
+		c.hasUnmodified && b.lastModified.After(c.unmodified):
+		return conditionNotMet(http.StatusPreconditionFailed)
+	case c.noneMatch != "" && matches(c.noneMatch, b.etag),
+		c.noneMatch == "" && c.hasModified && !b.lastModified.After(c.modified):
+		return conditionNotMet(http.StatusNotModified)
+	}
+	return c.tagged(b)
+}
+
+// matches compares one header value, which may list several ETags on a read, quoted or bare.
+func matches(header, etag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.Trim(one, `"`) == strings.Trim(etag, `"`) && !strings.HasPrefix(one, "W/") {
+			return true
+		}
+	}
+	return false
+}

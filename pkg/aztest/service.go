@@ -1,0 +1,213 @@
+package aztest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// Account and Key are those of every Service. They are the emulators' well-known ones, which protect nothing.
+const (
+	Account = "devstoreaccount1"
+	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// Options tunes a Service. The zero value is the default.
+type Options struct {
+	// Seed decides which requests meet a fault with a Probability. Defaults to 0.
+	Seed uint64
+
+	// Latency is how long a request takes, drawn anew for each; half of it passes before the request is carried out and
+	// half after. It must be safe for concurrent use. Defaults to none.
+	Latency func() time.Duration
+
+	// DeletionDelay is how long a deleted container's name stays taken (409 ContainerBeingDeleted). Defaults to 30 s,
+	// as the service documents.
+	DeletionDelay time.Duration
+
+	_ struct{}
+}
+
+// Service is an account of Azure Storage in memory.
+type Service struct {
+	o        Options
+	injector *Injector
+
+	mu         sync.Mutex // guards what follows; held for map work only, never while waiting
+	containers map[string]*containerState
+	etags      uint64
+	requests   uint64
+	copiesPend bool
+}
+
+// New returns an empty account.
+func New(opts *Options) *Service {
+	s := &Service{containers: map[string]*containerState{}}
+	if opts != nil {
+		s.o = *opts
+	}
+	if s.o.DeletionDelay == 0 {
+		s.o.DeletionDelay = 30 * time.Second
+	}
+	s.injector = Inject(transport(s.carry), s.o.Seed)
+	s.injector.latency = s.o.Latency
+	return s
+}
+
+// transport makes a function a policy.Transporter.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
+
+// Do implements policy.Transporter.
+func (s *Service) Do(r *http.Request) (*http.Response, error) { return s.injector.Do(r) }
+
+// SetFaults replaces the faults. It starts their counts anew, not the draw.
+func (s *Service) SetFaults(faults ...Fault) { s.injector.SetFaults(faults...) }
+
+// Flush carries out every request that a DelayCommit fault holds back, due or not.
+func (s *Service) Flush() { s.injector.Flush() }
+
+// Requests returns how many requests have been sent since the start or the last Reset, whatever became of them.
+func (s *Service) Requests() int { return s.injector.Requests() }
+
+// Log returns those requests in the order in which they were sent.
+func (s *Service) Log() []Request { return s.injector.Log() }
+
+// Reset empties the log.
+func (s *Service) Reset() { s.injector.Reset() }
+
+// The URLs are those of an emulator on this machine, and nothing listens there: requests go to Do.
+const blobHost = "127.0.0.1:10000"
+
+// BlobURL is the Blob service's URL for clients whose transport is the Service.
+func (s *Service) BlobURL() string { return "http://" + blobHost + "/" + Account }
+
+// ClientOptions are for any client of the SDK that shall talk to the Service.
+func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
+
+// Container returns a client for a container, which need not exist.
+func (s *Service) Container(name string) *container.Client {
+	credential, err := container.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants above are wrong
+	}
+	client, err := container.NewClientWithSharedKeyCredential(s.BlobURL()+"/"+name, credential, &container.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// BlockBlob returns a client for a blob, and creates the container if it is missing, without a request.
+func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
+	s.mu.Lock()
+	if s.containers[containerName] == nil {
+		s.containers[containerName] = s.newContainer(containerName)
+	}
+	s.mu.Unlock()
+	return s.Container(containerName).NewBlockBlobClient(blobName)
+}
+
+// ConnectionString is for programs that reach the Service through a server with BlobHandler at blobURL, which ends in
+// the account's name.
+func ConnectionString(blobURL string) string {
+	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, blobURL)
+}
+
+// BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+func (s *Service) BlobHandler() http.Handler { return s.injector.handler(blobHost) }
+
+// carry is the service itself: it carries out one request, at once.
+func (s *Service) carry(hr *http.Request) (*http.Response, error) {
+	r, err := parseRequest(hr)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	a := s.route(r)
+	a.header.Set("x-ms-request-id", fmt.Sprintf("aztest-%08d", s.requests))
+	a.header.Set("x-ms-version", hr.Header.Get("x-ms-version"))
+	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	if id := r.header.Get("x-ms-client-request-id"); id != "" {
+		a.header.Set("x-ms-client-request-id", id)
+	}
+	return a.response(hr), nil
+}
+
+func (s *Service) route(r *request) *answer {
+	if r.account != Account {
+		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	}
+	if r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
+		return fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
+	}
+	return s.routeBlob(r)
+}
+
+// newETag returns an ETag that was never handed out before, in the form the Blob service uses.
+func (s *Service) newETag() string {
+	s.etags++
+	return `"0x8DE` + fmt.Sprintf("%012X", s.etags*2654435761%(1<<48)) + `"`
+}
+
+// now is the service's clock as it shows: in whole seconds.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// answer is what the service says to one request.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	size   int64 // Content-Length when it is not the body's: for HEAD
+}
+
+func ok(status int) *answer { return &answer{status: status, header: http.Header{}, size: -1} }
+
+// fail is an error answer, with the code in the header, for HEAD, and in the body.
+func fail(status int, code, message string) *answer {
+	a := ok(status)
+	a.header.Set("x-ms-error-code", code)
+	if status == http.StatusNotModified {
+		return a
+	}
+	a.header.Set("Content-Type", "application/xml")
+	a.body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+	return a
+}
+
+func (a *answer) set(name, value string) *answer {
+	if value != "" {
+		a.header.Set(name, value)
+	}
+	return a
+}
+
+func (a *answer) failed() bool { return a.status >= 300 }
+
+func (a *answer) response(r *http.Request) *http.Response {
+	size := a.size
+	if size < 0 {
+		size = int64(len(a.body))
+	}
+	body := a.body
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	a.header.Set("Content-Length", strconv.FormatInt(size, 10))
+	return &http.Response{
+		StatusCode: a.status, Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.header, Body: io.NopCloser(newReader(body)), ContentLength: size, Request: r,
+	}
+}

@@ -1,0 +1,197 @@
+package aztest
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// tagPredicate is a parsed x-ms-if-tags.
+type tagPredicate func(tags map[string]string) bool
+
+// parseTags reads a predicate over index tags (REST: "Specifying conditional headers", x-ms-if-tags): comparisons of a
+// tag in double quotes with a value in single quotes, joined by AND and OR, AND binding tighter, with parentheses.
+func parseTags(expression string) (tagPredicate, error) {
+	p := &tagParser{rest: expression}
+	predicate, err := p.or()
+	if err == nil && strings.TrimSpace(p.rest) != "" {
+		err = fmt.Errorf("unexpected %q", p.rest)
+	}
+	return predicate, err
+}
+
+type tagParser struct{ rest string }
+
+func (p *tagParser) or() (tagPredicate, error) {
+	left, err := p.and()
+	for err == nil && p.word("OR") {
+		var right tagPredicate
+		if right, err = p.and(); err == nil {
+			l := left
+			left = func(t map[string]string) bool { return l(t) || right(t) }
+		}
+	}
+	return left, err
+}
+
+func (p *tagParser) and() (tagPredicate, error) {
+	left, err := p.comparison()
+	for err == nil && p.word("AND") {
+		var right tagPredicate
+		if right, err = p.comparison(); err == nil {
+			l := left
+			left = func(t map[string]string) bool { return l(t) && right(t) }
+		}
+	}
+	return left, err
+}
+
+func (p *tagParser) comparison() (tagPredicate, error) {
+	if p.take("(") {
+		inner, err := p.or()
+		if err == nil && !p.take(")") {
+			err = errors.New("missing )")
+		}
+		return inner, err
+	}
+	name, err := p.quoted('"')
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range []string{"<>", "<=", ">=", "=", "<", ">"} {
+		if !p.take(op) {
+			continue
+		}
+		value, err := p.quoted('\'')
+		if err != nil {
+			return nil, err
+		}
+		return func(tags map[string]string) bool {
+			got, there := tags[name]
+			if !there {
+				return false
+			}
+			switch c := strings.Compare(got, value); op {
+			case "=":
+				return c == 0
+			case "<>":
+				return c != 0
+			case "<":
+				return c < 0
+			case "<=":
+				return c <= 0
+			case ">":
+				return c > 0
+			default:
+				return c >= 0
+			}
+		}, nil
+	}
+	return nil, fmt.Errorf("no comparison at %q", p.rest)
+}
+
+func (p *tagParser) take(token string) bool {
+	p.rest = strings.TrimLeft(p.rest, " \t")
+	rest, ok := strings.CutPrefix(p.rest, token)
+	if ok {
+		p.rest = rest
+	}
+	return ok
+}
+
+func (p *tagParser) word(w string) bool {
+	p.rest = strings.TrimLeft(p.rest, " \t")
+	if len(p.rest) < len(w) || !strings.EqualFold(p.rest[:len(w)], w) {
+		return false
+	}
+	p.rest = p.rest[len(w):]
+	return true
+}
+
+func (p *tagParser) quoted(quote byte) (string, error) {
+	if !p.take(string(quote)) {
+		return "", fmt.Errorf("missing %c at %q", quote, p.rest)
+	}
+	value, rest, ok := strings.Cut(p.rest, string(quote))
+	if !ok {
+		return "", fmt.Errorf("missing closing %c", quote)
+	}
+	p.rest = rest
+	return value, nil
+}
+
+type tagSet struct {
+	XMLName xml.Name `xml:"Tags"`
+	Tags    []tag    `xml:"TagSet>Tag"`
+}
+
+type tag struct {
+	Key   string
+	Value string
+}
+
+// headerTags reads x-ms-tags, which is encoded like a query.
+func headerTags(r *request) (map[string]string, *answer) {
+	header := r.header.Get("X-Ms-Tags")
+	if header == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(header)
+	if err != nil {
+		return nil, invalidHeader("x-ms-tags", header)
+	}
+	tags := map[string]string{}
+	for name := range values {
+		tags[name] = values.Get(name)
+	}
+	return tags, validTags(tags)
+}
+
+func validTags(tags map[string]string) *answer {
+	if len(tags) > 10 {
+		return fail(http.StatusBadRequest, "InvalidTags", "The tags specified are invalid. There are more than 10.")
+	}
+	for name, value := range tags {
+		if name == "" || len(name) > 128 || len(value) > 256 {
+			return fail(http.StatusBadRequest, "InvalidTags", "The tags specified are invalid. A name or value is too long.")
+		}
+	}
+	return nil
+}
+
+func (s *Service) getTags(b *blobState) *answer {
+	set := tagSet{}
+	for name, value := range b.tags {
+		set.Tags = append(set.Tags, tag{name, value})
+	}
+	return xmlAnswer(set)
+}
+
+func (s *Service) setTags(r *request, b *blobState) *answer {
+	var set tagSet
+	if err := xml.Unmarshal(r.body, &set); err != nil {
+		return fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	}
+	tags := map[string]string{}
+	for _, t := range set.Tags {
+		tags[t.Key] = t.Value
+	}
+	if a := validTags(tags); a != nil {
+		return a
+	}
+	b.tags = tags // not part of the version: the ETag stays
+	return ok(http.StatusNoContent)
+}
+
+func xmlAnswer(v any) *answer {
+	body, err := xml.Marshal(v)
+	if err != nil {
+		panic(err) // our own types
+	}
+	a := ok(http.StatusOK).set("Content-Type", "application/xml")
+	a.body = append([]byte(xml.Header), body...)
+	return a
+}
