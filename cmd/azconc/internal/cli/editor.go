@@ -17,7 +17,10 @@ import (
 func (f *Factory) edit(file string) error {
 	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"), "vi")
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, editor, file)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = f.In, f.terminal, f.terminal, f.Env
+	if stdin, ok := f.In.(*os.File); ok {
+		cmd.Stdin = stdin // anything else os/exec would read ahead, and with it the answers to later questions
+	}
+	cmd.Stdout, cmd.Stderr, cmd.Env = f.terminal, f.terminal, f.Env
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())

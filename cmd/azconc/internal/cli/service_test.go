@@ -196,6 +196,21 @@ func TestATornReadIsNeverLeftBehind(t *testing.T) {
 	}
 }
 
+func TestLargeContentIsStoredAndReadWhole(t *testing.T) {
+	s := aztest.New(nil)
+	if r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs"); r.code != 0 {
+		t.Fatal(r)
+	}
+	content := bytes.Repeat([]byte("0123456789abcdef"), 20<<16)
+	stdin := func(s *Streams) { s.In = bytes.NewReader(content) }
+	if r := runOn(t.Context(), s, stdin, nil, "blob", "put", "jobs/big", "--file", "-", "--if-none-match", "*"); r.code != 0 {
+		t.Fatalf("put: exit %d: %s", r.code, r.stderr)
+	}
+	if r := runOn(t.Context(), s, nil, nil, "blob", "get", "jobs/big"); r.code != 0 || r.out != string(content) {
+		t.Errorf("get: exit %d, %d bytes of %d: %s", r.code, len(r.out), len(content), r.stderr)
+	}
+}
+
 // Every request of a write path goes out once: retries are azconc's own, who knows then what is ambiguous.
 func TestWritesAreCountedToTheRequest(t *testing.T) {
 	dir := t.TempDir()
