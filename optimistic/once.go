@@ -122,7 +122,8 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 //
 // A deletion leaves nothing behind to prove itself by. When the answer was lost and the resource is gone, a conditional
 // Delete returns ErrOutcomeUnknown: the deletion may have been another's, and a caller that claims work by deleting
-// must not claim it on a guess. An unconditional one succeeds, because what was asked for holds.
+// must not claim it on a guess. An unconditional one succeeds, because what was asked for holds. For the same reason a
+// deletion that an intermediary delivers twice, without any sign of trouble, reads as somebody else's.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {

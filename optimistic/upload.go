@@ -286,7 +286,7 @@ func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]st
 	if err := errors.Join(readErr, group.Wait()); err != nil {
 		return nil, err
 	}
-	return ids, context.Cause(ctx)
+	return ids, nil
 }
 
 // stageBlock repeats itself through transient faults: staging the same block under the same id again changes nothing.

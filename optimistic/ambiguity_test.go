@@ -1,0 +1,462 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// every is the list of faults that each write is run against.
+func every(match func(*aztest.Request) bool) map[string]aztest.Fault {
+	return map[string]aztest.Fault{
+		"refused":           {Kind: aztest.Refuse, Match: match, Count: 1},
+		"slow":              {Kind: aztest.Slow, Match: match, Count: 1, Delay: 5 * time.Second},
+		"slower than a try": {Kind: aztest.Slow, Match: match, Count: 1, Delay: 40 * time.Second},
+		"throttled":         {Kind: aztest.Throttle, Match: match, Count: 2, RetryAfter: 3 * time.Second},
+		"500 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1},
+		"503 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1, Status: 503, Code: "ServerBusy"},
+		"answer lost":       {Kind: aztest.LoseAnswer, Match: match, Count: 1},
+		"answer lost twice": {Kind: aztest.LoseAnswer, Match: match, Count: 2},
+		"request lost":      {Kind: aztest.LoseRequest, Match: match, Count: 1},
+		"answered twice":    {Kind: aztest.AnswerTwice, Match: match, Count: 1},
+		"delayed commit":    {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: 50 * time.Millisecond},
+		"late commit":       {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: time.Hour},
+		"hanging":           {Kind: aztest.Hang, Match: match, Count: 1},
+	}
+}
+
+func TestUpdateAppliesOnceUnderEveryFault(t *testing.T) {
+	for name, fault := range every(aztest.Writes) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, `{"n":0}`)
+				s.SetFaults(fault)
+				res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+				if err != nil || !res.Changed {
+					t.Fatalf("Update = %+v, %v\n%v", res, err, s.Log())
+				}
+				s.SetFaults()
+				s.Flush()
+				if got := count(t, client); got != 1 {
+					t.Errorf("n = %d, want 1\n%v", got, s.Log())
+				}
+				if res.ETag != etagOf(t, client) {
+					t.Errorf("ETag = %s, the blob has %s", res.ETag, etagOf(t, client))
+				}
+			})
+		})
+	}
+}
+
+func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
+	for name, fault := range every(aztest.Op("Get Blob", "Get Blob Properties")) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, `{"n":0}`)
+				s.SetFaults(fault)
+				res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+				s.SetFaults()
+				if err != nil || res.Ambiguous != 0 || count(t, client) != 1 {
+					t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+				}
+			})
+		})
+	}
+}
+
+// writes are the single writes of this package. Each returns its error; applied tells how often it took effect.
+var writes = []struct {
+	name string
+	run  func(ctx context.Context, s *aztest.Service) (Result, error)
+	// applied counts the effect afterwards.
+	applied func(t *testing.T, s *aztest.Service) int
+	// traceless tells that the write leaves nothing to know it by: a lost answer may leave the outcome open, and one
+	// delivered twice reads as another's.
+	traceless bool
+}{
+	{name: "create",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new.json")), counter{1}, nil)
+		},
+		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "new.json")) },
+	},
+	{name: "replace",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+			v, err := Read(ctx, target, nil)
+			if err != nil {
+				return Result{}, err
+			}
+			return Replace(ctx, target, v, counter{v.Value.N + 1}, nil)
+		},
+		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+	},
+	{name: "delete", traceless: true,
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+			v, err := Read(ctx, target, nil)
+			if err != nil {
+				return Result{}, err
+			}
+			return Delete(ctx, target, v.State, nil)
+		},
+		applied: gone,
+	},
+	{name: "delete whatever is there", traceless: true,
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			return Delete(ctx, JSONBlob[counter](s.BlockBlob("box", "n.json")), State{}, nil)
+		},
+		applied: gone,
+	},
+	{name: "metadata",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			return Update(ctx, BlobMetadata(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
+				(*m)["n"] += "x"
+				return nil
+			}, nil)
+		},
+		applied: func(t *testing.T, s *aztest.Service) int {
+			v, err := Read(t.Context(), BlobMetadata(s.BlockBlob("box", "n.json").BlobClient()), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(v.Value["n"])
+		},
+	},
+	{name: "put, create only",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			return Upload(ctx, s.BlockBlob("box", "up.json"), body(`{"n":1}`), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}})
+		},
+		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "up.json")) },
+	},
+	{name: "put, last writer wins",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			return Upload(ctx, s.BlockBlob("box", "n.json"), body(`{"n":1}`), nil)
+		},
+		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+	},
+	{name: "put, in blocks",
+		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+			client := s.BlockBlob("box", "n.json")
+			resp, err := client.GetProperties(ctx, nil)
+			if err != nil {
+				return Result{}, err
+			}
+			return Upload(ctx, client, body(`{"n":1}`), &UploadOptions{BlockSize: 3, Conditions: Conditions{IfMatch: *resp.ETag}})
+		},
+		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+	},
+}
+
+func gone(t *testing.T, s *aztest.Service) int {
+	_, err := s.BlockBlob("box", "n.json").GetProperties(t.Context(), nil)
+	if azerr.Has(err, "BlobNotFound") {
+		return 1
+	}
+	return 0
+}
+
+// TestEveryWriteUnderEveryFault is the promise in one table: success means applied once, a conflict not at all, and
+// only an unknown outcome may be either.
+func TestEveryWriteUnderEveryFault(t *testing.T) {
+	commits := func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }
+	for _, write := range writes {
+		for name, fault := range every(commits) {
+			t.Run(write.name+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, _ := quiet(t, `{"n":0}`)
+					s.SetFaults(fault)
+					res, err := write.run(t.Context(), s)
+					s.SetFaults()
+					s.Flush()
+					if got := write.applied(t, s); got != 1 {
+						t.Errorf("applied %d times, want once: %+v, %v\n%v", got, res, err, s.Log())
+					}
+					open := errors.Is(err, ErrOutcomeUnknown) || fault.Kind == aztest.AnswerTwice
+					if err != nil && !(write.traceless && open) {
+						t.Errorf("err = %v\n%v", err, s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestBlocksAreStagedThroughFaults(t *testing.T) {
+	for name, fault := range every(aztest.Op("Put Block")) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, "")
+				s.SetFaults(fault)
+				res, err := Upload(t.Context(), client, body("0123456789"), &UploadOptions{BlockSize: 3, Sending: Sending{TryTimeout: 30 * time.Second}})
+				if err != nil || res.Ambiguous != 0 {
+					t.Fatalf("Upload = %+v, %v", res, err)
+				}
+				if got := get(t, client); got != "0123456789" {
+					t.Errorf("content = %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestALostAnswerIsTheWritersOwn: a rival overwrites the blob between our write, whose answer was lost, and our look at
+// it. The write is found in the lineage, with the ETag that it produced.
+func TestALostAnswerIsTheWritersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, `{"n":0}`)
+		var ours azcore.ETag
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		go func() {
+			time.Sleep(time.Microsecond) // our write has landed, and waits to be sent again
+			ours = etagOf(t, client)
+			for range 5 {
+				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+		if err != nil || res.Ambiguous != 1 || res.Resolved != 1 || res.Conflicts != 0 || res.Attempts != 1 {
+			t.Fatalf("Update = %+v, %v", res, err)
+		}
+		if got := count(t, client); got != 6 {
+			t.Errorf("n = %d, want 6", got)
+		}
+		if res.ETag != ours || res.ETag == etagOf(t, client) {
+			t.Errorf("ETag = %s, want %s, which our write produced", res.ETag, ours)
+		}
+	})
+}
+
+// TestAWipedLineageIsUnknownNeverWrong: the same, but the rival is not of azconc.
+func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, `{"n":0}`)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		go func() {
+			time.Sleep(time.Microsecond)
+			put(t, client, `{"n":100}`)
+		}()
+		_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+		unknown, ok := errors.AsType[*UnknownError](err)
+		if !ok || !errors.Is(err, ErrOutcomeUnknown) || unknown.Resource != "box/n.json" || unknown.WriteID == "" {
+			t.Fatalf("err = %v, want unknown", err)
+		}
+		if got := count(t, client); got != 100 {
+			t.Errorf("n = %d: it was applied again", got)
+		}
+		if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("Resolve = %v, want it still unknown", err)
+		}
+	})
+}
+
+func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, `{"n":0}`)
+		small := &UpdateOptions{Sending: Sending{LineageSize: 3}}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		go func() {
+			time.Sleep(time.Microsecond)
+			for range 5 {
+				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, small); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		_, err := Update(t.Context(), JSONBlob[counter](client), increment, small)
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("err = %v, want unknown", err)
+		}
+		if got := count(t, client); got != 6 {
+			t.Errorf("n = %d, want 6", got)
+		}
+	})
+}
+
+func TestWithoutLineageAConflictAfterALostAnswerIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, `{"n":0}`)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		_, err := Update(t.Context(), JSONBlob[counter](client), increment, &UpdateOptions{Sending: Sending{LineageSize: -1}})
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("err = %v, want unknown", err)
+		}
+		props, _ := client.GetProperties(t.Context(), nil)
+		if len(props.Metadata) != 0 {
+			t.Errorf("metadata = %v, want none", props.Metadata)
+		}
+	})
+}
+
+// TestTheTruthIsToldWhenTheCallerStopsWaiting ends the context while the answer is outstanding.
+func TestTheTruthIsToldWhenTheCallerStopsWaiting(t *testing.T) {
+	gaveUp := errors.New("gave up")
+	for name, tt := range map[string]struct {
+		fault   aztest.Fault
+		applied int
+		check   func(error) bool
+	}{
+		"applied":     {aztest.Fault{Kind: aztest.Slow, Delay: 0}, 1, func(err error) bool { return err == nil }},
+		"not applied": {aztest.Fault{Kind: aztest.Hang}, 0, func(err error) bool { return errors.Is(err, ErrOutcomeUnknown) && errors.Is(err, gaveUp) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 4 * time.Second }})
+				client := s.BlockBlob("box", "n.json")
+				put(t, client, `{"n":0}`)
+				tt.fault.Match = aztest.Writes
+				s.SetFaults(tt.fault)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				// The read takes 4 s, the write is carried out after 6 s and answers after 8 s.
+				time.AfterFunc(7*time.Second, func() { cancel(gaveUp) })
+				_, err := Update(ctx, JSONBlob[counter](client), increment, &UpdateOptions{Sending: Sending{Grace: 5 * time.Second}})
+				if !tt.check(err) {
+					t.Errorf("err = %v", err)
+				}
+				s.SetFaults()
+				if got := count(t, client); got != tt.applied {
+					t.Errorf("n = %d, want %d", got, tt.applied)
+				}
+			})
+		})
+	}
+}
+
+func TestACancelledContextSendsNothing(t *testing.T) {
+	s, client := quiet(t, `{"n":0}`)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("shutting down")
+	cancel(reason)
+	_, err := Update(ctx, JSONBlob[counter](client), increment, nil)
+	if !errors.Is(err, reason) || errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("err = %v, want the cause", err)
+	}
+	if got := count(t, client); got != 0 {
+		t.Errorf("n = %d", got)
+	}
+	_ = s
+}
+
+// TestAnOutcomeThatWasCutOffCanBeResolvedLater: nothing answers for longer than the budget; when the service is back,
+// Resolve proves what became of the write.
+func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
+	for _, landed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("landed %t", landed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, `{"n":0}`)
+				first := aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1}
+				if landed {
+					first.Kind = aztest.LoseAnswer
+				}
+				down := aztest.Fault{Kind: aztest.LoseRequest, Skip: 0}
+				reads := aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Get Blob"), Count: 1}
+				s.SetFaults(reads, first, down)
+				_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+				unknown, ok := errors.AsType[*UnknownError](err)
+				if !ok {
+					t.Fatalf("err = %v, want unknown", err)
+				}
+				s.SetFaults()
+				switch err := Resolve(t.Context(), unknown); {
+				case landed && err != nil:
+					t.Errorf("Resolve = %v, want applied", err)
+				case !landed && !errors.Is(err, ErrOutcomeUnknown):
+					t.Errorf("Resolve = %v, want still open: the request may be under way", err)
+				}
+				if _, err := Update(t.Context(), JSONBlob[counter](client), increment, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := Resolve(t.Context(), unknown); landed && err != nil || !landed && !errors.Is(err, ErrConflict) {
+					t.Errorf("after another write: Resolve = %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnreachableServiceIsAFailureNotAnUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, `{"n":0}`)
+		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Writes})
+		_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+		if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrConflict) {
+			t.Errorf("err = %v, want a plain failure: nothing was sent", err)
+		}
+	})
+}
+
+// TestACreateIsNeverToldItsOwnBlobExists: the answer to the create is lost, the SDK's retry would meet 409.
+func TestACreateIsNeverToldItsOwnBlobExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, "")
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		res, err := Create(t.Context(), JSONBlob[counter](client), counter{7}, nil)
+		if err != nil || !res.Created || res.Resolved != 1 {
+			t.Fatalf("Create = %+v, %v", res, err)
+		}
+		requests(t, s, res, 3) // lost, refused, looked at
+		s.Reset()
+		res, err = Create(t.Context(), JSONBlob[counter](client), counter{8}, nil)
+		if !errors.Is(err, ErrExists) || !errors.Is(err, ErrConflict) || res.Created {
+			t.Errorf("a second create: %+v, %v", res, err)
+		}
+		requests(t, s, res, 2)
+	})
+}
+
+func TestSingleWritesCostOneRequest(t *testing.T) {
+	s, client := quiet(t, "")
+	target := JSONBlob[counter](client)
+	res, err := Create(t.Context(), target, counter{1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests(t, s, res, 1)
+	v, err := Read(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	res, err = Replace(t.Context(), target, v, counter{2}, nil)
+	if err != nil || res.BaseETag != v.ETag {
+		t.Fatalf("Replace = %+v, %v", res, err)
+	}
+	requests(t, s, res, 1)
+	s.Reset()
+	res, err = Replace(t.Context(), target, v, counter{3}, nil)
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok || conflict.Base != v.ETag || conflict.Current != etagOf(t, client) {
+		t.Fatalf("a stale Replace: %+v, %v", res, err)
+	}
+	if res.Requests != 2 {
+		t.Errorf("a conflict took %d requests, want 2", res.Requests)
+	}
+	s.Reset()
+	res, err = Delete(t.Context(), target, v.State, nil)
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("a stale Delete: %+v, %v", res, err)
+	}
+	requests(t, s, res, 2)
+	s.Reset()
+	res, err = Delete(t.Context(), target, State{ETag: azcore.ETagAny}, nil)
+	if err != nil || res.ETag != "" {
+		t.Errorf("Delete = %+v, %v", res, err)
+	}
+	requests(t, s, res, 1)
+	if _, err = Delete(t.Context(), target, State{}, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("deleting what is not there: %v", err)
+	}
+	if _, err = Read(t.Context(), target, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("reading what is not there: %v", err)
+	}
+}
