@@ -65,7 +65,7 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	if err != nil {
 		return err
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	headers := opts.Headers.headers()
 	if headers.BlobContentType == nil {
 		headers.BlobContentType = optional(contentType(opts.Blob.Blob))

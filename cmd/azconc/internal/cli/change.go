@@ -110,7 +110,7 @@ func (c *fileChange) load(ctx context.Context, f *Factory) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	c.data, err = io.ReadAll(r)
 	return err
 }

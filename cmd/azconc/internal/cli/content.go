@@ -63,11 +63,11 @@ func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, 
 	}
 	info, err := file.Stat()
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, 0, err
 	}
 	if info.IsDir() {
-		file.Close()
+		_ = file.Close()
 		return nil, 0, usagef("--file %s is a directory", name)
 	}
 	if !info.Mode().IsRegular() {
@@ -140,19 +140,19 @@ func (o *outputFile) keep() error {
 		return err
 	}
 	if err := o.Close(); err != nil {
-		os.Remove(o.Name())
+		_ = os.Remove(o.Name())
 		return err
 	}
 	if err := os.Rename(o.Name(), o.final); err != nil {
-		os.Remove(o.Name())
+		_ = os.Remove(o.Name())
 		return err
 	}
 	return nil
 }
 
 func (o *outputFile) discard() {
-	o.Close()
+	_ = o.Close()
 	if !o.direct {
-		os.Remove(o.Name())
+		_ = os.Remove(o.Name())
 	}
 }

@@ -45,7 +45,7 @@ func tempCopy(name string, content []byte) (string, error) {
 		return "", err
 	}
 	if _, err := file.Write(content); err != nil {
-		file.Close()
+		_ = file.Close()
 		return file.Name(), err
 	}
 	return file.Name(), file.Close()

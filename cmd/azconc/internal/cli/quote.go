@@ -6,9 +6,8 @@ import "strings"
 func shellQuote(s string) string {
 	plain := s != ""
 	for _, c := range s {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c)) {
-			plain = false
-		}
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		plain = plain && (letter || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c))
 	}
 	if plain {
 		return s

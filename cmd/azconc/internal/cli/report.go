@@ -38,7 +38,7 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 	if v.code == exitUsage {
 		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
 	} else if f.JSON() && !f.Quiet {
-		f.printJSON(failure(err, v, on, message, hint))
+		_ = f.printJSON(failure(err, v, on, message, hint))
 	}
 	return v.code
 }

@@ -46,7 +46,7 @@ func newWriteResult(on blobRef, done string, r optimistic.Result) writeResult {
 
 func (r writeResult) text(w io.Writer) {
 	if r.Outcome == "dry_run" {
-		io.WriteString(w, r.Diff)
+		_, _ = io.WriteString(w, r.Diff)
 		return
 	}
 	fmt.Fprintf(w, "%s %s", r.Outcome, r.Resource)
