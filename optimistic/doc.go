@@ -37,6 +37,8 @@
 //
 //   - A writer outside azconc that replaces all metadata wipes the lineage. A write whose answer was lost just then
 //     ends as unknown. The same happens when more than LineageSize writes come between a write and its probe.
+//   - An intermediary that delivers one write twice, without any sign of trouble, is seen through by the lineage; if a
+//     foreign writer wipes that before the next read, the second delivery's refusal reads as a conflict.
 //   - Restoring an old version or snapshot brings back an old lineage: writes since then are gone, and count as never
 //     applied.
 //   - A blob that is deleted and created anew starts a new lineage. See Create and Delete for what that means.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package optimistic
+
+const raceScale = 1
