@@ -142,7 +142,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 		case ctx.Err() != nil:
 			return "", c.fail(context.Cause(ctx))
 		case out.Ambiguous() || out.Transient():
-			if pauses.Next(ctx, out.RetryAfter) != nil {
+			if c.pauseTry(ctx, pauses, out) != nil {
 				if ambiguous {
 					return c.lastLook(ctx, w, err)
 				}
@@ -169,7 +169,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 			if ctx.Err() != nil {
 				return c.lastLook(ctx, w, context.Cause(ctx))
 			}
-			return "", c.unknown(w, "the resource could not be read back", errors.Join(err, lookErr))
+			return "", c.unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
 		}
 		f, why := w.judge(now)
 		switch f {
@@ -188,6 +188,20 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 	}
 }
 
+// quickly is how long the first repetition waits when a connection broke: that is no sign of load, and on a busy
+// resource the lineage moves on while we wait.
+const quickly = 20 * time.Millisecond
+
+// pauseTry waits before the same request is sent again.
+func (c *call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outcome) error {
+	if out.Ambiguous() && out.Status == 0 && pauses.Tries() == 1 {
+		first := c.s.Pause
+		first.Base = min(first.Base, quickly)
+		return pauses.NextAfter(ctx, first.Wait(0))
+	}
+	return pauses.Next(ctx, out.RetryAfter)
+}
+
 // lastLook decides w's fate when there is no time or budget left to send it again. It does not use ctx's end, because a
 // caller that stops waiting still wants the truth; Grace bounds it.
 func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag, error) {
@@ -195,7 +209,7 @@ func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag,
 	defer cancel()
 	now, err := c.look(detached, w.look)
 	if err != nil {
-		return "", c.unknown(w, "the resource could not be read back", errors.Join(cause, err))
+		return "", c.unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 	}
 	f, why := w.judge(now)
 	switch f {

@@ -250,8 +250,8 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (par
 	if resp.Body != nil {
 		defer resp.Body.Close()
 	}
-	if resp.ETag == nil || resp.Body == nil {
-		// The SDK reports 304 without an error, without an ETag and without a body.
+	if resp.ErrorCode != nil || resp.ETag == nil || resp.Body == nil {
+		// The SDK reports 304 without an error: only the code tells, and sometimes the lack of an ETag.
 		return part{notModified: true}, nil
 	}
 	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: deref(resp.LastModified), Headers: downloadedHeaders(resp), Size: deref(resp.ContentLength)}}

@@ -1,0 +1,74 @@
+package optimistic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// contend lets separate clients increment one counter for 20 s, 5 ms from the service, and returns the requests per
+// commit and the least busy client's share of the mean.
+func contend(t *testing.T, clients int) (perCommit, fair float64) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+		put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+		s.Reset()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		commits := make([]int, clients)
+		var wg sync.WaitGroup
+		for i := range clients {
+			wg.Go(func() {
+				target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+				for ctx.Err() == nil {
+					if _, err := Update(ctx, target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1}); err == nil {
+						commits[i]++
+					}
+				}
+			})
+		}
+		wg.Wait()
+		total := 0
+		for _, n := range commits {
+			total += n
+		}
+		perCommit = float64(s.Requests()) / float64(total)
+		fair = float64(slices.Min(commits)) * float64(clients) / float64(total)
+		t.Logf("%d clients: %d commits, %.2f requests each, the least busy has %.2f of the mean", clients, total, perCommit, fair)
+		if got := count(t, s.BlockBlob("box", "n.json")); got < total {
+			t.Errorf("n = %d after %d successes", got, total)
+		}
+	})
+	return perCommit, fair
+}
+
+// TestContendersTakeTurns measures what learning from the lineage is for. The draws differ from run to run, so the
+// median of three decides.
+func TestContendersTakeTurns(t *testing.T) {
+	for _, tt := range []struct {
+		clients int
+		atMost  float64 // requests per commit
+	}{{1, 2.01}, {2, 3}, {8, 3.5}, {32, 5}} {
+		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
+			var perCommit, fair []float64
+			for range 3 {
+				p, f := contend(t, tt.clients)
+				perCommit, fair = append(perCommit, p), append(fair, f)
+			}
+			slices.Sort(perCommit)
+			slices.Sort(fair)
+			if perCommit[1] > tt.atMost {
+				t.Errorf("%.2f requests per commit, want at most %.2f", perCommit[1], tt.atMost)
+			}
+			if fair[1] < 0.5 {
+				t.Errorf("the least busy client has %.2f of the mean, want half", fair[1])
+			}
+		})
+	}
+}

@@ -1,0 +1,299 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func open(t *testing.T, s *aztest.Service, opts *DocumentOptions) *Document[counter] {
+	t.Helper()
+	d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestAnOpenDocumentIsUpdatedWithOneRequest(t *testing.T) {
+	s, client := quiet(t, `{"n":0}`)
+	d := open(t, s, nil)
+	for i, want := range []int{2, 1, 1, 1} {
+		s.Reset()
+		res, err := d.Update(t.Context(), increment)
+		if err != nil || res.Folded != 1 || !res.Changed {
+			t.Fatalf("update %d: %+v, %v", i, res, err)
+		}
+		requests(t, s, res, want)
+		if res.ETag != etagOf(t, client) {
+			t.Errorf("update %d: ETag %s, the blob has %s", i, res.ETag, etagOf(t, client))
+		}
+	}
+	if got := count(t, client); got != 4 {
+		t.Errorf("n = %d", got)
+	}
+}
+
+func TestADocumentNoticesOtherWriters(t *testing.T) {
+	s, client := quiet(t, `{"n":0}`)
+	d := open(t, s, nil)
+	if _, err := d.Update(t.Context(), increment); err != nil {
+		t.Fatal(err)
+	}
+	put(t, client, `{"n":10}`)
+	s.Reset()
+	res, err := d.Update(t.Context(), increment)
+	if err != nil || res.Conflicts != 1 {
+		t.Fatalf("Update = %+v, %v", res, err)
+	}
+	requests(t, s, res, 3) // refused, read, written
+	if got := count(t, client); got != 11 {
+		t.Errorf("n = %d, want 11", got)
+	}
+}
+
+func TestWhatAnOldValueShowsIsNotBelieved(t *testing.T) {
+	limit := errors.New("limit reached")
+	for name, change := range map[string]func(context.Context, *counter) error{
+		"an error": func(_ context.Context, c *counter) error {
+			if c.N < 10 {
+				return limit
+			}
+			return increment(context.Background(), c)
+		},
+		"no change": func(_ context.Context, c *counter) error {
+			if c.N >= 10 {
+				c.N++
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, client := quiet(t, `{"n":0}`)
+			d := open(t, s, nil)
+			if _, err := d.Update(t.Context(), increment); err != nil {
+				t.Fatal(err)
+			}
+			put(t, client, `{"n":10}`) // behind the document's back
+			res, err := d.Update(t.Context(), change)
+			if err != nil || !res.Changed || count(t, client) != 11 {
+				t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+			}
+		})
+	}
+}
+
+// TestConcurrentUpdatesFold: what waits while a write is under way goes with the next one.
+func TestConcurrentUpdatesFold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+		client := s.BlockBlob("box", "n.json")
+		put(t, client, `{"n":0}`)
+		d := open(t, s, nil)
+		s.Reset()
+		broken := errors.New("broken")
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				res, err := d.Update(context.Background(), func(_ context.Context, c *counter) error {
+					c.N++
+					if i%8 == 7 {
+						return broken // and c.N must not count
+					}
+					return nil
+				})
+				if failed := i%8 == 7; failed != errors.Is(err, broken) || failed == res.Changed || res.Folded == 0 {
+					t.Errorf("change %d: %+v, %v", i, res, err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := count(t, client); got != 56 {
+			t.Errorf("n = %d, want 56", got)
+		}
+		if got := s.Requests() - 1; got > 4 { // the count itself is one
+			t.Errorf("%d requests for 64 updates, want two folds:\n%v", got, s.Log())
+		}
+	})
+}
+
+func TestAFoldIsAppliedOnceUnderEveryFault(t *testing.T) {
+	for name, fault := range every(aztest.Writes) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, `{"n":0}`)
+				d := open(t, s, nil)
+				s.SetFaults(fault)
+				var wg sync.WaitGroup
+				for range 8 {
+					wg.Go(func() {
+						if _, err := d.Update(context.Background(), increment); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				s.SetFaults()
+				s.Flush()
+				if got := count(t, client); got != 8 {
+					t.Errorf("n = %d, want 8", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicBelongsToItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Millisecond }})
+		client := s.BlockBlob("box", "n.json")
+		put(t, client, `{"n":0}`)
+		d := open(t, s, nil)
+		var wg sync.WaitGroup
+		panics := 0
+		for i := range 4 {
+			wg.Go(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						panics++
+						if i != 2 || p != "boom" {
+							t.Errorf("change %d panicked with %v", i, p)
+						}
+					}
+				}()
+				_, err := d.Update(context.Background(), func(_ context.Context, c *counter) error {
+					if i == 2 {
+						panic("boom")
+					}
+					return increment(context.Background(), c)
+				})
+				if err != nil {
+					t.Errorf("change %d: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := count(t, client); got != 3 || panics != 1 {
+			t.Errorf("n = %d after %d panics", got, panics)
+		}
+	})
+}
+
+func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
+		client := s.BlockBlob("box", "n.json")
+		put(t, client, `{"n":0}`)
+		d := open(t, s, nil)
+		reason := errors.New("gave up")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := d.Update(context.Background(), increment); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond) // the first one is reading
+		ctx, cancel := context.WithCancelCause(t.Context())
+		wg.Go(func() {
+			_, err := d.Update(ctx, func(context.Context, *counter) error {
+				t.Error("the change ran")
+				return nil
+			})
+			if !errors.Is(err, reason) {
+				t.Errorf("err = %v", err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond)
+		cancel(reason)
+		wg.Wait()
+		if got := count(t, client); got != 1 {
+			t.Errorf("n = %d", got)
+		}
+	})
+}
+
+func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
+		client := s.BlockBlob("box", "n.json")
+		put(t, client, `{"n":0}`)
+		d := open(t, s, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		hold := make(chan struct{})
+		wg.Go(func() { // keeps the turn, so that the next two fold
+			_, _ = d.Update(context.Background(), func(_ context.Context, c *counter) error { <-hold; return increment(context.Background(), c) })
+		})
+		synctest.Wait()
+		time.Sleep(1500 * time.Millisecond)
+		wg.Go(func() { _, _ = d.Update(ctx, increment) })
+		synctest.Wait()
+		wg.Go(func() {
+			if _, err := d.Update(context.Background(), increment); err != nil {
+				t.Errorf("the one that waits: %v", err)
+			}
+		})
+		synctest.Wait()
+		close(hold)
+		time.Sleep(1200 * time.Millisecond) // the fold of two is being written
+		cancel()
+		wg.Wait()
+		if got := count(t, client); got != 3 {
+			t.Errorf("n = %d, want 3", got)
+		}
+	})
+}
+
+func TestADocumentReads(t *testing.T) {
+	s, client := quiet(t, `{"n":5}`)
+	d := open(t, s, nil)
+	v, err := d.Read(t.Context())
+	if err != nil || v.Value.N != 5 || v.ETag != etagOf(t, client) {
+		t.Fatalf("Read = %+v, %v", v, err)
+	}
+	v.Value.N = 99 // belongs to the caller
+	s.Reset()
+	res, err := d.Update(t.Context(), increment)
+	if err != nil || count(t, client) != 6 {
+		t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+	}
+	if res.Requests != 1 {
+		t.Errorf("%d requests after a read, want 1", res.Requests)
+	}
+}
+
+func TestADocumentOfAValueThatReturnsToWhatItWas(t *testing.T) {
+	s, client := quiet(t, `{"n":0}`)
+	d := open(t, s, nil)
+	for i := range 6 { // 1, 0, 1, 0, …: each differs from the last, not from the first
+		want := (i + 1) % 2
+		if _, err := d.Update(t.Context(), func(_ context.Context, c *counter) error { c.N = want; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(t, client); got != want {
+			t.Fatalf("n = %d, want %d", got, want)
+		}
+	}
+}
+
+func TestBadDocumentsAreRefused(t *testing.T) {
+	s, _ := quiet(t, "")
+	for name, o := range map[string]*DocumentOptions{
+		"operation": {Update: UpdateOptions{OperationID: "x"}},
+		"pinned":    {Update: UpdateOptions{Conditions: Conditions{IfMatch: `"0x1"`}}},
+		"fold":      {MaxFold: -1},
+	} {
+		if _, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), o); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	d := open(t, s, nil)
+	if _, err := d.Update(t.Context(), increment); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a missing blob: %v", err)
+	}
+}
