@@ -1,0 +1,58 @@
+package azurite
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+const (
+	// DefaultAccount is the account that Azurite, the SDKs and UseDevelopmentStorage=true agree on.
+	DefaultAccount = "devstoreaccount1"
+	// DefaultKey is its key, which is public: https://learn.microsoft.com/azure/storage/common/storage-connect-azurite.
+	DefaultKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// services are the names by which Azurite's messages and its Server headers speak of its services.
+var services = []string{"Blob", "Queue", "Table"}
+
+// Account is one storage account of a [Server]. What is made in one account is not seen in another.
+type Account struct {
+	// Name and Key are the account's shared key credential.
+	Name, Key string
+	// BlobURL, QueueURL and TableURL are the endpoints, "http://127.0.0.1:<port>/<account>".
+	BlobURL, QueueURL, TableURL string
+}
+
+// ConnectionString is the account in the form that every SDK and azconc understand. It holds the key.
+func (a Account) ConnectionString() string {
+	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;QueueEndpoint=%s;TableEndpoint=%s;",
+		a.Name, a.Key, a.BlobURL, a.QueueURL, a.TableURL)
+}
+
+// accountName is the service's own rule.
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+func newAccounts(names []string) []Account {
+	accounts := make([]Account, len(names))
+	for i, name := range names {
+		accounts[i] = Account{Name: name, Key: DefaultKey}
+		if name != DefaultAccount {
+			key := make([]byte, 64)
+			rand.Read(key)
+			accounts[i].Key = base64.StdEncoding.EncodeToString(key)
+		}
+	}
+	return accounts
+}
+
+// accountsVariable is the accounts in the form of AZURITE_ACCOUNTS.
+func accountsVariable(accounts []Account) string {
+	pairs := make([]string, len(accounts))
+	for i, a := range accounts {
+		pairs[i] = a.Name + ":" + a.Key
+	}
+	return "AZURITE_ACCOUNTS=" + strings.Join(pairs, ";")
+}

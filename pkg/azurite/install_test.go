@@ -1,0 +1,333 @@
+package azurite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// gate is where fake npms report that they are half done.
+func gate(t *testing.T) *net.TCPListener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	t.Setenv("AZCONC_TEST_ADDR", l.Addr().String())
+	return l.(*net.TCPListener)
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestTheLockFilePinsTheVersionAndNamesNoRegistry(t *testing.T) {
+	var lock struct {
+		Packages map[string]struct{ Version, Resolved, Integrity string }
+	}
+	if err := json.Unmarshal(lockJSON, &lock); err != nil {
+		t.Fatal(err)
+	}
+	if got := lock.Packages["node_modules/azurite"].Version; got != Version {
+		t.Errorf("the lock file has Azurite %s, want %s", got, Version)
+	}
+	for name, p := range lock.Packages {
+		if p.Resolved != "" {
+			t.Errorf("%s is taken from %s, want it left to npm's configuration", name, p.Resolved)
+		}
+		if name != "" && p.Integrity == "" {
+			t.Errorf("%s has no checksum", name)
+		}
+	}
+	if !strings.Contains(string(packageJSON), `"azurite": "`+Version+`"`) {
+		t.Errorf("package.json does not ask for Azurite %s", Version)
+	}
+}
+
+func TestAnInstallationAppearsWhenItIsComplete(t *testing.T) {
+	tools(t, "node", "npm")
+	cache := filepath.Join(t.TempDir(), "cache")
+	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := os.ReadFile(entry(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(args), "ci ") || !strings.Contains(string(args), "--ignore-scripts") {
+		t.Errorf("npm was given %q, want npm ci without scripts", args)
+	}
+	if lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json")); err != nil || string(lock) != string(lockJSON) {
+		t.Errorf("npm did not work from the embedded lock file (%v)", err)
+	}
+
+	t.Setenv("PATH", "") // a second time nothing is needed
+	again, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if err != nil || again != dir {
+		t.Errorf("Install again = %q, %v, want %q", again, err, dir)
+	}
+}
+
+func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
+	tools(t, "node", "npm")
+	l := gate(t)
+	cache := t.TempDir()
+	const n = 4
+	var wg sync.WaitGroup
+	waiting := make(chan struct{}, n)
+	dirs := make([]string, n)
+	for i := range n {
+		wg.Go(func() {
+			cmd := self(t, "installer", "AZCONC_TEST_CACHE="+cache)
+			cmd.Stderr = writerFunc(func(p []byte) (int, error) {
+				if strings.Contains(string(p), "waiting") {
+					waiting <- struct{}{}
+				}
+				return len(p), nil
+			})
+			out, err := cmd.Output()
+			if err != nil {
+				t.Errorf("process %d: %v", i, err)
+			}
+			dirs[i] = strings.TrimSpace(string(out))
+		})
+	}
+	conns := make(chan net.Conn, n)
+	go func() {
+		defer close(conns)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	working := <-conns
+	for range n - 1 {
+		select {
+		case <-waiting:
+		case c := <-conns:
+			c.Close()
+			t.Error("two processes install at the same time")
+		}
+	}
+	if names := entries(t, cache); len(names) != 2 {
+		t.Errorf("the cache holds %v while one installs, want a lock and one new folder", names)
+	}
+	working.Close()
+	wg.Wait()
+	l.Close()
+	for c := range conns {
+		c.Close()
+		t.Error("npm ran more than once")
+	}
+	for i, dir := range dirs {
+		if dir != dirs[0] || !complete(dir) {
+			t.Errorf("process %d got %q, want %q, complete", i, dir, dirs[0])
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestAnInstallationThatIsGivenUpLeavesNothingBehind(t *testing.T) {
+	tools(t, "node", "npm")
+	l := gate(t)
+	cache := t.TempDir()
+	why := errors.New("the user went home")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Install(ctx, &InstallOptions{CacheDir: cache})
+		done <- err
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("Install = %v, want the context's cause", err)
+	}
+	for _, name := range entries(t, cache) {
+		if !strings.HasSuffix(name, ".lock") {
+			t.Errorf("%s was left behind", name)
+		}
+	}
+}
+
+// A killed installer cannot clean up. What it left must be neither used nor kept.
+func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
+	tools(t, "node", "npm")
+	l := gate(t)
+	cache := t.TempDir()
+	cmd := self(t, "installer", "AZCONC_TEST_CACHE="+cache)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	c.Close() // the npm, if the system let it live, goes on and finds a folder that is gone
+
+	t.Setenv("AZCONC_TEST_ADDR", "")
+	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !complete(dir) {
+		t.Errorf("%s is not complete", dir)
+	}
+	if names := entries(t, cache); len(names) != 2 {
+		t.Errorf("the cache holds %v, want the lock and the installation", names)
+	}
+}
+
+func TestAnInstallationWithAPartMissingIsMadeAnew(t *testing.T) {
+	tools(t, "node", "npm")
+	cache := t.TempDir()
+	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(entry(dir)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if err != nil || again != dir || !complete(dir) {
+		t.Errorf("Install = %q, %v, want %q, complete again", again, err, dir)
+	}
+}
+
+// Where locks do not work two may finish; the second one has to use what the first one made.
+func TestTheFirstToFinishWins(t *testing.T) {
+	root := t.TempDir()
+	final := filepath.Join(root, "azurite")
+	for _, name := range []string{"first", "second"} {
+		staging := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(entry(staging)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(entry(staging), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := publish(staging, final); err != nil {
+			t.Errorf("publish %s: %v", name, err)
+		}
+	}
+	if got, err := os.ReadFile(entry(final)); string(got) != "first" {
+		t.Errorf("the installation is the %q one (%v), want the first", got, err)
+	}
+}
+
+func TestAFailedInstallationSaysWhatNpmSaid(t *testing.T) {
+	tools(t, "node", "npm")
+	t.Setenv("AZCONC_TEST_NPM", "fails")
+	cache := t.TempDir()
+	_, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	if !errors.Is(err, ErrInstall) || !strings.Contains(err.Error(), "azurite is nowhere to be found") {
+		t.Errorf("Install = %v, want ErrInstall with npm's message", err)
+	}
+	if names := entries(t, cache); len(names) != 1 {
+		t.Errorf("the cache holds %v, want the lock alone", names)
+	}
+}
+
+func TestAMissingToolIsNamedWithTheWayToGetIt(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		tools   []string
+		version string
+		missing string
+		text    string
+	}{
+		{"nothing there", nil, "", "node", "node is not on the PATH"},
+		{"node without npm", []string{"node"}, "", "npm", "npm is not on the PATH"},
+		{"old node", []string{"node", "npm"}, "v18.20.4", "node", `node is "v18.20.4", older than 20`},
+		{"something else called node", []string{"node", "npm"}, "1 cluster", "node", "older than 20"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tools(t, test.tools...)
+			t.Setenv("AZCONC_TEST_NODE_VERSION", test.version)
+			cache := filepath.Join(t.TempDir(), "cache")
+			_, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+			tool, ok := errors.AsType[*ToolError](err)
+			if !ok || tool.Tool != test.missing || !errors.Is(err, ErrTool) {
+				t.Fatalf("Install = %v, want a ToolError about %s", err, test.missing)
+			}
+			if !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), "install Node.js") {
+				t.Errorf("Error() = %q, want %q in it, and how to get it", err, test.text)
+			}
+			if _, err := os.Stat(cache); !os.IsNotExist(err) {
+				t.Errorf("the cache folder was made in vain (%v)", err)
+			}
+		})
+	}
+}
+
+func TestACopyThatIsThereAlreadyIsChecked(t *testing.T) {
+	write := func(t *testing.T, version string) string {
+		dir := t.TempDir()
+		if version == "" {
+			return dir
+		}
+		if err := os.MkdirAll(filepath.Dir(entry(dir)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range map[string]string{
+			entry(dir): "", filepath.Join(dir, "node_modules", "azurite", "package.json"): `{"version": "` + version + `"}`,
+		} {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, test := range []struct{ name, version, want string }{
+		{"the same", Version, ""},
+		{"newer", "3.100.0", ""},
+		{"older", "3.35.0", "older than " + Version},
+		{"much older", "2.99.99", "older than " + Version},
+		{"unreadable", "x", "older than " + Version},
+		{"not there", "", "there is no "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := write(t, test.version)
+			t.Setenv(DirVariable, dir)
+			t.Setenv("PATH", "")
+			got, err := Install(t.Context(), &InstallOptions{CacheDir: filepath.Join(dir, "unused")})
+			switch {
+			case test.want == "" && (err != nil || got != dir):
+				t.Errorf("Install = %q, %v, want %q", got, err, dir)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), DirVariable)):
+				t.Errorf("Install = %v, want an error with %q that names %s", err, test.want, DirVariable)
+			}
+		})
+	}
+}

@@ -1,0 +1,3 @@
+package azurite
+
+func ignoreTermination() {}

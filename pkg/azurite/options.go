@@ -1,0 +1,68 @@
+package azurite
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Options are the options of [Start].
+type Options struct {
+	// Dir is the folder of an installation as Install returns it. Defaults to what Install returns.
+	Dir string
+	// Accounts are the names of the server's accounts, 3 to 24 lower-case letters and digits each. Azurite learns of them
+	// when it starts, so there are no others later. ConnectionString speaks of the first one, NewAccount hands out the
+	// rest. DefaultAccount gets its well-known key, each other one a key of its own.
+	// Defaults to DefaultAccount alone.
+	Accounts []string
+	// Location is a folder for the data, which Stop leaves as it is. Defaults to a temporary folder that Stop removes.
+	Location string
+	// BlobPort, QueuePort and TablePort are TCP ports on 127.0.0.1. UseDevelopmentStorage=true means 10000, 10001 and
+	// 10002. Each defaults to one that is free.
+	BlobPort, QueuePort, TablePort int
+	// StartTimeout bounds the time from the start of the process to its first answer; an installation is not part of it.
+	// Negative means no bound. Defaults to 1 minute.
+	StartTimeout time.Duration
+	// Progress is told, in lines, what takes time. Defaults to nobody.
+	Progress io.Writer
+
+	_ struct{}
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if len(out.Accounts) == 0 {
+		out.Accounts = []string{DefaultAccount}
+	}
+	for i, name := range out.Accounts {
+		if !accountName.MatchString(name) {
+			return out, fmt.Errorf("Accounts[%d]: %q is not 3 to 24 lower-case letters and digits", i, name)
+		}
+		if slices.Contains(out.Accounts[:i], name) {
+			return out, fmt.Errorf("Accounts[%d]: %q is there twice", i, name)
+		}
+	}
+	for _, p := range []struct {
+		field string
+		port  int
+	}{{"BlobPort", out.BlobPort}, {"QueuePort", out.QueuePort}, {"TablePort", out.TablePort}} {
+		if p.port < 0 || p.port > 65535 {
+			return out, fmt.Errorf("%s: %d is not between 0 and 65535", p.field, p.port)
+		}
+	}
+	if out.Location != "" {
+		var err error
+		if out.Location, err = filepath.Abs(out.Location); err != nil {
+			return out, fmt.Errorf("Location: %w", err)
+		}
+	}
+	out.StartTimeout = cmp.Or(out.StartTimeout, time.Minute)
+	out.Progress = cmp.Or[io.Writer](out.Progress, io.Discard)
+	return out, nil
+}

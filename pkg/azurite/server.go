@@ -1,0 +1,299 @@
+package azurite
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed npm/preload.cjs
+var preload []byte
+
+// Server is a running Azurite. Its methods may be called concurrently.
+type Server struct {
+	accounts []Account
+	temp     string // removed by Stop: the preloaded script, and the data unless they are kept
+	keep     bool   // the data are somebody else's
+	process  *os.Process
+	stdin    io.Closer
+	said     *output
+
+	stop     sync.Once
+	stopErr  error         // set by stop
+	stopping chan struct{} // closed by stop before it ends the process
+	done     chan struct{} // closed when the process is gone
+	exit     error         // set before done is closed; nil when Stop was called before
+
+	mu   sync.Mutex
+	next int // guarded by mu: the account that NewAccount returns
+}
+
+// Start starts Azurite, after having installed it if that is needed, and returns when its three services answer. ctx
+// bounds the start, not the life of the server.
+//
+// Errors are those of [Install], a [ToolError], a [ProcessError] of kind [ErrStart] with the end of Azurite's output, or
+// the cause of ctx. A failed start leaves neither a process nor a folder behind.
+func Start(ctx context.Context, opts *Options) (*Server, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.Dir == "" {
+		if o.Dir, err = Install(ctx, &InstallOptions{Progress: o.Progress}); err != nil {
+			return nil, err
+		}
+	}
+	node, err := findNode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "azconc-azurite-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		accounts: newAccounts(o.Accounts), temp: temp, keep: o.Location != "", said: newOutput(), next: 1,
+		stopping: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := s.start(node, &o); err != nil {
+		return nil, errors.Join(&ProcessError{Kind: ErrStart, Err: err}, os.RemoveAll(temp))
+	}
+	if o.StartTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.StartTimeout, &startTimeoutError{after: o.StartTimeout})
+		defer cancel()
+	}
+	if err := s.await(ctx); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	for i := range s.accounts {
+		a := &s.accounts[i]
+		a.BlobURL, a.QueueURL, a.TableURL = s.said.url("Blob")+"/"+a.Name, s.said.url("Queue")+"/"+a.Name, s.said.url("Table")+"/"+a.Name
+	}
+	return s, nil
+}
+
+type startTimeoutError struct{ after time.Duration }
+
+func (e *startTimeoutError) Error() string { return fmt.Sprintf("not ready after %v", e.after) }
+
+// start starts the process, and a goroutine that waits for its end.
+func (s *Server) start(node string, o *Options) error {
+	script := filepath.Join(s.temp, "preload.cjs")
+	if err := os.WriteFile(script, preload, 0o600); err != nil {
+		return err
+	}
+	data := o.Location
+	if data == "" {
+		data = filepath.Join(s.temp, "data")
+	}
+	cmd := exec.Command(node, "-r", script, entry(o.Dir), "--silent", "--disableTelemetry", "--location", data,
+		"--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(o.BlobPort),
+		"--queueHost", "127.0.0.1", "--queuePort", strconv.Itoa(o.QueuePort),
+		"--tableHost", "127.0.0.1", "--tablePort", strconv.Itoa(o.TablePort))
+	cmd.Dir = s.temp
+	cmd.Env = append(ownEnvironment(os.Environ()), accountsVariable(s.accounts))
+	cmd.Stdout, cmd.Stderr = s.said, s.said
+	cmd.SysProcAttr = ownGroup()
+	cmd.WaitDelay = time.Second
+	// The pipe is ours alone: its end tells Azurite that this process is gone.
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	s.stdin = stdin
+	started := make(chan error, 1)
+	go func() {
+		defer close(s.done)
+		runtime.LockOSThread() // see ownGroup
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		s.process = cmd.Process
+		started <- err
+		if err != nil {
+			return
+		}
+		err = cmd.Wait()
+		select {
+		case <-s.stopping:
+		default:
+			if err == nil {
+				err = errors.New("exit status 0")
+			}
+			s.exit = &ProcessError{Kind: ErrExited, Output: s.said.String(), Err: err}
+		}
+	}()
+	if err := <-started; err != nil {
+		<-s.done
+		return err
+	}
+	return nil
+}
+
+// ownEnvironment is environ without what would configure Azurite behind the caller's back: AZURITE_DB puts the data into
+// a database server, for one.
+func ownEnvironment(environ []string) []string {
+	var own []string
+	for _, v := range environ {
+		if !strings.HasPrefix(v, "AZURITE_") {
+			own = append(own, v)
+		}
+	}
+	return own
+}
+
+// await returns when the three services answer, or with the reason for which they will not.
+func (s *Server) await(ctx context.Context) error {
+	select {
+	case <-s.said.ready:
+	case <-s.done:
+	case <-ctx.Done():
+	}
+	var err error
+	select {
+	case <-s.said.ready:
+		err = s.probe(ctx)
+	default:
+	}
+	select {
+	case <-s.done:
+		if p, ok := errors.AsType[*ProcessError](s.exit); ok {
+			return &ProcessError{Kind: ErrStart, Output: p.Output, Err: p.Err}
+		}
+	default:
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ours := errors.AsType[*startTimeoutError](cause); !ours {
+			return cause
+		}
+		err = cause
+	}
+	if err != nil {
+		return &ProcessError{Kind: ErrStart, Output: s.said.String(), Err: err}
+	}
+	return nil
+}
+
+// probe asks each service for something that it refuses without looking for an account: Azurite has no better sign of
+// life that needs no signature, and its Server header tells that it is not somebody else's port.
+func (s *Server) probe(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, service := range services {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.said.url(service)+"/", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		if err := resp.Body.Close(); err != nil {
+			return err
+		}
+		if server := resp.Header.Get("Server"); !strings.HasPrefix(server, "Azurite-"+service+"/") {
+			return fmt.Errorf("at %s answers %.40q, not Azurite's %s service", req.URL.Host, server, service)
+		}
+	}
+	return nil
+}
+
+// ConnectionString returns the connection string of the first account. It holds the account's key.
+func (s *Server) ConnectionString() string { return s.accounts[0].ConnectionString() }
+
+// BlobURL returns the first account's Blob endpoint, "http://127.0.0.1:<port>/<account>".
+func (s *Server) BlobURL() string { return s.accounts[0].BlobURL }
+
+// QueueURL returns the first account's Queue endpoint.
+func (s *Server) QueueURL() string { return s.accounts[0].QueueURL }
+
+// TableURL returns the first account's Table endpoint.
+func (s *Server) TableURL() string { return s.accounts[0].TableURL }
+
+// Account returns the first account.
+func (s *Server) Account() Account { return s.accounts[0] }
+
+// NewAccount returns an account that nobody else was given, from the second one of Options.Accounts on.
+func (s *Server) NewAccount() (Account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next >= len(s.accounts) {
+		return Account{}, fmt.Errorf("Azurite was started with %d accounts, and all are given away: name more in Options.Accounts", len(s.accounts))
+	}
+	s.next++
+	return s.accounts[s.next-1], nil
+}
+
+// Done returns a channel that is closed when the process is gone, whether by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err returns a [ProcessError] of kind [ErrExited] when the process ended without Stop, and nil as long as it runs and
+// after Stop.
+func (s *Server) Err() error {
+	select {
+	case <-s.done:
+		return s.exit
+	default:
+		return nil
+	}
+}
+
+// graceful is what a server gets between TERM and KILL. An unfinished request body holds it for 6 seconds: data that are
+// kept are worth waiting for, data that are thrown away are not.
+func (s *Server) graceful() time.Duration {
+	if s.keep {
+		return 15 * time.Second
+	}
+	return time.Second
+}
+
+// Stop ends the process, waits until it is gone and removes its temporary folder. It may be called any number of times;
+// each call returns when the server is stopped. The error is that of [Server.Err] if the process was gone already, or
+// why the folder could not be removed.
+func (s *Server) Stop() error {
+	s.stop.Do(func() {
+		select {
+		case <-s.done: // by itself
+		default:
+			close(s.stopping)
+			s.end()
+		}
+		s.stopErr = errors.Join(s.exit, os.RemoveAll(s.temp))
+	})
+	return s.stopErr
+}
+
+// abandon is Stop for a server that nobody has got: what it held is worth nothing, and how it ended is known.
+func (s *Server) abandon() (err error) {
+	s.stop.Do(func() {
+		close(s.stopping)
+		_ = s.process.Kill()
+		<-s.done
+		err = os.RemoveAll(s.temp)
+	})
+	return err
+}
+
+func (s *Server) end() {
+	if err := terminate(s.process, s.stdin); err == nil {
+		timer := time.NewTimer(s.graceful())
+		defer timer.Stop()
+		select {
+		case <-s.done:
+			return
+		case <-timer.C:
+		}
+	}
+	_ = s.process.Kill() // fails only when there is nothing to kill
+	<-s.done
+}

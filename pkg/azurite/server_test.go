@@ -1,0 +1,315 @@
+package azurite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+)
+
+// needAzurite skips a test when its user has said so, and never for another reason.
+func needAzurite(t *testing.T) {
+	t.Helper()
+	if os.Getenv("AZCONC_SKIP_AZURITE") == "1" {
+		t.Skip("AZCONC_SKIP_AZURITE=1")
+	}
+}
+
+func start(t *testing.T, opts *Options) *Server {
+	t.Helper()
+	needAzurite(t)
+	s, err := Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop() })
+	return s
+}
+
+// wire gives each test connections of its own, closed at its end, for goleak's sake.
+func wire(t *testing.T) policy.ClientOptions {
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	return policy.ClientOptions{Transport: &http.Client{Transport: tr}, Retry: policy.RetryOptions{MaxRetries: -1}}
+}
+
+// use sends a request of each SDK to an account.
+func use(t *testing.T, a Account) {
+	t.Helper()
+	blobs, err := azblob.NewClientFromConnectionString(a.ConnectionString(), &azblob.ClientOptions{ClientOptions: wire(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blobs.CreateContainer(t.Context(), "jobs", nil); err != nil {
+		t.Errorf("create a container: %v", err)
+	}
+	if _, err := blobs.UploadBuffer(t.Context(), "jobs", "state", []byte("1"), nil); err != nil {
+		t.Errorf("upload a blob: %v", err)
+	}
+	queues, err := azqueue.NewServiceClientFromConnectionString(a.ConnectionString(), &azqueue.ClientOptions{ClientOptions: wire(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queues.CreateQueue(t.Context(), "jobs", nil); err != nil {
+		t.Errorf("create a queue: %v", err)
+	}
+	tables, err := aztables.NewServiceClientFromConnectionString(a.ConnectionString(), &aztables.ClientOptions{ClientOptions: wire(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tables.CreateTable(t.Context(), "jobs", nil); err != nil {
+		t.Errorf("create a table: %v", err)
+	}
+}
+
+func gone(path string) bool {
+	_, err := os.Lstat(path)
+	return os.IsNotExist(err)
+}
+
+func TestAServerAnswersUntilItIsStopped(t *testing.T) {
+	s := start(t, nil)
+	if a := s.Account(); a.Name != DefaultAccount || a.Key != DefaultKey || s.ConnectionString() != a.ConnectionString() ||
+		s.BlobURL() != a.BlobURL || s.QueueURL() != a.QueueURL || s.TableURL() != a.TableURL {
+		t.Errorf("the first account is %+v, want the well-known one", a)
+	}
+	use(t, s.Account())
+	if err := s.Err(); err != nil {
+		t.Errorf("Err() = %v while it runs", err)
+	}
+	if gone(filepath.Join(s.temp, "data", "__azurite_db_blob__.json")) {
+		t.Error("the data are not on disk")
+	}
+
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if err := s.Stop(); err != nil {
+				t.Errorf("Stop() = %v", err)
+			}
+			select {
+			case <-s.Done():
+			default:
+				t.Error("Stop has returned before the process was gone")
+			}
+			if !gone(s.temp) {
+				t.Error("Stop has left the temporary folder behind")
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Err(); err != nil {
+		t.Errorf("Err() = %v after Stop", err)
+	}
+	host := strings.TrimSuffix(strings.TrimPrefix(s.BlobURL(), "http://"), "/"+DefaultAccount)
+	if c, err := net.Dial("tcp", host); err == nil {
+		c.Close()
+		t.Errorf("somebody still listens at %s", host)
+	}
+}
+
+func TestAccountsDoNotSeeEachOther(t *testing.T) {
+	t.Setenv("AZURITE_ACCOUNTS", "other:"+DefaultKey) // not meant for this server
+	s := start(t, &Options{Accounts: []string{"first", "second", "third"}})
+	second, err := s.NewAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := s.NewAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{s.Account().Name, second.Name, third.Name}; fmt.Sprint(got) != "[first second third]" {
+		t.Errorf("accounts are %v", got)
+	}
+	if second.Key == third.Key || second.Key == DefaultKey {
+		t.Error("accounts share a key")
+	}
+	for _, a := range []Account{s.Account(), second, third} {
+		use(t, a) // would fail with 409 in an account where it was before
+	}
+	if _, err := s.NewAccount(); err == nil {
+		t.Error("there was a fourth account")
+	}
+	stranger := third
+	stranger.Key = second.Key
+	blobs, err := azblob.NewClientFromConnectionString(stranger.ConnectionString(), &azblob.ClientOptions{ClientOptions: wire(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blobs.CreateContainer(t.Context(), "more", nil); !bloberror.HasCode(err, bloberror.AuthorizationFailure) {
+		t.Errorf("with the key of another account: %v, want AuthorizationFailure", err)
+	}
+}
+
+func TestDataInAGivenLocationOutliveTheServer(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, &Options{Location: dir})
+	use(t, s.Account())
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, &Options{Location: dir})
+	blobs, err := azblob.NewClientFromConnectionString(s.ConnectionString(), &azblob.ClientOptions{ClientOptions: wire(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 1)
+	if _, err := blobs.DownloadBuffer(t.Context(), "jobs", "state", got, nil); err != nil || string(got) != "1" {
+		t.Errorf("the blob holds %q (%v), want what the first server was given", got, err)
+	}
+}
+
+func TestAProcessThatDiesIsNoticed(t *testing.T) {
+	s := start(t, nil)
+	if err := s.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if err := s.Err(); !errors.Is(err, ErrExited) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("Err() = %v, want ErrExited and the signal", err)
+	}
+	for range 2 {
+		if err := s.Stop(); !errors.Is(err, ErrExited) {
+			t.Errorf("Stop() = %v, want ErrExited", err)
+		}
+	}
+	if !gone(s.temp) {
+		t.Error("the temporary folder was left behind")
+	}
+}
+
+func TestAzuriteDoesNotOutliveItsOwner(t *testing.T) {
+	needAzurite(t)
+	cmd := self(t, "owner")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var temp, url string
+	_, err = fmt.Fscan(bufio.NewReader(stdout), &temp, &url)
+	if killed := cmd.Process.Kill(); killed != nil {
+		t.Error(killed)
+	}
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	host := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/"+DefaultAccount)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 1500 {
+		c, err := net.Dial("tcp", host)
+		if err != nil {
+			return
+		}
+		c.Close()
+		<-tick.C
+	}
+	t.Errorf("Azurite still listens at %s", host)
+}
+
+// failedStart runs Start with a node that misbehaves and sees to it that nothing of it is left.
+func failedStart(t *testing.T, ctx context.Context, opts *Options) error {
+	t.Helper()
+	tools(t, "node")
+	tmp := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, tmp)
+	}
+	opts.Dir = t.TempDir()
+	s, err := Start(ctx, opts)
+	if err == nil {
+		s.Stop()
+		t.Fatal("Start succeeded")
+	}
+	if names := entries(t, tmp); len(names) != 0 {
+		t.Errorf("%v was left behind", names)
+	}
+	return err
+}
+
+func TestAnAzuriteThatExitsIsReportedWithItsOutput(t *testing.T) {
+	t.Setenv("AZCONC_TEST_NODE", "taken")
+	err := failedStart(t, t.Context(), &Options{})
+	if !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "EADDRINUSE") {
+		t.Errorf("Start = %v, want ErrStart, its status and what it said", err)
+	}
+}
+
+func TestAnAzuriteThatIsNotReadyInTimeIsKilled(t *testing.T) {
+	t.Setenv("AZCONC_TEST_NODE", "silent")
+	err := failedStart(t, t.Context(), &Options{StartTimeout: 50 * time.Millisecond})
+	if !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "not ready after 50ms") {
+		t.Errorf("Start = %v, want ErrStart after 50ms", err)
+	}
+}
+
+func TestAStartThatIsGivenUpReturnsTheCause(t *testing.T) {
+	t.Setenv("AZCONC_TEST_NODE", "silent")
+	why := errors.New("the user went home")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := context.AfterFunc(ctx, func() {})
+	defer stop()
+	timer := time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+	defer timer.Stop()
+	if err := failedStart(t, ctx, &Options{}); !errors.Is(err, why) {
+		t.Errorf("Start = %v, want the context's cause", err)
+	}
+}
+
+func TestPortsAtWhichSomebodyElseAnswersAreNotAzurite(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	t.Setenv("AZCONC_TEST_NODE", "impostor")
+	t.Setenv("AZCONC_TEST_ADDR", other.Listener.Addr().String())
+	err := failedStart(t, t.Context(), &Options{})
+	if !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "not Azurite's Blob service") {
+		t.Errorf("Start = %v, want ErrStart and who answered", err)
+	}
+}
+
+func TestOptionsThatCannotBeAreNamed(t *testing.T) {
+	for _, test := range []struct {
+		opts Options
+		want string
+	}{
+		{Options{Accounts: []string{"ab"}}, "Accounts[0]"},
+		{Options{Accounts: []string{"first", "Second"}}, "Accounts[1]"},
+		{Options{Accounts: []string{"first", "a;b:c"}}, "Accounts[1]"},
+		{Options{Accounts: []string{"first", "first"}}, "twice"},
+		{Options{BlobPort: -1}, "BlobPort: -1"},
+		{Options{QueuePort: 65536}, "QueuePort: 65536"},
+		{Options{TablePort: 1 << 20}, "TablePort: 1048576"},
+	} {
+		_, err := Start(t.Context(), &test.opts)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Start with %+v = %v, want an error with %q", test.opts, err, test.want)
+		}
+	}
+}
