@@ -1,10 +1,8 @@
 package azerr
 
 import (
-	"context"
 	"errors"
-	"io"
-	"net"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,12 +11,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// Outcome is what an error means.
+// Outcome is what an error means. It is a value; comparing two with == is meaningful.
 type Outcome struct {
 	Kind       Kind
-	Reason     Reason        // with Kind Conflict
-	Code       string        // x-ms-error-code; empty when the answer had none
-	Status     int           // HTTP status; 0 when there was no answer
+	Reason     Reason        // with Kind Conflict; Exists also with Unauthorised, see UnauthorizedBlobOverwrite
+	Code       string        // x-ms-error-code, or the code in the body; empty when the answer had none
+	Status     int           // HTTP status, that of the failing operation in a transaction; 0 when there was no answer
 	RequestID  string        // x-ms-request-id
 	RetryAfter time.Duration // the service's wish; 0 when it has none
 	Index      int           // the failing operation of an entity group transaction, from 0; -1 otherwise
@@ -26,7 +24,13 @@ type Outcome struct {
 	ambiguous, transient bool
 }
 
-// Classify says what err means. A nil error is the zero Outcome with Index -1.
+// Classify says what err, an error returned by the SDK, means. It looks through wrapping, Clean's included. A nil error
+// is the zero Outcome with Index -1.
+//
+// What only the caller knows is left to the caller: that a NotFound under If-Match means Gone, and that a definite
+// answer to a request that was sent twice may be the echo of the first.
+//
+// Classify may be called concurrently, also with the same error.
 func Classify(err error) Outcome {
 	o := Outcome{Index: -1}
 	if err == nil {
@@ -34,7 +38,9 @@ func Classify(err error) Outcome {
 	}
 	response, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		return classifyNoAnswer(o, err)
+		m := unanswered(err)
+		o.Kind, o.ambiguous, o.transient = m.kind, m.ambiguous, m.transient
+		return o
 	}
 	o.Code, o.Status = response.ErrorCode, response.StatusCode
 	if raw := response.RawResponse; raw != nil {
@@ -44,52 +50,55 @@ func Classify(err error) Outcome {
 	if index, status, code, ok := transaction(response); ok {
 		o.Index, o.Status, o.Code = index, status, code
 	}
-	m, known := codes[o.Code]
-	if !known {
-		m = byStatus(o.Status)
-	}
-	if o.Status == http.StatusNotModified {
-		m = meaning{kind: Conflict, reason: NotModified}
-	}
-	o.Kind, o.Reason, o.transient = m.kind, m.reason, m.transient
-	// A server error may follow a commit. So may a "busy" or "too many": what says it is often a front end that has
-	// passed the request on.
-	o.ambiguous = m.kind == Unknown || m.kind == Throttled
+	m := meant(o.Status, o.Code)
+	o.Kind, o.Reason, o.ambiguous, o.transient = m.kind, m.reason, m.ambiguous, m.transient
 	return o
 }
 
-// classifyNoAnswer is for errors of the way to the service and of waiting.
-func classifyNoAnswer(o Outcome, err error) Outcome {
-	var dial *net.OpError
-	var dns *net.DNSError
-	var network net.Error
-	switch {
-	case errors.As(err, &dns), errors.As(err, &dial) && dial.Op == "dial":
-		// Nothing was sent. It may well work in a moment: a restart, a flapping route.
-		o.Kind, o.transient = Throttled, !errors.Is(err, context.Canceled)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		o.Kind, o.ambiguous = Unknown, true
-		// A deadline may be the try's own; the caller, who knows whether its context has ended, decides.
-		o.transient = !errors.Is(err, context.Canceled)
-	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		o.Kind, o.ambiguous, o.transient = Unknown, true, true
-	}
-	return o
-}
-
-// Ambiguous tells whether a write that met this error may have been carried out nevertheless.
+// Ambiguous tells whether a write that met this error may have been carried out nevertheless: there was no answer, or
+// one (408, 429, 5xx) that a front end may have given after passing the request on.
+//
+// It speaks of one request. Where the SDK may have sent it several times, an earlier one may have been carried out
+// whatever the last answer says; net/http does so by itself with a GET whose kept-alive connection dies, which matters
+// for the one GET that changes something, receiving queue messages.
 func (o Outcome) Ambiguous() bool { return o.ambiguous }
 
-// Transient tells whether the same request is worth sending again.
+// Transient tells whether the same request is worth sending again after a pause. Held is not transient: whether to wait
+// for another to let go, and for how long, is the caller's decision.
 func (o Outcome) Transient() bool { return o.transient }
 
-// byStatus is for answers without a code, or with one that nobody has documented: HEAD through a proxy, gateways.
+// Has tells whether err is an answer with one of the codes, or a transaction whose failing operation has.
+func Has(err error, codes ...string) bool {
+	code := Classify(err).Code
+	return code != "" && slices.Contains(codes, code)
+}
+
+// meant goes by the code. The status decides only where there is no code, or one that nobody has documented.
+func meant(status int, code string) meaning {
+	// The one exception: reads answer an unfulfilled If-None-Match with 304 and the code that other statuses use for
+	// "changed", which is the opposite.
+	if status == http.StatusNotModified {
+		return notModified
+	}
+	if m, ok := codes[code]; ok && m != byItsStatus {
+		return m
+	}
+	m := byStatus(status)
+	if code != "" && m == changed {
+		// Some condition did not hold, but an unknown code may name any: that of a lease, for instance.
+		m.reason = None
+	}
+	return m
+}
+
 func byStatus(status int) meaning {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return unauthorised
 	case status == http.StatusNotFound:
 		return notFound
+	case status == http.StatusConflict:
+		return meaning{} // "exists", "held", "being deleted" and "never" share this status
 	case status == http.StatusPreconditionFailed:
 		return changed
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -98,36 +107,37 @@ func byStatus(status int) meaning {
 		return permanent
 	case status == http.StatusRequestTimeout, status >= 500:
 		return unclear
-	case status == http.StatusConflict:
-		return permanent
 	case status >= 400:
 		return badInput
 	}
 	return meaning{}
 }
 
-// Has tells whether err is an answer with one of the codes, or a transaction whose failing operation has.
-func Has(err error, codes ...string) bool {
-	if err == nil {
-		return false
-	}
-	code := Classify(err).Code
-	return code != "" && slices.Contains(codes, code)
-}
-
 // retryAfter reads the service's wish. The two headers in milliseconds are the SDKs' own and come first, being finer.
 func retryAfter(h http.Header) time.Duration {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms"} {
-		if n, err := strconv.Atoi(h.Get(name)); err == nil && n > 0 {
-			return time.Duration(n) * time.Millisecond
+		if d := times(h.Get(name), time.Millisecond); d > 0 {
+			return d
 		}
 	}
 	value := h.Get("Retry-After")
-	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
+	if d := times(value, time.Second); d > 0 {
+		return d
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, time.Until(at))
 	}
 	return 0
+}
+
+// times returns the number of units, the longest Duration if it is greater, 0 if it is none.
+func times(number string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseInt(number, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && n > 0, n > math.MaxInt64/int64(unit):
+		return math.MaxInt64
+	case err != nil || n < 0:
+		return 0
+	}
+	return time.Duration(n) * unit
 }

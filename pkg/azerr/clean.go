@@ -1,12 +1,11 @@
 package azerr
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -14,7 +13,10 @@ import (
 )
 
 // Clean returns an error with the chain of err and a text that is safe to show: one line, without a URL's query,
-// without keys. errors.Is and errors.As see everything that they saw before. Clean(nil) is nil.
+// without keys. errors.Is, errors.As and Classify see everything that they saw before. Clean(nil) is nil.
+//
+// The text is made once, here. Wrapping a clean error with %w keeps it clean; only who unwraps down to the SDK's own
+// error and prints that one prints the secret.
 func Clean(err error) error {
 	if err == nil {
 		return nil
@@ -33,33 +35,57 @@ type cleanError struct {
 func (e *cleanError) Error() string { return e.text }
 func (e *cleanError) Unwrap() error { return e.err }
 
-// Summary describes err in one line for a person: "412 ConditionNotMet: The condition … is not met (request 1a2b…)".
+// GoString keeps %#v from printing the fields, among them the original.
+func (e *cleanError) GoString() string { return fmt.Sprintf("azerr.Clean(%q)", e.text) }
+
+// Summary describes err in one line for a person. An answer of the service becomes "412 ConditionNotMet (request
+// 1a2b…)", a request that got none "PUT container/blob: connection reset by peer"; what callers wrapped around them
+// stays, without secrets and control characters. Summary(nil) is empty.
 func Summary(err error) string {
 	if err == nil {
 		return ""
 	}
-	// An error of azconc that wraps the service's answer has said what matters in its own words already.
 	if clean, ok := err.(*cleanError); ok {
 		return clean.text
 	}
-	text := err.Error()
-	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		text = strings.ReplaceAll(text, response.Error(), answer(response))
+	return oneLine(Redact(shorten(err.Error(), err)))
+}
+
+// shorten replaces, in text, what every error below err says by something shorter and safe. Outer errors come first:
+// their texts contain those of the inner ones, which are then found in the replacement.
+func shorten(text string, err error) string {
+	switch e := err.(type) {
+	case *cleanError:
+		return text // and so are all below it
+	case *azcore.ResponseError:
+		text = strings.ReplaceAll(text, e.Error(), answer(e))
+	case *url.Error:
+		text = strings.ReplaceAll(text, e.Error(), fmt.Sprintf("%s %s: %v", strings.ToUpper(e.Op), resource.Path(e.URL), e.Err))
 	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		text = strings.ReplaceAll(text, failed.Error(), fmt.Sprintf("%s %s: %v", strings.ToUpper(failed.Op), resource.Path(failed.URL), failed.Err))
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			text = shorten(text, inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if inner != nil {
+				text = shorten(text, inner)
+			}
+		}
 	}
-	return strings.Join(strings.Fields(Redact(text)), " ")
+	return text
 }
 
 // answer says in one line what the SDK's own text says in ten.
 func answer(r *azcore.ResponseError) string {
 	o := Classify(r)
-	code := o.Code
-	if code == "" {
-		code = http.StatusText(o.Status)
+	text := fmt.Sprint(o.Status)
+	if name := o.Code; name != "" {
+		text += " " + name
+	} else if name := http.StatusText(o.Status); name != "" {
+		text += " " + name
 	}
-	text := fmt.Sprintf("%d %s", o.Status, code)
 	if o.Index >= 0 {
 		text += fmt.Sprintf(", operation %d of the transaction", o.Index)
 	}
@@ -69,21 +95,8 @@ func answer(r *azcore.ResponseError) string {
 	return text
 }
 
-const blanked = "REDACTED"
-
-// secrets finds the values that must never be shown, in URLs, connection strings and headers.
-var secrets = []*regexp.Regexp{
-	// The signature of a shared access signature, plain or escaped in another URL.
-	regexp.MustCompile(`(?i)((?:^|[^a-z]|%[0-9a-f]{2})sig(?:=|%3d|%253d))[^&\s"'<>;,)]+`),
-	regexp.MustCompile(`(?i)((?:SharedKeyLite|SharedKey|Bearer)[ \t]+)[^\s"',;]+`),
-	regexp.MustCompile(`(?i)((?:AccountKey|SharedAccessKey|AccessKey|Account-Key)[ \t]*=[ \t]*"?)[^;\s"']+`),
-}
-
-// Redact blanks every secret in s: signatures of shared access signatures, account keys, authorization headers. What
-// else a shared access signature says (permissions, times) stays, because it explains refusals.
-func Redact(s string) string {
-	for _, secret := range secrets {
-		s = secret.ReplaceAllString(s, "${1}"+blanked)
-	}
-	return s
+// oneLine joins lines and words by single blanks. Control characters go as well: names and messages come from others
+// and might move a terminal's cursor.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

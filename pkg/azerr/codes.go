@@ -4,21 +4,24 @@ package azerr
 type meaning struct {
 	kind      Kind
 	reason    Reason
+	ambiguous bool // a write with this answer may have been carried out
 	transient bool // the same request may succeed later
 }
 
 var (
 	changed      = meaning{kind: Conflict, reason: Changed}
 	exists       = meaning{kind: Conflict, reason: Exists}
+	notModified  = meaning{kind: Conflict, reason: NotModified}
 	held         = meaning{kind: Held}
 	lost         = meaning{kind: Lost}
-	unclear      = meaning{kind: Unknown, transient: true}
-	busy         = meaning{kind: Throttled, transient: true}
-	wait         = meaning{kind: Permanent, transient: true} // refused now, for a reason that passes by itself
+	unclear      = meaning{kind: Unknown, ambiguous: true, transient: true}
+	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // said by a front end that may have passed it on
+	wait         = meaning{kind: Throttled, transient: true}                  // said by the service itself: not done
 	notFound     = meaning{kind: NotFound}
 	unauthorised = meaning{kind: Unauthorised}
 	permanent    = meaning{kind: Permanent}
 	badInput     = meaning{kind: BadInput}
+	byItsStatus  = meaning{kind: ^Kind(0)} // the code says less than the status
 )
 
 // codes maps every code that the services document, and the few that only they know of, to its meaning. The test walks
@@ -30,7 +33,7 @@ var codes = map[string]meaning{
 	"UpdateConditionNotSatisfied":   changed,  // tables
 	"UnsatisfiableCondition":        badInput, // If-None-Match: * on a read
 	"SourceConditionNotMet":         {kind: Conflict, reason: SourceChanged},
-	"CannotVerifyCopySource":        {kind: Conflict, reason: SourceChanged},
+	"CannotVerifyCopySource":        byItsStatus, // the status is the source's own answer
 	"AppendPositionConditionNotMet": {kind: Conflict, reason: Position},
 	"MaxBlobSizeConditionNotMet":    {kind: Conflict, reason: Position},
 	"SequenceNumberConditionNotMet": {kind: Conflict, reason: Sequence},
@@ -46,7 +49,7 @@ var codes = map[string]meaning{
 	"ShareAlreadyExists":        exists,
 	"ResourceAlreadyExists":     exists,
 	"AccountAlreadyExists":      exists,
-	"UnauthorizedBlobOverwrite": exists, // a SAS with create, without write, permission: it exists
+	"UnauthorizedBlobOverwrite": {kind: Unauthorised, reason: Exists}, // a signature that allows to create, not to write
 
 	// Leases.
 	"LeaseAlreadyPresent":                   held,
@@ -83,38 +86,38 @@ var codes = map[string]meaning{
 	"ResourceNotFound":         notFound,
 	"PreviousSnapshotNotFound": notFound,
 
-	// Files held through SMB. Both spellings of a pending deletion are documented.
-	"SharingViolation":              {kind: Held, transient: true},
-	"FileOpenBySmbClient":           {kind: Held, transient: true},
-	"CannotDeleteFileOrDirectory":   {kind: Held, transient: true},
-	"FileLockConflict":              {kind: Held, transient: true},
-	"DeletePending":                 {kind: Held, transient: true},
-	"SMBDeletePending":              {kind: Held, transient: true},
-	"ClientCacheFlushDelay":         unclear,
+	// Files held through SMB. Both spellings of a pending deletion are documented: it ends when the last handle closes.
+	"SharingViolation":              held,
+	"FileOpenBySmbClient":           held,
+	"CannotDeleteFileOrDirectory":   held,
+	"FileLockConflict":              held,
+	"DeletePending":                 held,
+	"SMBDeletePending":              held,
+	"ClientCacheFlushDelay":         unclear, // 408 or 500: a client was asked to flush and took too long
 	"ReadOnlyAttribute":             permanent,
 	"DirectoryNotEmpty":             permanent,
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,
 
 	// The service or the way to it.
-	"InternalError":                 unclear,
-	"OperationTimedOut":             unclear,
-	"ServerBusy":                    busy,
-	"SystemInUse":                   unclear,
-	"SnapshotOperationRateExceeded": busy,
+	"InternalError":     unclear,
+	"OperationTimedOut": unclear,
+	"ServerBusy":        busy,
 
 	// States that pass.
-	"ContainerBeingDeleted":   wait,
-	"TableBeingDeleted":       wait,
-	"QueueBeingDeleted":       wait,
-	"ShareBeingDeleted":       wait,
-	"AccountBeingCreated":     wait,
-	"PendingCopyOperation":    wait,
-	"ShareSnapshotInProgress": wait,
+	"ContainerBeingDeleted":         wait,
+	"TableBeingDeleted":             wait,
+	"QueueBeingDeleted":             wait,
+	"ShareBeingDeleted":             wait,
+	"AccountBeingCreated":           wait,
+	"PendingCopyOperation":          wait,
+	"ShareSnapshotInProgress":       wait,
+	"SnapshotOperationRateExceeded": wait,
+	"SystemInUse":                   wait,
 
-	// Damaged on the way: not carried out.
-	"Md5Mismatch":   wait,
-	"Crc64Mismatch": wait,
+	// Damaged on the way, hence not carried out. The next copy may arrive whole.
+	"Md5Mismatch":   {kind: BadInput, transient: true},
+	"Crc64Mismatch": {kind: BadInput, transient: true},
 
 	// Rights.
 	"AuthenticationFailed":                  unauthorised,
@@ -127,6 +130,7 @@ var codes = map[string]meaning{
 	"InsufficientAccountPermissions":        unauthorised,
 	"InvalidAuthenticationInfo":             unauthorised,
 	"NoAuthenticationInformation":           unauthorised,
+	"KeyBasedAuthenticationNotPermitted":    unauthorised,
 	"AccountIsDisabled":                     unauthorised,
 	"FileOAuthManagementApiRestrictedToSrp": unauthorised,
 
@@ -160,6 +164,7 @@ var codes = map[string]meaning{
 	"NotImplemented":                                     permanent,
 	"OperationNotAllowedOnIncrementalCopyBlob":           permanent,
 	"OperationNotAllowedOnRootBlob":                      permanent,
+	"PublicAccessNotPermitted":                           permanent,
 	"PreviousSnapshotCannotBeNewer":                      permanent,
 	"PreviousSnapshotOperationNotSupported":              permanent,
 	"QueueNotEmpty":                                      permanent,

@@ -6,11 +6,26 @@
 // deleted", "it exists" and "this will never work", and the service's own pages disagree about the status of some codes.
 //
 // Two questions are kept apart. Outcome.Transient: is it worth sending again? Outcome.Ambiguous: may this very request
-// have been carried out although no success was reported? After a lost connection, a 500 or a 503 it may have been; an
-// error while dialling means that nothing was sent.
+// have been carried out although no success was reported?
+//
+//	what happened                                        Kind          ambiguous  transient
+//	refused, name unknown: there was no connection       Unreachable   no         yes
+//	no trust in the certificate, or no TLS               Permanent     no         no
+//	no token to sign the request with                    Unauthorised  no         no
+//	connection lost, answer cut off, deadline            Unknown       yes        yes
+//	cancelled                                            Unknown       yes        no
+//	408, 500, 502, 504                                   Unknown       yes        yes
+//	429, 503                                             Throttled     yes        yes
+//	409 being deleted, copy pending, rate exceeded       Throttled     no         yes
+//	any other answer                                     by its code   no         no
+//	an error that is none of the service or the network  Other         no         no
 //
 // Clean takes what must not be shown out of an error's text (URLs with a shared access signature, keys) and keeps its
-// chain, so that errors.Is and errors.As work as before.
+// chain, so that errors.Is and errors.As work as before. Redact does the same for any text, as well as patterns can: it
+// knows secrets by their names and forms, so a secret in a form of its own is not found. It is the second line of
+// defence; the first is not to put secrets into texts.
+//
+// Nothing here sends a request or keeps state.
 //
 // Sources: "Common REST API error codes", "Blob service error codes", "Table service error codes", "Queue service error
 // codes", "File service error codes" of the REST reference, and the answers of the services as far as they differ.

@@ -1,7 +1,10 @@
 package azerr_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -17,4 +20,22 @@ func Example() {
 		fmt.Println("it may have been renewed")
 	}
 	// Output: somebody else has it now
+}
+
+func ExampleClean() {
+	sent := "https://acct.blob.core.windows.net/jobs/nightly.json?sv=2024-11-04&sp=rw&sig=c2VjcmV0"
+	err := azerr.Clean(fmt.Errorf("update: %w", &url.Error{Op: "Put", URL: sent, Err: http.ErrHandlerTimeout}))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, http.ErrHandlerTimeout))
+	// Output:
+	// update: PUT jobs/nightly.json: http: Handler timeout
+	// true
+}
+
+func ExampleRedact() {
+	fmt.Println(azerr.Redact("AccountName=acct;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"))
+	fmt.Println(azerr.Redact("copied from https://acct.blob.core.windows.net/c/b?sp=r&sig=c2VjcmV0"))
+	// Output:
+	// AccountName=acct;AccountKey=REDACTED;EndpointSuffix=core.windows.net
+	// copied from https://acct.blob.core.windows.net/c/b?sp=r&sig=REDACTED
 }

@@ -10,14 +10,15 @@ const (
 	Held                     // somebody else has it: a lease, an open handle
 	Lost                     // the caller's lease or pop receipt is not valid (any more)
 	Unknown                  // no answer, or one that leaves open whether the request was carried out
-	Throttled                // the service asks to come back later
+	Throttled                // not now: the service is busy, or in a state that passes by itself
 	NotFound                 // there is no such resource
 	Unauthorised             // the caller may not do this
 	Permanent                // it is refused, and will be refused again
 	BadInput                 // the request itself is wrong
+	Unreachable              // there was no connection: nothing was sent
 )
 
-var kindNames = [...]string{"other", "conflict", "held", "lost", "unknown", "throttled", "not found", "unauthorised", "permanent", "bad input"}
+var kindNames = [...]string{"other", "conflict", "held", "lost", "unknown", "throttled", "not found", "unauthorised", "permanent", "bad input", "unreachable"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -14,7 +15,9 @@ import (
 
 // Transaction finds the operation that made an entity group transaction fail: its index from 0, and its code. The SDK
 // reports such a failure as status 202 without a code; both are in the multipart body only, the index as a prefix of
-// the message ("3:The update condition specified in the request was not satisfied.").
+// the message ("3:The update condition specified in the request was not satisfied."). The index is -1 when the message
+// has no such prefix. ok is false for every other error, also for a transaction refused as a whole: that one has a status
+// and a code of its own.
 func Transaction(err error) (index int, code string, ok bool) {
 	response, isAnswer := errors.AsType[*azcore.ResponseError](err)
 	if !isAnswer {
@@ -25,41 +28,50 @@ func Transaction(err error) (index int, code string, ok bool) {
 }
 
 var (
-	partStatus = regexp.MustCompile(`(?m)^HTTP/1\.1 (\d{3}) `)
-	partJSON   = regexp.MustCompile(`(?s)\{\s*"odata\.error".*\}`)
-	indexed    = regexp.MustCompile(`^(\d+):`)
+	partStatus = regexp.MustCompile(`(?m)^HTTP/1\.[01] ([45]\d\d)\b`)
+	partError  = regexp.MustCompile(`\{\s*"(?:odata\.)?error"\s*:`)
+	indexed    = regexp.MustCompile(`^(\d{1,3}):`)
 )
+
+// payload serialises reading bodies: runtime.Payload writes to the response even when it only returns what it kept, and
+// one error may be classified by all the callers whose work went into one transaction.
+var payload sync.Mutex
 
 func transaction(response *azcore.ResponseError) (index, status int, code string, ok bool) {
 	raw := response.RawResponse
-	if response.ErrorCode != "" || response.StatusCode != http.StatusAccepted || raw == nil {
+	if response.StatusCode != http.StatusAccepted || raw == nil {
 		return -1, 0, "", false
 	}
-	body, err := runtime.Payload(raw) // reads once, and leaves a copy for the next reader
+	payload.Lock()
+	body, err := runtime.Payload(raw) // leaves a copy for the next reader
+	payload.Unlock()
 	if err != nil {
 		return -1, 0, "", false
 	}
-	status = http.StatusAccepted
-	for _, m := range partStatus.FindAllSubmatch(body, -1) {
-		if n, _ := strconv.Atoi(string(m[1])); n >= 400 {
-			status = n
-		}
+	index = -1
+	if m := partStatus.FindSubmatch(body); m != nil {
+		status, _ = strconv.Atoi(string(m[1]))
 	}
-	var failure struct {
-		Error struct {
+	if at := partError.FindIndex(body); at != nil {
+		type failure struct {
 			Code    string `json:"code"`
 			Message struct {
 				Value string `json:"value"`
 			} `json:"message"`
-		} `json:"odata.error"`
+		}
+		var part map[string]failure
+		// A decoder, not Unmarshal: the next part's boundary follows the object.
+		if json.NewDecoder(bytes.NewReader(body[at[0]:])).Decode(&part) == nil {
+			for _, f := range part {
+				code = f.Code
+				if m := indexed.FindStringSubmatch(f.Message.Value); m != nil {
+					index, _ = strconv.Atoi(m[1])
+				}
+			}
+		}
 	}
-	found := partJSON.Find(body)
-	if found == nil || json.NewDecoder(bytes.NewReader(found)).Decode(&failure) != nil || failure.Error.Code == "" {
+	if status == 0 && code == "" {
 		return -1, 0, "", false
 	}
-	index = -1
-	if m := indexed.FindStringSubmatch(failure.Error.Message.Value); m != nil {
-		index, _ = strconv.Atoi(m[1])
-	}
-	return index, status, failure.Error.Code, true
+	return index, status, code, true
 }

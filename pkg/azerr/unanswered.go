@@ -1,0 +1,119 @@
+package azerr
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/xml"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+)
+
+var (
+	unreached   = meaning{kind: Unreachable, transient: true} // nothing was sent
+	lostAnswer  = meaning{kind: Unknown, ambiguous: true, transient: true}
+	interrupted = meaning{kind: Unknown, ambiguous: true} // by the caller, who does not want another try
+)
+
+// unanswered is for errors of the way to the service and of waiting. It has to tell three things apart: nothing was
+// sent; something may have been carried out; the error has nothing to do with the service.
+func unanswered(err error) meaning {
+	if m, ok := beforeSending(err); ok {
+		return m
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return interrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		// It may be the try's own deadline. The caller knows whether its context has ended as well.
+		return lostAnswer
+	case local(err):
+		return meaning{}
+	case onTheWay(err):
+		return lostAnswer
+	}
+	if mark, ok := errors.AsType[nonRetriable](err); ok {
+		if strings.HasPrefix(mark.Error(), "body download policy") {
+			return lostAnswer // an answer to a POST that broke off
+		}
+		// Everything else that the SDK marks so is about credentials: no token could be had, or it must not be sent
+		// without TLS.
+		return unauthorised
+	}
+	return meaning{}
+}
+
+// beforeSending recognises the errors that prove that the service has not seen the request.
+func beforeSending(err error) (meaning, bool) {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return unreached, true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
+		if errors.Is(err, context.Canceled) {
+			return meaning{kind: Unreachable}, true
+		}
+		return unreached, true
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return permanent, true
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok && u.Op == "parse" {
+		return badInput, true
+	}
+	return meaning{}, false
+}
+
+// local recognises errors of this machine's files and processes. Their innermost error is a number of the operating
+// system which, taken alone, looks like one of the network.
+func local(err error) bool {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return false // a request whose body could not be read: part of it was sent
+	}
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
+}
+
+// onTheWay recognises errors of the connection after it was made, in all the forms in which the SDK passes them on: as
+// http.Client returned them, or bare when they came while the answer's body was read.
+func onTheWay(err error) bool {
+	for _, end := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
+		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+	} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	if network, ok := errors.AsType[net.Error](err); ok {
+		_, number := network.(syscall.Errno)
+		return !number
+	}
+	if _, ok := errors.AsType[http2StreamError](err); ok {
+		return true
+	}
+	// Only answers are parsed as XML.
+	_, ok := errors.AsType[*xml.SyntaxError](err)
+	return ok
+}
+
+// nonRetriable is the SDK's mark, declared here because its own package is internal to it.
+type nonRetriable interface {
+	error
+	NonRetriable()
+}
+
+// http2StreamError is what net/http's stream reset can be read as: its type is not exported, but lets errors.As fill any
+// struct with these fields. It comes bare when a stream is reset in the middle of an answer's body.
+type http2StreamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (http2StreamError) Error() string { return "stream error" }
