@@ -194,7 +194,7 @@ func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	c.Close() // the npm, if the system let it live, goes on and finds a folder that is gone
+	defer c.Close() // lets go of the npm, where the system let it live
 
 	t.Setenv("AZCONC_TEST_ADDR", "")
 	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})

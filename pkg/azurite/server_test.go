@@ -274,8 +274,6 @@ func TestAStartThatIsGivenUpReturnsTheCause(t *testing.T) {
 	t.Setenv("AZCONC_TEST_NODE", "silent")
 	why := errors.New("the user went home")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := context.AfterFunc(ctx, func() {})
-	defer stop()
 	timer := time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
 	defer timer.Stop()
 	if err := failedStart(t, ctx, &Options{}); !errors.Is(err, why) {

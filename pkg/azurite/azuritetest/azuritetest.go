@@ -1,0 +1,129 @@
+// Package azuritetest gives the tests of a package one Azurite to share.
+//
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
+//
+//	func TestUpdate(t *testing.T) {
+//		account := azuritetest.Account(t)
+//		client, err := azblob.NewClientFromConnectionString(account.ConnectionString(), nil)
+//		…
+//	}
+//
+// The server starts when the first test asks for it and stops after the last one, so a run of tests that need none starts
+// none. Isolation is by account: each test gets one that no other test has seen, at no cost, and need not clean up.
+//
+// A test that needs Azurite never passes without it. It fails when Azurite cannot be had, with the reason, and it is
+// skipped in one case only: AZCONC_SKIP_AZURITE=1 says that somebody chose so.
+package azuritetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+// SkipVariable names the environment variable that, set to 1, skips the tests that need Azurite.
+const SkipVariable = "AZCONC_SKIP_AZURITE"
+
+// accounts is how many tests of one process can have an account of their own.
+const accounts = 1000
+
+// shared is the server of this test process.
+var shared struct {
+	mu      sync.Mutex
+	wrapped bool            // guarded by mu: StopAfter will stop the server
+	server  *azurite.Server // guarded by mu
+	err     error           // guarded by mu: why there is no server
+}
+
+// StopAfter returns m, with a Run that stops the shared server when the tests are done. A server that ended by itself
+// while they ran makes the run fail, even when no test has noticed. Without StopAfter there is no shared server, since
+// nobody would stop it.
+func StopAfter(m interface{ Run() int }) *M {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.wrapped = true
+	return &M{m: m}
+}
+
+// M is a *testing.M after whose tests the shared server is stopped.
+type M struct{ m interface{ Run() int } }
+
+// Run runs the tests, stops the server and returns the exit code.
+func (m *M) Run() int {
+	code := m.m.Run()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	server := shared.server
+	shared.wrapped, shared.server, shared.err = false, nil, nil
+	if server == nil {
+		return code
+	}
+	if err := server.Stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "the Azurite of these tests: %v\n", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Server returns the shared server. It must not be stopped by a test: one that wants to see Azurite end, or to start it
+// with options, calls azurite.Start itself.
+func Server(tb testing.TB) *azurite.Server {
+	tb.Helper()
+	skip(tb)
+	server, err := start()
+	if err != nil {
+		tb.Fatalf("Azurite is needed, and cannot be had: %v (%s=1 skips the tests that need it)", err, SkipVariable)
+	}
+	return server
+}
+
+// Account returns an account of the shared server that was given to nobody else: it is empty, and stays tb's alone.
+func Account(tb testing.TB) azurite.Account {
+	tb.Helper()
+	account, err := Server(tb).NewAccount()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return account
+}
+
+func skip(tb testing.TB) {
+	tb.Helper()
+	switch v := os.Getenv(SkipVariable); v {
+	case "", "0":
+	case "1":
+		tb.Skipf("%s=1: not tested against Azurite", SkipVariable)
+	default:
+		tb.Fatalf("%s is %q, want 1 or nothing", SkipVariable, v)
+	}
+}
+
+// start starts the server once. The first reason for which it could not be had holds for all: trying again in each of a
+// hundred tests would hide it.
+func start() (*azurite.Server, error) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if !shared.wrapped {
+		return nil, errors.New("TestMain does not call azuritetest.StopAfter")
+	}
+	if shared.server == nil && shared.err == nil {
+		// Not the test's context: the server outlives it.
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		names := []string{azurite.DefaultAccount}
+		for i := range accounts {
+			names = append(names, fmt.Sprintf("test%04d", i))
+		}
+		shared.server, shared.err = azurite.Start(ctx, &azurite.Options{Accounts: names, Progress: os.Stderr})
+	}
+	if shared.err != nil {
+		return nil, shared.err
+	}
+	return shared.server, shared.server.Err()
+}
