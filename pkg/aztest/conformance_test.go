@@ -1,0 +1,60 @@
+package aztest_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) {
+	s := aztest.New(nil)
+	var n atomic.Int32
+	h := conformance.Harness{Container: func(t *testing.T) *container.Client {
+		return created(t, s.Container(fmt.Sprintf("conformance-%d", n.Add(1))))
+	}}
+	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
+}
+
+func TestAzuriteAnswersAsExpected(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	server, err := azurite.Start(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	account := server.Account()
+	credential, err := container.NewSharedKeyCredential(account.Name, account.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int32
+	h := conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
+		client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", server.BlobURL(), n.Add(1)), credential, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return created(t, client)
+	}}
+	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
+}
+
+func created(t *testing.T, client *container.Client) *container.Client {
+	t.Helper()
+	if _, err := client.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
