@@ -17,6 +17,7 @@
 //	408, 500, 502, 504                                   Unknown       yes        yes
 //	429, 503                                             Throttled     yes        yes
 //	409 being deleted, copy pending, rate exceeded       Throttled     no         yes
+//	400 damaged on the way (Md5Mismatch)                 BadInput      no         yes
 //	any other answer                                     by its code   no         no
 //	an error that is none of the service or the network  Other         no         no
 //

@@ -9,7 +9,8 @@ import (
 // ErrExhausted says that the budget is spent: no more tries, or no time for another.
 var ErrExhausted = errors.New("retry budget exhausted")
 
-// Budget bounds a loop. The zero value allows a single try.
+// Budget bounds a loop. The zero value allows a single try. A Budget is a value: it is not spent, and may start any
+// number of loops.
 type Budget struct {
 	Attempts int           // tries in all, the first included; negative means no bound
 	Elapsed  time.Duration // from Start to the beginning of the last try; negative means no bound, 0 no second try
@@ -19,7 +20,7 @@ type Budget struct {
 // Start begins a loop. The clock runs from here.
 func (b Budget) Start() *Loop { return &Loop{budget: b, began: time.Now(), tries: 1} }
 
-// Loop is a budget being spent. It is used by one goroutine.
+// Loop is a budget being spent. It must not be used concurrently.
 type Loop struct {
 	budget Budget
 	began  time.Time
@@ -41,15 +42,18 @@ func (l *Loop) Next(ctx context.Context, atLeast time.Duration) error {
 	return l.NextAfter(ctx, max(l.budget.Backoff.Wait(l.tries-1), atLeast))
 }
 
-// NextAfter is Next with a wait of the caller's choosing.
+// NextAfter is Next with a wait of the caller's choosing, for those who know better than the backoff. A negative wait is
+// none.
 func (l *Loop) NextAfter(ctx context.Context, wait time.Duration) error {
+	wait = max(wait, 0)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if l.budget.Attempts >= 0 && l.tries >= l.budget.Attempts {
 		return ErrExhausted
 	}
-	if l.budget.Elapsed >= 0 && l.Elapsed()+wait >= l.budget.Elapsed {
+	// Subtracting, because a sum may overflow: a wait can be as long as a server wishes.
+	if l.budget.Elapsed >= 0 && wait >= l.budget.Elapsed-l.Elapsed() {
 		return ErrExhausted
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
@@ -80,7 +84,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Detached returns a context for cleaning up after ctx has ended: it keeps ctx's values, not its end, and lasts for d.
+// Detached returns a context for cleaning up after ctx has ended: it keeps ctx's values, but neither its end nor its
+// deadline, and lasts for d. A negative or zero d means that it has ended already: cleaning up is never unbounded.
 func Detached(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
 }

@@ -24,3 +24,28 @@ func Example() {
 	}
 	// Output: busy after 3 tries: retry budget exhausted
 }
+
+// A loop that runs the caller's code ends at once with what the caller has marked as final.
+func ExampleStop() {
+	try := func() error { return retry.Stop(errors.New("no such account")) }
+	loop := retry.Budget{Attempts: 5, Elapsed: time.Minute}.Start()
+	for {
+		err := try()
+		if final, ok := retry.Stopped(err); ok {
+			fmt.Printf("%v, after %d try\n", final, loop.Tries())
+			return
+		}
+		if err == nil || loop.Next(context.Background(), 0) != nil {
+			return
+		}
+	}
+	// Output: no such account, after 1 try
+}
+
+// What a server asks for is a lower bound of the wait.
+func ExampleLoop_Next() {
+	loop := retry.Budget{Attempts: -1, Elapsed: time.Second, Backoff: retry.Backoff{Base: time.Millisecond}}.Start()
+	retryAfter := 5 * time.Second
+	fmt.Println(loop.Next(context.Background(), retryAfter)) // there is no point in waiting for it
+	// Output: retry budget exhausted
+}
