@@ -51,10 +51,13 @@ func TestWaitsDoNotOverflow(t *testing.T) {
 		{Base: time.Nanosecond, Cap: time.Hour, Rand: almostOne},
 		{Base: maxDuration, Cap: time.Hour, Rand: almostOne},
 	} {
-		for _, n := range []int{-1, 0, 1, 62, 63, 64, 1000} {
-			if w := b.Wait(n); w < 0 || b.Cap > 0 && w > b.Cap {
-				t.Errorf("%v.Wait(%d) = %v", b, n, w)
+		longest := time.Duration(0)
+		for n := -1; n < 100; n++ {
+			w := b.Wait(n)
+			if w < longest || b.Cap > 0 && w > b.Cap {
+				t.Errorf("Base %v, Cap %v: Wait(%d) = %v after %v", b.Base, b.Cap, n, w, longest)
 			}
+			longest = w
 		}
 	}
 	if w := (Backoff{}).Wait(5); w != 0 {
@@ -195,6 +198,17 @@ func TestTheCallersOwnWaitIsBoundedByTheSameBudget(t *testing.T) {
 			if err := loop.NextAfter(t.Context(), tt.wait); err != tt.err || loop.Elapsed() != tt.elapsed || loop.Tries() != tt.tries {
 				t.Errorf("NextAfter(%v) = %v, after %v, %d tries; want %v, %v, %d", tt.wait, err, loop.Elapsed(), loop.Tries(), tt.err, tt.elapsed, tt.tries)
 			}
+		}
+	})
+}
+
+// TestTimeThatIsUpStaysUp: less than no time left is not room for a wait of less than nothing.
+func TestTimeThatIsUpStaysUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := Budget{Attempts: -1, Elapsed: time.Second}.Start()
+		time.Sleep(2 * time.Second)
+		if err := loop.NextAfter(t.Context(), -time.Hour); !errors.Is(err, ErrExhausted) {
+			t.Errorf("NextAfter = %v, want ErrExhausted", err)
 		}
 	})
 }
