@@ -20,7 +20,7 @@ func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) {
 	h := conformance.Harness{Container: func(t *testing.T) *container.Client {
 		return created(t, s.Container(fmt.Sprintf("conformance-%d", n.Add(1))))
 	}}
-	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
+	all(t, h)
 }
 
 func TestAzuriteAnswersAsExpected(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAzuriteAnswersAsExpected(t *testing.T) {
 		}
 		return created(t, client)
 	}}
-	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
+	all(t, h)
 }
 
 func created(t *testing.T, client *container.Client) *container.Client {
@@ -57,4 +57,11 @@ func created(t *testing.T, client *container.Client) *container.Client {
 		t.Fatal(err)
 	}
 	return client
+}
+
+func all(t *testing.T, h conformance.Harness) {
+	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
+	t.Run("container", func(t *testing.T) { conformance.Container(t, h) })
+	t.Run("lease", func(t *testing.T) { conformance.Lease(t, h) })
+	t.Run("versions", func(t *testing.T) { conformance.Versions(t, h) })
 }
