@@ -1,0 +1,166 @@
+package arrows
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Check returns what breaks a rule in files, which are the paths of all files of the repository in fsys, as a sentence
+// each that begins with a path. A file that fsys does not have is taken for removed. module is the module's path.
+//
+// All Go files count, whatever their build constraints: an import that only Windows sees is an import.
+func Check(fsys fs.FS, module string, files []string) ([]string, error) {
+	c := &checker{module: module, packages: make(map[string]*pkg)}
+	for _, name := range files {
+		if err := c.file(fsys, name); err != nil {
+			return nil, err
+		}
+	}
+	for dir, p := range c.packages {
+		if !p.documented {
+			c.found(dir, "package %s has no doc comment", p.name)
+		}
+	}
+	slices.Sort(c.findings)
+	return slices.Compact(c.findings), nil
+}
+
+type checker struct {
+	module   string
+	packages map[string]*pkg // by folder, those that have more than tests
+	findings []string
+}
+
+type pkg struct {
+	name       string
+	documented bool
+}
+
+func (c *checker) found(where, format string, args ...any) {
+	c.findings = append(c.findings, where+": "+fmt.Sprintf(format, args...))
+}
+
+func (c *checker) file(fsys fs.FS, name string) error {
+	data, err := fs.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	top, _, _ := strings.Cut(name, "/")
+	if !strings.HasPrefix(top, ".") && !slices.Contains(topLevel, top) {
+		c.found(top, "does not belong to the top level, which is fixed")
+	}
+	if err != nil || !strings.HasSuffix(name, ".go") {
+		return err
+	}
+	if n := bytes.Count(data, []byte("\n")); n > maxLines {
+		c.found(name, "has %d lines, more than %d: it has more than one subject", n, maxLines)
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	imports := make(map[string]string) // path to the name it is used by
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		imports[p] = path.Base(p)
+		if spec.Name != nil {
+			imports[p] = spec.Name.Name
+		}
+	}
+	dir, test := path.Dir(name), strings.HasSuffix(name, "_test.go")
+	for p := range imports {
+		c.imported(name, dir, p, test)
+	}
+	if test {
+		if _, bubble := imports["testing/synctest"]; !bubble && sleeps(f, imports["time"]) {
+			c.found(name, "calls time.Sleep outside a synctest bubble: wait for the thing itself")
+		}
+		return nil
+	}
+	p := c.packages[dir]
+	if p == nil {
+		p = &pkg{name: f.Name.Name}
+		c.packages[dir] = p
+	}
+	p.documented = p.documented || f.Doc != nil && strings.TrimSpace(f.Doc.Text()) != ""
+	return nil
+}
+
+// imported holds one import against the layers and the bans. Tests are free of the layers: they stand above all.
+func (c *checker) imported(name, dir, imported string, test bool) {
+	inside, ours := strings.CutPrefix(imported, c.module+"/")
+	for _, b := range bans {
+		banned, own := strings.CutPrefix(b.path, "./")
+		if own != ours || test && !b.tests || !within(pick(ours, inside, imported), banned) {
+			continue
+		}
+		if !slices.ContainsFunc(b.only, func(only string) bool { return within(dir, only) }) {
+			c.found(name, "imports %s: %s", imported, b.why)
+			return
+		}
+	}
+	if !ours || test {
+		return
+	}
+	l, ok := layerOf(dir)
+	if !ok {
+		c.found(name, "lies in no layer: say in rules.go what %s may import", dir)
+		return
+	}
+	if within(inside, l.dir) {
+		return
+	}
+	if !slices.ContainsFunc(l.may, func(may string) bool { return within(inside, may) }) {
+		c.found(name, "imports %s: %s", imported, l.why)
+	}
+}
+
+func layerOf(dir string) (layer, bool) {
+	var best layer
+	for _, l := range layers {
+		if within(dir, l.dir) && len(l.dir) > len(best.dir) {
+			best = l
+		}
+	}
+	return best, best.dir != ""
+}
+
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// sleeps tells whether f calls Sleep of the package time, by whatever name that goes in f.
+func sleeps(f *ast.File, time string) bool {
+	if time == "" {
+		return false
+	}
+	var found bool
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			found = found || ok && x.Name == time && n.Sel.Name == "Sleep"
+		case *ast.Ident:
+			found = found || time == "." && n.Name == "Sleep"
+		}
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,51 @@
+package arrows
+
+// topLevel is everything that may lie at the top beside names that begin with a dot.
+var topLevel = []string{
+	"LICENSE", "README.md", "cmd", "go.mod", "go.sum", "idempotent", "optimistic", "pessimistic", "pkg", "scripts",
+}
+
+// maxLines is the length at which a file has more than one subject.
+const maxLines = 450
+
+// layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
+// longest one that fits decides. A folder may always import from itself.
+type layer struct {
+	dir string
+	may []string
+	why string
+}
+
+var layers = []layer{
+	{"cmd/azconc", []string{"cmd/azconc/internal/cli"},
+		"main gives the command line its process and knows nothing else"},
+	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+		"the command line is the only one that knows everything"},
+	{"idempotent", []string{"optimistic", "pessimistic", "pkg"},
+		"idempotent builds on the two others"},
+	{"optimistic", []string{"pkg"},
+		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
+	{"pessimistic", []string{"pkg"},
+		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
+	{"pkg", []string{"pkg"},
+		"pkg is what everything else stands on"},
+}
+
+// ban keeps an import to some folders, on top of the layers.
+type ban struct {
+	path  string   // an import path; one that begins with "./" is of this module. Packages below it are meant too
+	only  []string // the folders that may import it
+	tests bool     // whether test files are held to it too
+	why   string
+}
+
+var bans = []ban{
+	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
+		"only the command line knows cobra"},
+	{"./pkg/aztest", []string{"pkg/aztest"}, false,
+		"a service in memory must never reach production code"},
+	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli"}, false,
+		"a library does not start processes; azconc dev and the demo do"},
+	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest"}, false,
+		"package testing belongs into tests and into what is made for them"},
+}
