@@ -2,10 +2,10 @@ package aztest
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -149,12 +149,19 @@ func verb(write bool) string {
 	return "Get "
 }
 
+// String is the request in one line: "Put Blob box/state.json: 412 ConditionNotMet".
 func (r Request) String() string {
-	outcome := fmt.Sprintf("%d %s", r.Status, r.Code)
-	if r.Fault != "" {
-		outcome += " [" + string(r.Fault) + "]"
+	words := []string{r.Op, r.Resource + ":"}
+	if r.Status != 0 {
+		words = append(words, strconv.Itoa(r.Status))
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s: %s", r.Op, r.Resource, outcome))
+	if r.Code != "" {
+		words = append(words, r.Code)
+	}
+	if r.Fault != "" {
+		words = append(words, "["+string(r.Fault)+"]")
+	}
+	return strings.Join(words, " ")
 }
 
 func newReader(b []byte) io.Reader { return bytes.NewReader(b) }

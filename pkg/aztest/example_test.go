@@ -1,0 +1,34 @@
+package aztest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// A loop that trusts the SDK's retries meets its own write and takes it for somebody else's.
+func Example() {
+	s := aztest.New(nil)
+	client := s.BlockBlob("box", "state.json")
+	first, _ := client.Upload(context.Background(), streaming.NopCloser(strings.NewReader(`1`)), nil)
+
+	s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
+	ifUnchanged := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: first.ETag}}
+	_, err := client.Upload(context.Background(), streaming.NopCloser(strings.NewReader(`2`)), &blockblob.UploadOptions{AccessConditions: ifUnchanged})
+
+	fmt.Println("the caller is told:", strings.Contains(err.Error(), "ConditionNotMet"))
+	for _, r := range s.Log() {
+		fmt.Println(r)
+	}
+	// Output:
+	// the caller is told: true
+	// Put Blob box/state.json: 201
+	// Put Blob box/state.json: [lose-answer]
+	// Put Blob box/state.json: 412 ConditionNotMet
+}
