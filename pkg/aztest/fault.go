@@ -180,6 +180,9 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 		return nil, &url.Error{Op: method(hr.Method), URL: hr.URL.String(), Err: err}
 	}
 	entry.Status, entry.Code = response.StatusCode, response.Header.Get("x-ms-error-code")
+	if body, ok := response.Body.(codedBody); ok && entry.Code == "" {
+		entry.Code = body.code
+	}
 	if entry.slot < len(i.log) { // the log has not been reset meanwhile
 		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
 	}

@@ -26,6 +26,7 @@ type Request struct {
 // request is a request taken apart for the service.
 type request struct {
 	method    string
+	host      string
 	account   string
 	container string
 	blob      string
@@ -37,7 +38,7 @@ type request struct {
 // parseRequest reads everything there is to a request. Header names are made canonical, because the SDK writes some in
 // lower case straight into the map, which a socket would have normalised.
 func parseRequest(hr *http.Request) (*request, error) {
-	r := &request{method: hr.Method, query: url.Values{}, header: canonical(hr.Header)}
+	r := &request{method: hr.Method, host: hr.URL.Host, query: url.Values{}, header: canonical(hr.Header)}
 	for name, values := range hr.URL.Query() {
 		r.query[strings.ToLower(name)] = values
 	}
@@ -74,6 +75,10 @@ func describe(hr *http.Request) Request {
 	}
 	path := strings.TrimPrefix(hr.URL.Path, "/")
 	_, r.Resource, _ = strings.Cut(path, "/")
+	if isTable(hr) {
+		r.Op, r.Resource = tableOperation(hr.Method, r.Resource, r.Query, r.Header)
+		return r
+	}
 	r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	return r
 }

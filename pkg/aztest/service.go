@@ -43,6 +43,7 @@ type Service struct {
 
 	mu         sync.Mutex // guards what follows; held for map work only, never while waiting
 	containers map[string]*containerState
+	tables     tables
 	etags      uint64
 	requests   uint64
 	copiesPend bool
@@ -152,6 +153,9 @@ func (s *Service) route(r *request) *answer {
 	if r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
 		return fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
 	}
+	if r.host == tableHost {
+		return s.routeTable(r)
+	}
 	return s.routeBlob(r)
 }
 
@@ -169,7 +173,8 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	size   int64 // Content-Length when it is not the body's: for HEAD
+	size   int64  // Content-Length when it is not the body's: for HEAD
+	code   string // the error code when it is in the body only, for the log
 }
 
 func ok(status int) *answer { return &answer{status: status, header: http.Header{}, size: -1} }
@@ -195,6 +200,14 @@ func (a *answer) set(name, value string) *answer {
 
 func (a *answer) failed() bool { return a.status >= 300 }
 
+// codedBody is a body that tells the log its error code, which the Table service puts nowhere else.
+type codedBody struct {
+	io.Reader
+	code string
+}
+
+func (codedBody) Close() error { return nil }
+
 func (a *answer) response(r *http.Request) *http.Response {
 	size := a.size
 	if size < 0 {
@@ -208,6 +221,6 @@ func (a *answer) response(r *http.Request) *http.Response {
 	return &http.Response{
 		StatusCode: a.status, Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header, Body: io.NopCloser(newReader(body)), ContentLength: size, Request: r,
+		Header: a.header, Body: codedBody{newReader(body), a.code}, ContentLength: size, Request: r,
 	}
 }

@@ -1,0 +1,383 @@
+package aztest
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+)
+
+const tableHost = "127.0.0.1:10002"
+
+// TableURL is the Table service's URL for clients whose transport is the Service.
+func (s *Service) TableURL() string { return "http://" + tableHost + "/" + Account }
+
+// TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+func (s *Service) TableHandler() http.Handler { return s.injector.handler(tableHost) }
+
+// TableService returns a client for the account's tables.
+func (s *Service) TableService() *aztables.ServiceClient {
+	credential, err := aztables.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// Table returns a client for a table, and creates the table if it is missing, without a request.
+func (s *Service) Table(name string) *aztables.Client {
+	s.mu.Lock()
+	if t := s.table(name); t == nil {
+		s.addTable(name)
+	}
+	s.mu.Unlock()
+	return s.TableService().NewClient(name)
+}
+
+// tables is the Table service's part of the account.
+type tables struct {
+	named      map[string]*tableState // by name in lower case: names differ by more than case
+	clock      time.Time              // the last Timestamp given out
+	properties []byte                 // of the service, as they were set
+	batches    int
+}
+
+// tableState is a table as the service keeps it. Entities are never changed in place, so that a transaction can be
+// undone by putting the old ones back.
+type tableState struct {
+	name     string
+	entities map[entityKey]*entity
+	acl      []byte
+	deleted  time.Time // when it was deleted; zero while it lives
+}
+
+func (s *Service) addTable(name string) *tableState {
+	if s.tables.named == nil {
+		s.tables.named = map[string]*tableState{}
+	}
+	t := &tableState{name: name, entities: map[entityKey]*entity{}}
+	s.tables.named[strings.ToLower(name)] = t
+	return t
+}
+
+// table finds a table, also one that is being deleted. Nil means that the name is free.
+func (s *Service) table(name string) *tableState {
+	t := s.tables.named[strings.ToLower(name)]
+	if t != nil && !t.deleted.IsZero() && time.Since(t.deleted) >= s.o.DeletionDelay {
+		delete(s.tables.named, strings.ToLower(name))
+		return nil
+	}
+	return t
+}
+
+// stamp returns the Timestamp of the next write. No two writes share one, because it is all that the ETag is made of.
+func (s *Service) stamp() time.Time {
+	now := time.Now().UTC().Truncate(100)
+	if !now.After(s.tables.clock) {
+		now = s.tables.clock.Add(100)
+	}
+	s.tables.clock = now
+	return now
+}
+
+// tablePath takes the path of a request apart: Table, Table(), Table(PartitionKey='p',RowKey='r'), Tables('Table').
+type tablePath struct {
+	name           string
+	keyed          bool // PartitionKey and RowKey are given
+	partition, row string
+}
+
+var (
+	keyedPath = regexp.MustCompile(`^(\w+)\(\s*PartitionKey\s*=\s*'((?:[^']|'')*)'\s*,\s*RowKey\s*=\s*'((?:[^']|'')*)'\s*\)$`)
+	namedPath = regexp.MustCompile(`^Tables\('([^']*)'\)$`)
+	plainPath = regexp.MustCompile(`^([^()/]+?)(?:\(\))?$`)
+)
+
+// parseTablePath reads an unescaped path below the account. In keys a doubled quote stands for one.
+func parseTablePath(path string) (tablePath, bool) {
+	unquote := func(s string) string { return strings.ReplaceAll(s, "''", "'") }
+	if m := keyedPath.FindStringSubmatch(path); m != nil {
+		return tablePath{name: m[1], keyed: true, partition: unquote(m[2]), row: unquote(m[3])}, true
+	}
+	if m := plainPath.FindStringSubmatch(path); m != nil {
+		return tablePath{name: m[1]}, true
+	}
+	return tablePath{}, false
+}
+
+// isTable tells a request to the Table service from others: by the host, and behind a Proxy, where the host is the same
+// for all, by what every client of the Table service sends and no other does.
+func isTable(hr *http.Request) bool {
+	return hr.URL.Host == tableHost || hr.Header.Get("DataServiceVersion") != "" ||
+		strings.HasPrefix(first(hr.Header, "Accept"), "application/json")
+}
+
+// first is Get for headers whose names are not canonical: the SDK writes some in lower case straight into the map.
+func first(h http.Header, name string) string {
+	for key, values := range h {
+		if strings.EqualFold(key, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// tableOperation names a request to the Table service as the REST reference does, and its resource.
+func tableOperation(method, path string, q url.Values, h http.Header) (op, resource string) {
+	if path == "$batch" {
+		return "Entity Group Transaction", ""
+	}
+	if path == "" {
+		return verb(method == http.MethodPut) + "Table Service Properties", ""
+	}
+	if m := namedPath.FindStringSubmatch(path); m != nil {
+		return map[string]string{http.MethodDelete: "Delete Table"}[method], m[1]
+	}
+	at, ok := parseTablePath(path)
+	resource = at.name
+	if at.keyed {
+		resource += "/" + at.partition + "/" + at.row
+	}
+	unconditional := h.Get("If-Match") == ""
+	switch {
+	case !ok:
+		return method, path
+	case q.Get("comp") == "acl":
+		return verb(method == http.MethodPut) + "Table ACL", resource
+	case at.name == "Tables" && method == http.MethodPost:
+		return "Create Table", ""
+	case at.name == "Tables":
+		return "Query Tables", ""
+	case method == http.MethodGet:
+		return "Query Entities", resource
+	case isMerge(method, h) && unconditional:
+		return "Insert Or Merge Entity", resource
+	case isMerge(method, h):
+		return "Merge Entity", resource
+	case method == http.MethodPost:
+		return "Insert Entity", resource
+	case method == http.MethodPut && unconditional:
+		return "Insert Or Replace Entity", resource
+	case method == http.MethodPut:
+		return "Update Entity", resource
+	}
+	return "Delete Entity", resource
+}
+
+func isMerge(method string, h http.Header) bool {
+	return method == http.MethodPatch || method == "MERGE" || method == http.MethodPost && h.Get("X-Http-Method") == "MERGE"
+}
+
+// routeTable finds what a request to the Table service is about.
+func (s *Service) routeTable(r *request) *answer {
+	path := r.container
+	if r.blob != "" {
+		path += "/" + r.blob
+	}
+	path = strings.TrimSuffix(path, "/")
+	if len(r.body) > maxBatch {
+		return failTable(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+	}
+	switch {
+	case path == "":
+		return s.tableServiceProperties(r)
+	case path == "$batch":
+		return s.batch(r)
+	}
+	if m := namedPath.FindStringSubmatch(path); m != nil {
+		return s.routeNamedTable(r, m[1])
+	}
+	at, ok := parseTablePath(path)
+	switch {
+	case !ok:
+		return failTable(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+	case at.name == "Tables" && r.method == http.MethodPost:
+		return s.createTable(r)
+	case at.name == "Tables":
+		return s.queryTables(r)
+	}
+	t, bad := s.liveTable(at.name)
+	switch {
+	case bad != nil:
+		return bad
+	case r.query.Get("comp") == "acl":
+		return t.routeACL(r)
+	case r.method == http.MethodGet && !at.keyed:
+		return s.queryEntities(r, t)
+	case r.method == http.MethodGet:
+		return s.getEntity(r, t, at)
+	}
+	return s.writeEntity(r, t, at, func(*entity) {})
+}
+
+// liveTable returns a table that can be worked on. While a table is being deleted, every operation on it is told so
+// (REST: "Delete Table").
+func (s *Service) liveTable(name string) (*tableState, *answer) {
+	t := s.table(name)
+	switch {
+	case t == nil:
+		return nil, failTable(http.StatusNotFound, "TableNotFound", "The table specified does not exist.")
+	case !t.deleted.IsZero():
+		return nil, failTable(http.StatusConflict, "TableBeingDeleted", "The specified table is being deleted. Try operation later.")
+	}
+	return t, nil
+}
+
+var tableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
+func (s *Service) createTable(r *request) *answer {
+	var wanted struct{ TableName string }
+	if err := json.Unmarshal(r.body, &wanted); err != nil {
+		return invalidInput("The request body is not a table.")
+	}
+	name := wanted.TableName
+	switch {
+	case len(name) < 3 || len(name) > 63:
+		return failTable(http.StatusBadRequest, "OutOfRangeInput", "The specified resource name length is not within the permissible limits.")
+	case !tableName.MatchString(name) || strings.EqualFold(name, "tables"):
+		return failTable(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
+	}
+	if t := s.table(name); t != nil {
+		if _, bad := s.liveTable(name); bad != nil {
+			return bad
+		}
+		return failTable(http.StatusConflict, "TableAlreadyExists", "The table specified already exists.")
+	}
+	s.addTable(name)
+	if noContent(r) {
+		return ok(http.StatusNoContent).set("Preference-Applied", "return-no-content").set("DataServiceId", tableURL(name))
+	}
+	level := metadataOfRequest(r)
+	a := jsonAnswer(http.StatusCreated, level, listedTable(name, level, "$metadata#Tables/@Element"))
+	return a.set("Location", tableURL(name))
+}
+
+func (s *Service) routeNamedTable(r *request, name string) *answer {
+	t := s.table(name)
+	switch {
+	case r.method != http.MethodDelete && r.method != http.MethodGet:
+		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
+	case t == nil:
+		return failTable(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	case !t.deleted.IsZero():
+		_, bad := s.liveTable(name)
+		return bad
+	case r.method == http.MethodGet:
+		level := metadataOfRequest(r)
+		return jsonAnswer(http.StatusOK, level, listedTable(t.name, level, "$metadata#Tables/@Element"))
+	}
+	t.deleted = time.Now()
+	t.entities = map[entityKey]*entity{}
+	return ok(http.StatusNoContent)
+}
+
+func (s *Service) queryTables(r *request) *answer {
+	matches, err := parseFilter(r.query.Get("$filter"))
+	if err != nil {
+		return invalidInput("The filter cannot be read: " + err.Error() + ".")
+	}
+	top, bad := topOf(r)
+	if bad != nil {
+		return bad
+	}
+	level := metadataOfRequest(r)
+	page := []object{}
+	a := ok(http.StatusOK)
+	for _, key := range slices.Sorted(maps.Keys(s.tables.named)) {
+		t := s.table(key)
+		if t == nil || !t.deleted.IsZero() || key < strings.ToLower(r.query.Get("nexttablename")) {
+			continue
+		}
+		if !matches(func(name string) (property, bool) { return property{edmString, t.name}, name == "TableName" }) {
+			continue
+		}
+		if len(page) == top {
+			a.set("x-ms-continuation-NextTableName", t.name)
+			break
+		}
+		page = append(page, listedTable(t.name, level, ""))
+	}
+	return a.list(level, "$metadata#Tables", page)
+}
+
+func listedTable(name string, level metadataLevel, metadata string) object {
+	var o object
+	if level != noMetadata && metadata != "" {
+		o.add("odata.metadata", quote(accountURL()+"/"+metadata))
+	}
+	if level == fullMetadata {
+		o.add("odata.type", quote(Account+".Tables"))
+		o.add("odata.id", quote(tableURL(name)))
+		o.add("odata.editLink", quote("Tables('"+name+"')"))
+	}
+	o.add("TableName", quote(name))
+	return o
+}
+
+func accountURL() string            { return "http://" + tableHost + "/" + Account }
+func tableURL(name string) string   { return accountURL() + "/Tables('" + name + "')" }
+func noContent(r *request) bool     { return r.header.Get("Prefer") == "return-no-content" }
+func invalidInput(m string) *answer { return failTable(http.StatusBadRequest, "InvalidInput", m) }
+
+// topOf reads $top: 1 to 1000.
+func topOf(r *request) (int, *answer) {
+	value := r.query.Get("$top")
+	if value == "" {
+		return 1000, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n > 1000 {
+		return 0, invalidInput("The value of $top is not a number between 0 and 1000.")
+	}
+	return n, nil
+}
+
+// routeACL keeps the stored access policies. Nothing is conditional here: the last writer wins.
+func (t *tableState) routeACL(r *request) *answer {
+	if r.method == http.MethodPut {
+		t.acl = r.body
+		return ok(http.StatusNoContent)
+	}
+	a := ok(http.StatusOK).set("Content-Type", "application/xml")
+	if a.body = t.acl; len(a.body) == 0 {
+		a.body = []byte(xml.Header + "<SignedIdentifiers/>")
+	}
+	return a
+}
+
+// tableServiceProperties keeps the service's settings: the last writer wins.
+func (s *Service) tableServiceProperties(r *request) *answer {
+	switch {
+	case r.query.Get("comp") != "properties":
+		return failTable(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
+	case r.method == http.MethodPut:
+		s.tables.properties = r.body
+		return ok(http.StatusAccepted)
+	}
+	a := ok(http.StatusOK).set("Content-Type", "application/xml")
+	if a.body = s.tables.properties; len(a.body) == 0 {
+		a.body = []byte(xml.Header + "<StorageServiceProperties/>")
+	}
+	return a
+}
+
+// failTable is an error answer of the Table service: the code is in the body only.
+func failTable(status int, code, message string) *answer {
+	a := ok(status).set("Content-Type", "application/json;odata=minimalmetadata;streaming=true;charset=utf-8")
+	a.code = code
+	a.body = fmt.Appendf(nil, `{"odata.error":{"code":%s,"message":{"lang":"en-US","value":%s}}}`, quote(code), quote(message))
+	return a
+}

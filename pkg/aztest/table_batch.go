@@ -1,0 +1,206 @@
+package aztest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+)
+
+// batch carries out an entity group transaction (REST: "Performing entity group transactions"): all of its operations,
+// or none. A failure is an answer inside the answer, which itself says 202 in either case; the index of the operation
+// that failed stands before the message.
+func (s *Service) batch(r *request) *answer {
+	operations, err := parseBatch(r)
+	if err != nil {
+		return invalidInput("The batch cannot be read: " + err.Error() + ".")
+	}
+	s.tables.batches++
+	undo := []func(){}
+	answers, failed := s.runBatch(operations, func(t *tableState, key entityKey, old *entity) {
+		undo = append(undo, func() {
+			if old == nil {
+				delete(t.entities, key)
+			} else {
+				t.entities[key] = old
+			}
+		})
+	})
+	if failed {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+		answers = answers[len(answers)-1:]
+	}
+	return s.batchAnswer(answers)
+}
+
+// runBatch stops at the first operation that fails; its answer is the last one.
+func (s *Service) runBatch(operations []*request, changing func(*tableState, entityKey, *entity)) (answers []*answer, failed bool) {
+	seen := map[entityKey]bool{}
+	var group *tablePath
+	for i, op := range operations {
+		at, a := s.admit(i, op, group, seen)
+		if a == nil {
+			t, bad := s.liveTable(at.name)
+			if a = bad; a == nil {
+				key := entityKey{at.partition, at.row}
+				op.header.Del("X-Http-Method")
+				a = s.writeEntity(op, t, tablePath{name: at.name, keyed: op.method != http.MethodPost, partition: at.partition, row: at.row},
+					func(old *entity) { changing(t, key, old) })
+			}
+		}
+		answers = append(answers, a)
+		if a.failed() {
+			a.code = "" // inside the answer, not its own
+			a.body = bytes.Replace(a.body, []byte(`"value":"`), fmt.Appendf(nil, `"value":"%d:`, i), 1)
+			return answers, true
+		}
+		group = &at
+	}
+	return answers, false
+}
+
+// admit checks what a transaction demands of its operations together: one partition of one table, each entity once, and
+// no more than a hundred.
+func (s *Service) admit(i int, op *request, group *tablePath, seen map[entityKey]bool) (tablePath, *answer) {
+	at, ok := parseTablePath(op.container)
+	if !ok || at.name == "Tables" {
+		return at, failTable(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+	}
+	if op.method == http.MethodPost && isMerge(op.method, op.header) {
+		op.method = http.MethodPatch
+	}
+	if op.method == http.MethodPost {
+		keys, _, bad := parseEntity(op.body)
+		if bad != nil {
+			return at, bad
+		}
+		at.partition, at.row = keys["PartitionKey"], keys["RowKey"]
+	}
+	key := entityKey{at.partition, at.row}
+	switch {
+	case i >= maxBatchOps:
+		return at, invalidInput("The batch request operation exceeds the maximum 100 changes per change set.")
+	case op.method == http.MethodGet:
+		return at, failTable(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not query in a batch.")
+	case group != nil && !strings.EqualFold(group.name, at.name):
+		return at, invalidInput("The batch request contains changes of more than one table.")
+	case group != nil && group.partition != at.partition:
+		return at, failTable(http.StatusBadRequest, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.")
+	case seen[key]:
+		return at, failTable(http.StatusBadRequest, "InvalidDuplicateRow", "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.")
+	}
+	seen[key] = true
+	return at, nil
+}
+
+// parseBatch reads the operations out of the one change set in the body.
+func parseBatch(r *request) ([]*request, error) {
+	outer, err := partsOf(r.header.Get("Content-Type"), r.body)
+	if err != nil {
+		return nil, err
+	}
+	var operations []*request
+	for _, set := range outer {
+		inner, err := partsOf(set.header.Get("Content-Type"), set.body)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range inner {
+			op, err := parseOperation(p.body)
+			if err != nil {
+				return nil, err
+			}
+			operations = append(operations, op)
+		}
+	}
+	if len(operations) == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return operations, nil
+}
+
+type part struct {
+	header textproto.MIMEHeader
+	body   []byte
+}
+
+func partsOf(contentType string, body []byte) ([]part, error) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/mixed" {
+		return nil, fmt.Errorf("%q is not multipart/mixed", contentType)
+	}
+	reader := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	var parts []part
+	for {
+		p, err := reader.NextRawPart()
+		if err == io.EOF {
+			return parts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(p)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{p.Header, data})
+	}
+}
+
+// parseOperation reads a request inside the request. It has no Content-Length to go by: the body is what is left.
+func parseOperation(raw []byte) (*request, error) {
+	reader := bufio.NewReader(bytes.NewReader(raw))
+	text := textproto.NewReader(reader)
+	line, err := text.ReadLine()
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 3 {
+		return nil, fmt.Errorf("%q is not a request line", line)
+	}
+	header, err := text.ReadMIMEHeader()
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	at, err := url.Parse(fields[1])
+	if err != nil {
+		return nil, err
+	}
+	op := &request{method: fields[0], query: at.Query(), header: http.Header(header)}
+	op.account, op.container, _ = strings.Cut(strings.TrimPrefix(at.Path, "/"), "/")
+	op.body, err = io.ReadAll(reader)
+	return op, err
+}
+
+// batchAnswer puts the answers into one, each part with its status, its ETag and its error.
+func (s *Service) batchAnswer(answers []*answer) *answer {
+	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", s.etags, s.tables.batches)
+	var changes, whole bytes.Buffer
+	for _, a := range answers {
+		fmt.Fprintf(&changes, "--changesetresponse_%s\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n", id)
+		fmt.Fprintf(&changes, "HTTP/1.1 %d %s\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\nDataServiceVersion: 3.0;\r\n", a.status, http.StatusText(a.status))
+		for _, name := range []string{"Content-Type", "Preference-Applied", "Location", "DataServiceId"} {
+			if value := a.header.Get(name); value != "" {
+				fmt.Fprintf(&changes, "%s: %s\r\n", name, value)
+			}
+		}
+		if etag := a.header.Get("ETag"); etag != "" {
+			fmt.Fprintf(&changes, "ETag: %s\r\n", etag)
+		}
+		fmt.Fprintf(&changes, "\r\n%s\r\n", a.body)
+	}
+	fmt.Fprintf(&changes, "--changesetresponse_%s--\r\n", id)
+	fmt.Fprintf(&whole, "--batchresponse_%s\r\nContent-Type: multipart/mixed; boundary=changesetresponse_%s\r\n\r\n%s--batchresponse_%s--\r\n", id, id, changes.Bytes(), id)
+	a := ok(http.StatusAccepted).set("Content-Type", "multipart/mixed; boundary=batchresponse_"+id)
+	a.body = whole.Bytes()
+	return a
+}

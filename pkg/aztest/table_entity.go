@@ -1,0 +1,268 @@
+package aztest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+type entityKey struct{ partition, row string }
+
+// entity is an entity as the service keeps it. It is never changed, only replaced.
+type entity struct {
+	entityKey
+	timestamp  time.Time
+	properties map[string]property
+}
+
+// etag is weak, made of the Timestamp, and percent-encoded.
+func (e *entity) etag() string {
+	return `W/"datetime'` + strings.ReplaceAll(e.timestamp.Format(ticks), ":", "%3A") + `'"`
+}
+
+// property looks a property up, the three that every entity has included.
+func (e *entity) property(name string) (property, bool) {
+	switch name {
+	case "PartitionKey":
+		return property{edmString, e.partition}, true
+	case "RowKey":
+		return property{edmString, e.row}, true
+	case "Timestamp":
+		return property{edmDateTime, e.timestamp.Format(ticks)}, true
+	}
+	p, ok := e.properties[name]
+	return p, ok
+}
+
+func (e *entity) size() int {
+	n := 4 + 2*len(e.partition) + 2*len(e.row)
+	for name, p := range e.properties {
+		n += p.size(name)
+	}
+	return n
+}
+
+// object is the entity as JSON. selected limits the properties; nil means all.
+func (e *entity) object(t *tableState, level metadataLevel, metadata string, selected []string) object {
+	var o object
+	if level != noMetadata {
+		if metadata != "" {
+			o.add("odata.metadata", quote(accountURL()+"/$metadata#"+t.name+metadata))
+		}
+		if level == fullMetadata {
+			link := t.name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
+			o.add("odata.type", quote(Account+"."+t.name))
+			o.add("odata.id", quote(accountURL()+"/"+link))
+			o.add("odata.etag", quote(e.etag()))
+			o.add("odata.editLink", quote(link))
+		} else {
+			o.add("odata.etag", quote(e.etag()))
+		}
+	}
+	names := selected
+	if names == nil {
+		names = append([]string{"PartitionKey", "RowKey", "Timestamp"}, slices.Sorted(maps.Keys(e.properties))...)
+	}
+	for _, name := range names {
+		p, ok := e.property(name)
+		switch {
+		case !ok:
+			o.add(name, json.RawMessage("null")) // selected, and not there
+			continue
+		case name == "Timestamp" && level != fullMetadata:
+		case p.annotated(level):
+			o.add(name+"@odata.type", quote(string(p.edm)))
+		}
+		o.add(name, p.json())
+	}
+	return o
+}
+
+func escapeKey(key string) string { return url.PathEscape(strings.ReplaceAll(key, "'", "''")) }
+
+// parseEntity reads the body of a write.
+func parseEntity(body []byte) (key map[string]string, properties map[string]property, bad *answer) {
+	var members map[string]json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(body))
+	if err := d.Decode(&members); err != nil || d.Decode(new(json.RawMessage)) != io.EOF {
+		return nil, nil, invalidInput("The request body is not a JSON object.")
+	}
+	key, properties = map[string]string{}, map[string]property{}
+	for name, raw := range members {
+		if strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, "@odata.type") || name == "Timestamp" {
+			continue
+		}
+		var annotation string
+		if a := members[name+"@odata.type"]; a != nil {
+			if err := json.Unmarshal(a, &annotation); err != nil {
+				return nil, nil, badValue(name)
+			}
+		}
+		p, isNull, bad := parseProperty(name, raw, annotation)
+		switch {
+		case bad != nil:
+			return nil, nil, bad
+		case isNull:
+			continue
+		case name == "PartitionKey" || name == "RowKey":
+			if p.edm != edmString {
+				return nil, nil, badValue(name)
+			}
+			key[name] = p.text
+			continue
+		case len(name) > maxPropertyName:
+			return nil, nil, failTable(http.StatusBadRequest, "PropertyNameTooLong", "The property name exceeds the maximum allowed length.")
+		case !identifier(name) && !isASCIIless(name):
+			return nil, nil, failTable(http.StatusBadRequest, "PropertyNameInvalid", "The property name is invalid.")
+		}
+		properties[name] = p
+	}
+	return key, properties, nil
+}
+
+// isASCIIless lets names in other alphabets pass, which the service allows and identifier does not know.
+func isASCIIless(name string) bool {
+	return strings.IndexFunc(name, func(r rune) bool { return r < 0x80 && !identifier("a"+string(r)) }) < 0
+}
+
+func badKey(key string) *answer {
+	switch {
+	case tooLong(key, maxKey):
+		return failTable(http.StatusBadRequest, "KeyValueTooLarge", "The key value exceeds the maximum allowed size (1KB).")
+	case strings.ContainsFunc(key, func(r rune) bool {
+		return strings.ContainsRune(`/\#?`, r) || r < 0x20 || 0x7f <= r && r <= 0x9f
+	}):
+		return failTable(http.StatusBadRequest, "OutOfRangeInput", "The 'PartitionKey' or 'RowKey' parameter is out of range.")
+	}
+	return nil
+}
+
+func noSuchEntity() *answer {
+	return failTable(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+}
+
+func (s *Service) getEntity(r *request, t *tableState, at tablePath) *answer {
+	e := t.entities[entityKey{at.partition, at.row}]
+	if e == nil {
+		return noSuchEntity()
+	}
+	level := metadataOfRequest(r)
+	return jsonAnswer(http.StatusOK, level, e.object(t, level, "/@Element", selectedOf(r))).set("ETag", e.etag())
+}
+
+// writeEntity carries out one write. before is told what stood there, nil for nothing, just before it changes.
+func (s *Service) writeEntity(r *request, t *tableState, at tablePath, before func(*entity)) *answer {
+	if r.method == http.MethodPost && !at.keyed {
+		return s.insertEntity(r, t, before)
+	}
+	key := entityKey{at.partition, at.row}
+	for _, k := range []string{key.partition, key.row} {
+		if bad := badKey(k); bad != nil {
+			return bad
+		}
+	}
+	merge, remove := isMerge(r.method, r.header), r.method == http.MethodDelete
+	if !at.keyed || !merge && !remove && r.method != http.MethodPut {
+		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
+	}
+	// The keys in the URL count. Those in the body are ignored, as for every update of OData.
+	var properties map[string]property
+	if !remove {
+		var bad *answer
+		if _, properties, bad = parseEntity(r.body); bad != nil {
+			return bad
+		}
+	}
+	old := t.entities[key]
+	match, conditional := r.header["If-Match"]
+	if remove && !conditional {
+		return failTable(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified. If-Match")
+	}
+	if bad := tableCondition(match, conditional, old); bad != nil {
+		return bad
+	}
+	if remove {
+		before(old)
+		delete(t.entities, key)
+		return ok(http.StatusNoContent)
+	}
+	if merge && old != nil {
+		merged := maps.Clone(old.properties)
+		maps.Copy(merged, properties) // a merge cannot remove a property: null has been left out above
+		properties = merged
+	}
+	e, bad := s.storeEntity(t, key, properties, func() { before(old) })
+	if bad != nil {
+		return bad
+	}
+	return ok(http.StatusNoContent).set("ETag", e.etag())
+}
+
+// tableCondition evaluates If-Match. Without the header, an update is an upsert.
+func tableCondition(match []string, conditional bool, old *entity) *answer {
+	if !conditional {
+		return nil
+	}
+	value := strings.Join(match, ",")
+	wellFormed := value == "*" || strings.HasPrefix(value, `W/"datetime'`) && strings.HasSuffix(value, `'"`) && strings.Count(value, `"`) == 2
+	switch {
+	case !wellFormed:
+		return invalidInput(fmt.Sprintf("The etag value '%s' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.", value))
+	case old == nil:
+		return noSuchEntity()
+	case value != "*" && value != old.etag():
+		return failTable(http.StatusPreconditionFailed, "UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
+	}
+	return nil
+}
+
+func (s *Service) insertEntity(r *request, t *tableState, before func(*entity)) *answer {
+	keys, properties, bad := parseEntity(r.body)
+	if bad != nil {
+		return bad
+	}
+	for _, name := range []string{"PartitionKey", "RowKey"} {
+		value, given := keys[name]
+		if !given {
+			return failTable(http.StatusBadRequest, "PropertiesNeedValue", "The values are not specified for all properties in the entity.")
+		}
+		if bad := badKey(value); bad != nil {
+			return bad
+		}
+	}
+	key := entityKey{keys["PartitionKey"], keys["RowKey"]}
+	if t.entities[key] != nil {
+		return failTable(http.StatusConflict, "EntityAlreadyExists", "The specified entity already exists.")
+	}
+	e, bad := s.storeEntity(t, key, properties, func() { before(nil) })
+	if bad != nil {
+		return bad
+	}
+	level := metadataOfRequest(r)
+	location := accountURL() + "/" + t.name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
+	if noContent(r) {
+		return ok(http.StatusNoContent).set("ETag", e.etag()).set("Preference-Applied", "return-no-content").set("Location", location).set("DataServiceId", location)
+	}
+	return jsonAnswer(http.StatusCreated, level, e.object(t, level, "/@Element", nil)).set("ETag", e.etag()).set("Location", location)
+}
+
+func (s *Service) storeEntity(t *tableState, key entityKey, properties map[string]property, before func()) (*entity, *answer) {
+	e := &entity{entityKey: key, properties: properties}
+	switch {
+	case len(properties) > maxProperties:
+		return nil, failTable(http.StatusBadRequest, "TooManyProperties", "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.")
+	case e.size() > maxEntity:
+		return nil, failTable(http.StatusBadRequest, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB).")
+	}
+	before()
+	e.timestamp = s.stamp()
+	t.entities[key] = e
+	return e, nil
+}

@@ -1,0 +1,258 @@
+package aztest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// row is what a filter is asked about: a property by name, with ok false when there is none.
+type row func(name string) (p property, ok bool)
+
+// predicate is a parsed $filter.
+type predicate func(row) bool
+
+// parseFilter reads the part of OData's filter language that the Table service knows (REST: "Querying Tables and
+// Entities"): comparisons of a property with a constant, and, or, not, parentheses, and Boolean properties by
+// themselves. The constants are 'text', 5, 5L, 2.5, true, datetime'…', guid'…', X'…' and binary'…'.
+//
+// A property and a constant of different types never match: 5 does not find the Int64 5L. Nor does a property that is
+// not there.
+func parseFilter(filter string) (predicate, error) {
+	if strings.TrimSpace(filter) == "" {
+		return func(row) bool { return true }, nil
+	}
+	tokens, err := lexFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	p := filterParser{tokens: tokens}
+	f, err := p.or()
+	if err == nil && p.at < len(p.tokens) {
+		err = fmt.Errorf("%q is not expected", p.peek().text)
+	}
+	return f, err
+}
+
+type token struct {
+	text     string
+	constant *property // nil for names, operators and parentheses
+}
+
+func lexFilter(s string) ([]token, error) {
+	var tokens []token
+	for {
+		s = strings.TrimLeft(s, " \t\r\n")
+		switch {
+		case s == "":
+			return tokens, nil
+		case s[0] == '(' || s[0] == ')':
+			tokens, s = append(tokens, token{text: s[:1]}), s[1:]
+			continue
+		}
+		word := s[:len(s)-len(strings.TrimLeftFunc(s, func(r rune) bool {
+			return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.+-", r)
+		}))]
+		rest := s[len(word):]
+		if strings.HasPrefix(rest, "'") {
+			text, after, err := lexQuoted(rest)
+			if err != nil {
+				return nil, err
+			}
+			constant, err := typedConstant(word, text)
+			if err != nil {
+				return nil, err
+			}
+			tokens, s = append(tokens, token{text: s[:len(s)-len(after)], constant: &constant}), after
+			continue
+		}
+		if word == "" {
+			return nil, fmt.Errorf("%q is not expected", s[:1])
+		}
+		t := token{text: word}
+		if constant, ok := bareConstant(word); ok {
+			t.constant = &constant
+		}
+		tokens, s = append(tokens, t), rest
+	}
+}
+
+// lexQuoted reads a constant in single quotes, in which a doubled quote stands for one.
+func lexQuoted(s string) (text, rest string, err error) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		if s[i] != '\'' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == '\'' {
+			b.WriteByte('\'')
+			i++
+			continue
+		}
+		return b.String(), s[i+1:], nil
+	}
+	return "", "", errors.New("a quote is not closed")
+}
+
+func typedConstant(prefix, text string) (property, error) {
+	kind, quoted := edmString, true
+	switch prefix {
+	case "":
+	case "datetime":
+		kind = edmDateTime
+	case "guid":
+		kind = edmGUID
+	case "X", "binary":
+		data, err := hexToBase64(text)
+		return property{edmBinary, data}, err
+	default:
+		return property{}, fmt.Errorf("%q is not a prefix of a constant", prefix)
+	}
+	value, ok := canonicalValue(kind, text, quoted)
+	if !ok {
+		return property{}, fmt.Errorf("%q is not a constant of type %s", text, kind)
+	}
+	return property{kind, value}, nil
+}
+
+func bareConstant(word string) (property, bool) {
+	if word == "true" || word == "false" {
+		return property{edmBoolean, word}, true
+	}
+	if !strings.ContainsAny(word[:1], "0123456789-+") {
+		return property{}, false
+	}
+	kind := edmInt32
+	if digits, isLong := strings.CutSuffix(word, "L"); isLong {
+		kind, word = edmInt64, digits
+	} else if strings.ContainsAny(word, ".eE") {
+		kind = edmDouble
+	} else if _, err := strconv.ParseInt(word, 10, 32); err != nil {
+		kind = edmInt64
+	}
+	value, ok := canonicalValue(kind, word, false)
+	return property{kind, value}, ok
+}
+
+type filterParser struct {
+	tokens []token
+	at     int
+}
+
+func (p *filterParser) peek() token {
+	if p.at < len(p.tokens) {
+		return p.tokens[p.at]
+	}
+	return token{text: "the end"}
+}
+
+func (p *filterParser) accept(word string) bool {
+	if t := p.peek(); p.at < len(p.tokens) && t.constant == nil && t.text == word {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *filterParser) or() (predicate, error) {
+	left, err := p.and()
+	for err == nil && p.accept("or") {
+		var right predicate
+		first := left
+		if right, err = p.and(); err == nil {
+			left = func(r row) bool { return first(r) || right(r) }
+		}
+	}
+	return left, err
+}
+
+func (p *filterParser) and() (predicate, error) {
+	left, err := p.not()
+	for err == nil && p.accept("and") {
+		var right predicate
+		first := left
+		if right, err = p.not(); err == nil {
+			left = func(r row) bool { return first(r) && right(r) }
+		}
+	}
+	return left, err
+}
+
+func (p *filterParser) not() (predicate, error) {
+	if p.accept("not") {
+		inner, err := p.not()
+		return func(r row) bool { return !inner(r) }, err
+	}
+	if p.accept("(") {
+		inner, err := p.or()
+		if err == nil && !p.accept(")") {
+			err = fmt.Errorf("expected ), not %q", p.peek().text)
+		}
+		return inner, err
+	}
+	return p.comparison()
+}
+
+// operand yields a property's or a constant's value.
+func (p *filterParser) operand() (func(row) (property, bool), error) {
+	t := p.peek()
+	if p.at >= len(p.tokens) || t.text == "(" || t.text == ")" {
+		return nil, fmt.Errorf("expected a property or a constant, not %q", t.text)
+	}
+	p.at++
+	if t.constant != nil {
+		return func(row) (property, bool) { return *t.constant, true }, nil
+	}
+	return func(r row) (property, bool) { return r(t.text) }, nil
+}
+
+var comparisons = map[string]func(order int) bool{
+	"eq": func(o int) bool { return o == 0 }, "ne": func(o int) bool { return o != 0 },
+	"gt": func(o int) bool { return o > 0 }, "ge": func(o int) bool { return o >= 0 },
+	"lt": func(o int) bool { return o < 0 }, "le": func(o int) bool { return o <= 0 },
+}
+
+func (p *filterParser) comparison() (predicate, error) {
+	left, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	holds, ok := comparisons[p.peek().text]
+	if !ok {
+		return func(r row) bool { // a Boolean property by itself
+			v, ok := left(r)
+			return ok && v == property{edmBoolean, "true"}
+		}, nil
+	}
+	p.at++
+	right, err := p.operand()
+	return func(r row) bool {
+		x, okX := left(r)
+		y, okY := right(r)
+		return okX && okY && x.edm == y.edm && holds(x.compare(y))
+	}, err
+}
+
+// compare orders values of one type.
+func (p property) compare(q property) int {
+	switch p.edm {
+	case edmInt32, edmInt64:
+		x, _ := strconv.ParseInt(p.text, 10, 64)
+		y, _ := strconv.ParseInt(q.text, 10, 64)
+		return cmp.Compare(x, y)
+	case edmDouble:
+		x, _ := strconv.ParseFloat(p.text, 64)
+		y, _ := strconv.ParseFloat(q.text, 64)
+		return cmp.Compare(x, y)
+	case edmDateTime:
+		x, _ := time.Parse(ticks, p.text)
+		y, _ := time.Parse(ticks, q.text)
+		return x.Compare(y)
+	}
+	return strings.Compare(p.text, q.text)
+}
