@@ -11,9 +11,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 type counter struct {
 	N int `json:"n"`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 const (
@@ -133,6 +134,7 @@ func contend(t *testing.T, direct, endpoint string) contention {
 
 func startAzurite(t *testing.T) string {
 	t.Helper()
+	needAzurite(t)
 	server, err := azurite.Start(t.Context(), nil)
 	if err != nil {
 		t.Fatalf("start Azurite: %v", err)
@@ -143,4 +145,12 @@ func startAzurite(t *testing.T) string {
 		}
 	})
 	return strings.TrimSuffix(server.BlobURL(), "/")
+}
+
+// needAzurite skips a test where somebody has chosen to do without Azurite. Anywhere else its absence is a failure.
+func needAzurite(t *testing.T) {
+	t.Helper()
+	if os.Getenv(azuritetest.SkipVariable) == "1" {
+		t.Skip("SKIP: " + azuritetest.SkipVariable + "=1")
+	}
 }

@@ -1,17 +1,15 @@
 package aztest_test
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
-	"github.com/azconc/azconc/pkg/azurite"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) {
@@ -24,25 +22,14 @@ func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) {
 }
 
 func TestAzuriteAnswersAsExpected(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	server, err := azurite.Start(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	account := server.Account()
+	account := azuritetest.Account(t)
 	credential, err := container.NewSharedKeyCredential(account.Name, account.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var n atomic.Int32
 	h := conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
-		client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", server.BlobURL(), n.Add(1)), credential, nil)
+		client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", account.BlobURL, n.Add(1)), credential, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestTheDemoShowsTheBugAndTheCure runs what a new user runs first.
+func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
+	needAzurite(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	azconc, err := exec.LookPath("azconc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(ctx, azconc, "demo", "-o", "json").Output()
+	if err != nil {
+		t.Fatalf("azconc demo: %v", err)
+	}
+	var got struct {
+		Outcome string `json:"outcome"`
+		Plain   struct {
+			Reported int   `json:"reported"`
+			Stored   int   `json:"stored"`
+			Lost     int64 `json:"answers_lost"`
+		} `json:"plain_loop"`
+		Azconc struct {
+			Reported int   `json:"reported"`
+			Stored   int   `json:"stored"`
+			Lost     int64 `json:"answers_lost"`
+			Resolved int   `json:"resolved"`
+		} `json:"azconc"`
+		Stale   bool `json:"stale_write_refused"`
+		Created bool `json:"created_once"`
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if got.Outcome != "done" || got.Plain.Reported != 60 || got.Plain.Stored <= 60 || got.Plain.Lost == 0 {
+		t.Errorf("the plain loop: %s", out)
+	}
+	if got.Azconc.Reported != 60 || got.Azconc.Stored != 60 || got.Azconc.Lost == 0 || got.Azconc.Resolved == 0 {
+		t.Errorf("azconc: %s", out)
+	}
+	if !got.Stale || !got.Created {
+		t.Errorf("the other scenes: %s", out)
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
+// needed. It builds azconc as users do: the race detector multiplies memory.
+func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
+	const (
+		size  = 1 << 30
+		limit = 128 << 20
+	)
+	endpoint := startAzurite(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	azconc := filepath.Join(t.TempDir(), "azconc")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", azconc, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	run := func(in io.Reader, out io.Writer, args ...string) {
+		t.Helper()
+		var stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, azconc, args...)
+		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+aztest.ConnectionString(endpoint))
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("azconc %v: %v\n%s", args, err, &stderr)
+		}
+		peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024
+		t.Logf("azconc %v: %d MiB resident at most, %v", args, peak>>20, cmd.ProcessState.UserTime())
+		if peak >= limit {
+			t.Errorf("azconc %v: %d MiB resident, want less than %d", args, peak>>20, limit>>20)
+		}
+	}
+	var seed [32]byte
+	sent, got := sha256.New(), sha256.New()
+	run(nil, io.Discard, "container", "create", "big")
+	run(io.TeeReader(io.LimitReader(rand.NewChaCha8(seed), size), sent), io.Discard, "blob", "put", "big/blob", "--file", "-")
+	run(nil, got, "blob", "get", "big/blob")
+	if want := fmt.Sprintf("%x", sent.Sum(nil)); fmt.Sprintf("%x", got.Sum(nil)) != want {
+		t.Error("what came back is not what was sent")
+	}
+}
