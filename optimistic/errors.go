@@ -51,7 +51,7 @@ func (e *ConflictError) Error() string {
 	case azerr.Exists:
 		b.WriteString("already exists")
 	case azerr.Gone:
-		b.WriteString("deleted by another writer")
+		b.WriteString("gone")
 	case azerr.BlockList:
 		b.WriteString("staged blocks were discarded by another writer's commit")
 	default:

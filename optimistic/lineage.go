@@ -40,18 +40,23 @@ func ParseLineage(s string) Lineage {
 	if s == "" {
 		return nil
 	}
-	parts := strings.Split(s, ",")
-	l := make(Lineage, 0, len(parts))
-	for _, p := range parts {
+	l := make(Lineage, 0, strings.Count(s, ",")+1)
+	// All bases are decoded into one string and cut out of it: a lineage is parsed on every read.
+	var bases strings.Builder
+	bases.Grow(len(s) + 4*cap(l))
+	var ends [maxLineageSize]int
+	for p := range strings.SplitSeq(s, ",") {
 		id, base, ok := strings.Cut(p, ".")
-		if !ok || id == "" {
+		if !ok || id == "" || len(l) == maxLineageSize || !decodeBase(&bases, base) {
 			return nil
 		}
-		etag, ok := decodeBase(base)
-		if !ok {
-			return nil
-		}
-		l = append(l, Entry{ID: id, Base: etag})
+		ends[len(l)] = bases.Len()
+		l = append(l, Entry{ID: id})
+	}
+	all, start := bases.String(), 0
+	for i := range l {
+		l[i].Base = azcore.ETag(all[start:ends[i]])
+		start = ends[i]
 	}
 	return l
 }
@@ -59,6 +64,7 @@ func ParseLineage(s string) Lineage {
 // String encodes the lineage in characters that are legal in a header and in a table property.
 func (l Lineage) String() string {
 	var b strings.Builder
+	b.Grow(36 * len(l))
 	for i, e := range l {
 		if i > 0 {
 			b.WriteByte(',')
@@ -113,12 +119,13 @@ func (l Lineage) push(size int, entries ...Entry) Lineage {
 	return out[:min(len(out), size)]
 }
 
-// fit drops entries at the old end until the encoded lineage takes at most limit bytes.
-func (l Lineage) fit(limit int) Lineage {
-	for len(l) > 0 && len(l.String()) > limit {
-		l = l[:len(l)-1]
+// fit encodes the lineage, without as many entries at the old end as it takes to stay within limit bytes.
+func (l Lineage) fit(limit int) string {
+	s := l.String()
+	for len(s) > max(limit, 0) {
+		s = s[:max(strings.LastIndexByte(s, ','), 0)]
 	}
-	return l
+	return s
 }
 
 // overlaps tells whether the two lineages share an entry.
@@ -239,22 +246,29 @@ func encodeBase(e azcore.ETag) string {
 	}
 }
 
-func decodeBase(s string) (azcore.ETag, bool) {
+// decodeBase appends to b what encodeBase was given.
+func decodeBase(b *strings.Builder, s string) bool {
 	switch {
 	case s == "-":
-		return "", true
 	case s == "?":
-		return unknownBase, true
+		b.WriteString(string(unknownBase))
 	case s == "":
-		return "", false
+		return false
 	case s[0] == 't':
-		return azcore.ETag(tableETagPrefix + s[1:] + tableETagSuffix), true
+		b.WriteString(tableETagPrefix)
+		b.WriteString(s[1:])
+		b.WriteString(tableETagSuffix)
 	case s[0] == 'q':
 		raw, err := base64.RawURLEncoding.DecodeString(s[1:])
-		return azcore.ETag(raw), err == nil && len(raw) > 0
+		b.Write(raw)
+		return err == nil && len(raw) > 0
 	default:
-		return azcore.ETag(`"0x` + s + `"`), isHex(s)
+		b.WriteString(`"0x`)
+		b.WriteString(s)
+		b.WriteByte('"')
+		return isHex(s)
 	}
+	return true
 }
 
 // isHex reports whether s is non-empty upper-case hexadecimal, as the Blob service writes its ETags. Lower case is not

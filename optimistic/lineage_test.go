@@ -33,7 +33,7 @@ func TestLineageGivesBackExactlyWhatItWasGiven(t *testing.T) {
 }
 
 func TestAForeignLineageIsEmptyNotWrong(t *testing.T) {
-	for _, s := range []string{"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", strings.Repeat("a.", 9)} {
+	for _, s := range []string{"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-"} {
 		if got := ParseLineage(s); got != nil {
 			t.Errorf("ParseLineage(%q) = %v, want none", s, got)
 		}
@@ -75,7 +75,7 @@ func TestPushLeavesTheOriginalAlone(t *testing.T) {
 func TestFitShortensAtTheOldEnd(t *testing.T) {
 	l := Lineage{{ID: "a", Base: `"0x1"`}, {ID: "b", Base: `"0x2"`}, {ID: "c", Base: `"0x3"`}}
 	for limit, want := range map[int]int{100: 3, 11: 3, 10: 2, 7: 2, 6: 1, 3: 1, 2: 0, -5: 0} {
-		if got := l.fit(limit); len(got) != want || want > 0 && got[0].ID != "a" {
+		if got := ParseLineage(l.fit(limit)); len(got) != want || want > 0 && got[0].ID != "a" {
 			t.Errorf("fit(%d) = %v, want the first %d entries", limit, got, want)
 		}
 	}

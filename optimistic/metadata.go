@@ -177,8 +177,8 @@ func joinMetadata(metadata map[string]string, lineage Lineage) map[string]*strin
 		return out
 	}
 	room := maxMetadata - size - len(LineageKey)
-	if fitted := lineage.fit(room); len(fitted) > 0 {
-		out[LineageKey] = ref(fitted.String())
+	if fitted := lineage.fit(room); fitted != "" {
+		out[LineageKey] = &fitted
 	}
 	return out
 }
