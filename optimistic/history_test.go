@@ -197,7 +197,8 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				model = registerModel
 			}
 			open := 0
-			for seed := range uint64(200) {
+			for n := range uint64(200) {
+				seed := *firstSeed + n
 				ops := history(t, seed, register, false)
 				for _, o := range ops {
 					if o.Return == 1<<60 {
