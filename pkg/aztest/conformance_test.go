@@ -12,30 +12,32 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) {
+func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memoryHarness()) }
+
+func TestAzuriteAnswersAsExpected(t *testing.T) { all(t, azuriteHarness(t)) }
+
+func memoryHarness() conformance.Harness {
 	s := aztest.New(nil)
 	var n atomic.Int32
-	h := conformance.Harness{Container: func(t *testing.T) *container.Client {
+	return conformance.Harness{Container: func(t *testing.T) *container.Client {
 		return created(t, s.Container(fmt.Sprintf("conformance-%d", n.Add(1))))
 	}}
-	all(t, h)
 }
 
-func TestAzuriteAnswersAsExpected(t *testing.T) {
+func azuriteHarness(t *testing.T) conformance.Harness {
 	account := azuritetest.Account(t)
 	credential, err := container.NewSharedKeyCredential(account.Name, account.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var n atomic.Int32
-	h := conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
+	return conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
 		client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", account.BlobURL, n.Add(1)), credential, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return created(t, client)
 	}}
-	all(t, h)
 }
 
 func created(t *testing.T, client *container.Client) *container.Client {
