@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -115,7 +114,7 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	if n := deref(resp.ContentLength); n > limit {
 		return nil, fmt.Errorf("content has %d bytes, more than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", n, limit)
 	}
-	raw, err := io.ReadAll(resp.Body)
+	raw, err := readBody(resp.Body, deref(resp.ContentLength))
 	if err != nil {
 		return nil, err
 	}

@@ -261,6 +261,16 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (par
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = io.ReadAll(resp.Body)
+	p.data, err = readBody(resp.Body, deref(resp.ContentLength))
 	return p, err
+}
+
+// readBody reads an answer's body into one buffer of its announced size. Growing a buffer instead would leave half as
+// much again behind for every range.
+func readBody(body io.Reader, announced int64) ([]byte, error) {
+	data := make([]byte, announced)
+	if _, err := io.ReadFull(body, data); err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	return data, nil
 }
