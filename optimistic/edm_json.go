@@ -1,0 +1,197 @@
+package optimistic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Properties are the properties of an entity, with their types, without PartitionKey, RowKey and Timestamp. As the T of
+// an Entity they give access to everything that is stored, exactly as it is stored.
+//
+// As JSON they are what the service writes, an object whose members have a second one beside them, "name@odata.type",
+// where the value does not tell its type: Int64, DateTime, Guid, Binary, and Doubles that are whole numbers. Programs
+// that pass numbers through floating point (jq, JavaScript) may edit the rest of such an object without harm.
+type Properties map[string]Property
+
+const typeSuffix = "@odata.type"
+
+// MarshalJSON implements json.Marshaler. Members are in the order of their names.
+func (p Properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		if err := p[name].write(&b, name, false); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler: the inverse of MarshalJSON. A null is left out, as the service does; what
+// belongs to the entity rather than to its properties (keys, Timestamp, odata.*) is left out as well. A number without
+// a type is an Int32 or, with a point or an exponent, a Double; an integer that does not fit 32 bits is an Int64, which
+// the service itself would take for a Double.
+func (p *Properties) UnmarshalJSON(data []byte) error {
+	e, err := parseEntity(data)
+	if err != nil {
+		return err
+	}
+	*p = e.properties
+	return nil
+}
+
+// write puts the property into an object. always says to name the type of every Double: whoever reads the number as
+// floating point and writes it again, as the SDK does, drops the point of a whole one.
+func (p Property) write(b *bytes.Buffer, name string, always bool) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.Type.annotated() || p.Type == EDMDouble && (always || p.special() || strings.HasSuffix(p.Value, ".0")) {
+		b.Write(jsonString(name + typeSuffix))
+		b.WriteByte(':')
+		b.Write(jsonString(string(p.Type)))
+		b.WriteByte(',')
+	}
+	b.Write(jsonString(name))
+	b.WriteByte(':')
+	b.Write(p.literal())
+	return nil
+}
+
+// annotated tells the types that are always named beside the value.
+func (t EDM) annotated() bool {
+	return t == EDMInt64 || t == EDMDateTime || t == EDMGUID || t == EDMBinary
+}
+
+// literal is the value as JSON.
+func (p Property) literal() []byte {
+	switch {
+	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
+		return []byte(p.Value)
+	}
+	return jsonString(p.Value)
+}
+
+func jsonString(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can always be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// storedEntity is an entity as the service wrote it.
+type storedEntity struct {
+	etag, partition, row, timestamp string
+	properties                      Properties
+}
+
+// parseEntity reads an entity's JSON without passing numbers through floating point.
+func parseEntity(data []byte) (storedEntity, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
+	}
+	e := storedEntity{properties: make(Properties, len(members))}
+	system := map[string]*string{"odata.etag": &e.etag, "PartitionKey": &e.partition, "RowKey": &e.row, "Timestamp": &e.timestamp}
+	for name, raw := range members {
+		if to := system[name]; to != nil {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return e, fmt.Errorf("%s: %w", name, err)
+			}
+			continue
+		}
+		if ownedByProtocol(name) || isNull(raw) {
+			continue
+		}
+		var annotation EDM
+		if a := members[name+typeSuffix]; a != nil {
+			if err := json.Unmarshal(a, &annotation); err != nil {
+				return e, fmt.Errorf("property %q: its type: %w", name, err)
+			}
+		}
+		p, err := fromLiteral(raw, annotation)
+		if err != nil {
+			return e, fmt.Errorf("property %q: %w", name, err)
+		}
+		e.properties[name] = p
+	}
+	return e, nil
+}
+
+// ownedByProtocol tells members that describe the entity.
+func ownedByProtocol(name string) bool {
+	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// fromLiteral types a JSON literal: by its annotation, or by its looks.
+func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
+	text, quoted, err := literalText(raw)
+	if err != nil {
+		return Property{}, err
+	}
+	if annotation == "" {
+		annotation = looksLike(text, quoted)
+	}
+	if !annotation.spelled(quoted) {
+		return Property{}, fmt.Errorf("%s is not a value of type %s", raw, annotation)
+	}
+	return typed(annotation, text)
+}
+
+// spelled tells whether values of the type may be JSON strings, or numbers and booleans: Int64 and Double may be both.
+func (t EDM) spelled(quoted bool) bool {
+	switch t {
+	case EDMBoolean, EDMInt32:
+		return !quoted
+	case EDMInt64, EDMDouble:
+		return true
+	}
+	return quoted
+}
+
+// literalText is a literal without its quotes.
+func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
+	text = string(bytes.TrimSpace(raw))
+	switch {
+	case strings.HasPrefix(text, `"`):
+		err = json.Unmarshal(raw, &text)
+		return text, true, err
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as a text, or as properties of their own", kindOf(text))
+	}
+	return text, false, nil
+}
+
+func kindOf(text string) string {
+	if text[0] == '{' {
+		return "an object"
+	}
+	return "a list"
+}
+
+func looksLike(text string, quoted bool) EDM {
+	switch {
+	case quoted:
+		return EDMString
+	case text == "true", text == "false":
+		return EDMBoolean
+	case strings.ContainsAny(text, ".eE"):
+		return EDMDouble
+	}
+	if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return EDMInt32
+	}
+	return EDMInt64
+}

@@ -1,0 +1,343 @@
+package optimistic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+)
+
+// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the
+// entity's properties; encoding/json says how a member is named and when it is left out, and the Go type says which EDM
+// type a new property gets. A property that exists keeps its type as long as the new value fits it: an int that was
+// stored as a Double stays one.
+
+// systemProperties are not values: a struct may name them to read them, and a write leaves them alone.
+var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
+
+// decodeInto fills the value that to points to.
+func decodeInto(e storedEntity, to any) error {
+	switch v := to.(type) {
+	case *Properties:
+		*v = maps.Clone(e.properties)
+		return nil
+	case *map[string]any:
+		*v = make(map[string]any, len(e.properties))
+		for name, p := range e.properties {
+			value, err := p.native()
+			if err != nil {
+				return fmt.Errorf("property %q: %w", name, err)
+			}
+			(*v)[name] = value
+		}
+		return nil
+	}
+	at := reflect.TypeOf(to).Elem()
+	fields, err := fieldsOf(at)
+	if err != nil {
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	for name, p := range e.properties {
+		field, ok := fields.find(name)
+		if !ok {
+			continue
+		}
+		members[name] = p.literalFor(field)
+		if field.t == nil && p.Type.annotated() { // a type that reads JSON by itself, such as aztables.EDMEntity
+			members[name+typeSuffix] = jsonString(string(p.Type))
+		}
+	}
+	for i, text := range []string{e.partition, e.row, e.timestamp} {
+		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
+			members[systemProperties[i]] = jsonString(text)
+		}
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("the entity does not fit %v: %w", at, err)
+	}
+	return nil
+}
+
+// native is Any with types that keep their EDM type when the value is written back.
+func (p Property) native() (any, error) {
+	if p.Type == EDMGUID {
+		return aztables.EDMGUID(p.Value), nil
+	}
+	return p.Any()
+}
+
+// encodeValue types the members of value. known are the properties that the entity has, for their types.
+func encodeValue(value any, known Properties) (Properties, error) {
+	if p, ok := value.(Properties); ok {
+		out := make(Properties, len(p))
+		for name, one := range p {
+			var err error
+			if out[name], err = typed(one.Type, one.Value); err != nil {
+				return nil, fmt.Errorf("property %q: %w", name, err)
+			}
+		}
+		return out, nil
+	}
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
+		return encodeMap(v, known)
+	}
+	return encodeStruct(v, known)
+}
+
+// encodeMap types the members of a map. An annotation in it ("n@odata.type") counts, as in JSON; nil is no value.
+func encodeMap(m reflect.Value, known Properties) (Properties, error) {
+	out := make(Properties, m.Len())
+	for _, key := range m.MapKeys() {
+		name := key.String()
+		if ownedByProtocol(name) || name == "Timestamp" {
+			continue
+		}
+		var annotation EDM
+		if a := m.MapIndex(reflect.ValueOf(name + typeSuffix).Convert(key.Type())); a.IsValid() {
+			annotation = EDM(fmt.Sprint(a.Interface()))
+		}
+		p, err := propertyFrom(m.MapIndex(key).Interface(), annotation, known[name])
+		if err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+		if p != (Property{}) {
+			out[name] = p
+		}
+	}
+	return out, nil
+}
+
+func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
+	if !v.IsValid() {
+		return nil, fmt.Errorf("nil is no entity; give a struct, a map with string keys, or Properties")
+	}
+	fields, err := fieldsOf(v.Type())
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(v.Interface())
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
+	}
+	out := make(Properties, len(members))
+	for name, raw := range members {
+		if ownedByProtocol(name) || name == "Timestamp" || isNull(raw) {
+			continue
+		}
+		var annotation EDM
+		if a := members[name+typeSuffix]; a != nil {
+			_ = json.Unmarshal(a, &annotation) // what is no text names no type, and the value says that it is missing
+		}
+		field, _ := fields.find(name)
+		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// propertyFrom types a Go value by way of its JSON. The zero Property stands for null.
+func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
+	switch v := value.(type) {
+	case Property:
+		return typed(v.Type, v.Value)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no number for it
+		}
+	}
+	if s := reflect.ValueOf(value); s.Kind() == reflect.String && !utf8.ValidString(s.String()) {
+		return Property{}, fmt.Errorf("%q is no text; store bytes as a Binary", s.String()) // JSON would store something else
+	}
+	raw, err := json.Marshal(value)
+	if err != nil || isNull(raw) {
+		return Property{}, err
+	}
+	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
+}
+
+// propertyAs types a literal: as annotated; as the property that it replaces, if it fits; as its Go type says.
+func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
+	if annotation != "" {
+		return fromLiteral(raw, annotation)
+	}
+	text, quoted, err := literalText(raw)
+	if err != nil {
+		return Property{}, err
+	}
+	natural := naturalType(t, text, quoted)
+	if known.Type != "" && known.Type.spelled(quoted) && !(known.Type == EDMDouble && quoted) {
+		if p, err := typed(known.Type, text); err == nil && known.Type.holds(text) {
+			return p, nil
+		}
+	}
+	if !natural.spelled(quoted) {
+		natural = looksLike(text, quoted)
+	}
+	return typed(natural, text)
+}
+
+// holds tells whether the type takes a number without loss: a Double does not hold every Int64.
+func (t EDM) holds(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return t != EDMDouble || err != nil || n >= -1<<53 && n <= 1<<53
+}
+
+var goTypes = map[reflect.Type]EDM{
+	reflect.TypeFor[time.Time]():            EDMDateTime,
+	reflect.TypeFor[[]byte]():               EDMBinary,
+	reflect.TypeFor[aztables.EDMDateTime](): EDMDateTime,
+	reflect.TypeFor[aztables.EDMBinary]():   EDMBinary,
+	reflect.TypeFor[aztables.EDMGUID]():     EDMGUID,
+	reflect.TypeFor[aztables.EDMInt64]():    EDMInt64,
+}
+
+// naturalType is the EDM type of a Go type; where that leaves it open, the literal's looks decide.
+func naturalType(t reflect.Type, text string, quoted bool) EDM {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return looksLike(text, quoted)
+	}
+	if edm, ok := goTypes[t]; ok {
+		return edm
+	}
+	switch t.Kind() {
+	case reflect.Int64, reflect.Uint32, reflect.Uint64:
+		if !quoted || strings.TrimLeft(text, "-0123456789") == "" {
+			return EDMInt64
+		}
+	case reflect.Float32, reflect.Float64:
+		return EDMDouble
+	}
+	return looksLike(text, quoted)
+}
+
+// fieldSet is what encoding/json would find in a type.
+type fieldSet struct {
+	byName map[string]field
+	every  *field // the type takes any name: a map, or a type with its own UnmarshalJSON
+}
+
+type field struct {
+	t      reflect.Type
+	quoted bool // ",string"
+}
+
+func (s fieldSet) find(name string) (field, bool) {
+	if f, ok := s.byName[name]; ok {
+		return f, true
+	}
+	if s.every != nil {
+		return *s.every, true
+	}
+	return field{}, false
+}
+
+var fieldSets sync.Map // reflect.Type to fieldSet
+
+var jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+func fieldsOf(t reflect.Type) (fieldSet, error) {
+	if known, ok := fieldSets.Load(t); ok {
+		return known.(fieldSet), nil
+	}
+	s := fieldSet{byName: map[string]field{}}
+	at := t
+	for at.Kind() == reflect.Pointer {
+		at = at.Elem()
+	}
+	switch {
+	case reflect.PointerTo(at).Implements(jsonUnmarshaler):
+		s.every = &field{}
+		if at.Kind() == reflect.Struct {
+			s.collect(at)
+		}
+	case at.Kind() == reflect.Map && at.Key().Kind() == reflect.String:
+		s.every = &field{t: at.Elem()}
+	case at.Kind() == reflect.Struct:
+		s.collect(at)
+	default:
+		return s, fmt.Errorf("%v cannot be an entity; use a struct, a map with string keys, or Properties", t)
+	}
+	fieldSets.Store(t, s)
+	return s, nil
+}
+
+// collect walks the fields level by level, so that a field hides those of the same name in what is embedded below it.
+func (s fieldSet) collect(t reflect.Type) {
+	for level, next := []reflect.Type{t}, []reflect.Type(nil); len(level) > 0; level, next = next, nil {
+		for _, at := range level {
+			for i := range at.NumField() {
+				f := at.Field(i)
+				tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+				inner := f.Type
+				if inner.Kind() == reflect.Pointer {
+					inner = inner.Elem()
+				}
+				switch {
+				case tag == "-" && options == "":
+					continue
+				case f.Anonymous && tag == "" && inner.Kind() == reflect.Struct && goTypes[inner] == "":
+					next = append(next, inner)
+					continue
+				case !f.IsExported():
+					continue
+				case tag == "":
+					tag = f.Name
+				}
+				if _, hidden := s.byName[tag]; !hidden {
+					s.byName[tag] = field{t: f.Type, quoted: strings.Contains(","+options+",", ",string,")}
+				}
+			}
+		}
+	}
+}
+
+// literalFor spells the value as the field's type wants to read it: numbers as numbers where the field is a number.
+func (p Property) literalFor(f field) json.RawMessage {
+	t := f.t
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return p.literal()
+	}
+	number := t.Kind() == reflect.Interface || reflect.Int <= t.Kind() && t.Kind() <= reflect.Float64
+	if goTypes[t] != "" || !number || p.Type != EDMInt64 && p.Type != EDMInt32 && p.Type != EDMDouble || p.special() {
+		return p.literal()
+	}
+	text := p.Value
+	if whole, ok := strings.CutSuffix(text, ".0"); ok && t.Kind() <= reflect.Uintptr && p.Type == EDMDouble {
+		text = whole
+	}
+	if f.quoted {
+		return jsonString(text)
+	}
+	return json.RawMessage(text)
+}

@@ -1,0 +1,139 @@
+package optimistic
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits of the service (REST: "Understanding the Table service data model").
+const (
+	maxEntity        = 1 << 20
+	maxProperties    = 252 // beside PartitionKey, RowKey and Timestamp
+	maxPropertyName  = 255
+	maxPropertyValue = 64 << 10
+)
+
+// entityDiff is a change of an entity's properties.
+type entityDiff struct {
+	before  Properties // as stored, without the lineage
+	set     Properties // new or different
+	after   Properties // what the change leads to
+	removed bool       // some are gone
+}
+
+func (d entityDiff) empty() bool { return len(d.set) == 0 && !d.removed }
+
+// compare finds what leads from was to now; what neither names stays.
+func (d *entityDiff) compare(was, now Properties) {
+	d.set, d.after = Properties{}, Properties{}
+	maps.Copy(d.after, d.before)
+	for name, p := range now {
+		if old, ok := was[name]; !ok || old != p {
+			d.set[name], d.after[name] = p, p
+		}
+	}
+	for name := range was {
+		if _, still := now[name]; still {
+			continue
+		}
+		if _, stored := d.before[name]; stored {
+			delete(d.after, name)
+			d.removed = true
+		}
+	}
+}
+
+// takeKeys takes out of a value what is not a property of it, and refuses one that is about another entity.
+func takeKeys(p Properties, partition, row string) error {
+	for name, want := range map[string]string{"PartitionKey": partition, "RowKey": row} {
+		if given, ok := p[name]; ok && given.Value != "" && given.Value != want {
+			return fmt.Errorf("%s is %q in the value and %q in the address: keys cannot be changed", name, given.Value, want)
+		}
+	}
+	for _, name := range systemProperties {
+		delete(p, name)
+	}
+	if _, taken := p[LineageKey]; taken {
+		return fmt.Errorf("property %q is azconc's own; choose another name", LineageKey)
+	}
+	return nil
+}
+
+// body is the request's body: all properties, or those that are set, with the lineage, shortened to what they leave of
+// the 1 MiB. A shorter lineage proves less; it never proves wrong.
+func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]byte, error) {
+	size, err := checkEntity(partition, row, d.after, lineage != nil)
+	if err != nil {
+		return nil, err
+	}
+	send := d.set
+	if whole {
+		send = d.after
+	}
+	send = maps.Clone(send)
+	if send == nil {
+		send = Properties{}
+	}
+	if lineage != nil {
+		// Without any entry a merge would leave the old lineage in place, which would then prove that this write never was.
+		text := lineage.fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(LineageKey))/2))
+		if text == "" {
+			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (Sending.LineageSize -1 does without)", size, maxEntity)
+		}
+		send[LineageKey] = Property{EDMString, text}
+	}
+	return encodeEntity(partition, row, send)
+}
+
+// checkEntity refuses what the service would refuse, and says by how much. It returns the size without the lineage.
+func checkEntity(partition, row string, p Properties, lineage bool) (int, error) {
+	n := len(p)
+	if lineage {
+		n++
+	}
+	switch {
+	case n <= maxProperties:
+	case lineage:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (Sending.LineageSize -1 does without)", len(p), maxProperties)
+	default:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d", len(p), maxProperties)
+	}
+	size := 4 + utf16Size(partition) + utf16Size(row)
+	for name, one := range p {
+		if name == "" || utf16Size(name) > 2*maxPropertyName {
+			return 0, fmt.Errorf("property %.40q: a name has 1 to %d characters", name, maxPropertyName)
+		}
+		if n := one.size(name) - 12 - utf16Size(name); n > maxPropertyValue {
+			return 0, fmt.Errorf("property %q takes %d bytes; the service takes %d", name, n, maxPropertyValue)
+		}
+		size += one.size(name)
+	}
+	if size > maxEntity {
+		return 0, fmt.Errorf("the entity takes %d bytes; the service takes %d", size, maxEntity)
+	}
+	return size, nil
+}
+
+// encodeEntity writes an entity for the SDK, which passes numbers through floating point: every Double is annotated, and
+// every Int64 is a text.
+func encodeEntity(partition, row string, p Properties) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`{"PartitionKey":`)
+	b.Write(jsonString(partition))
+	b.WriteString(`,"RowKey":`)
+	b.Write(jsonString(row))
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if ownedByProtocol(name) || strings.ContainsAny(name, "\x00") {
+			return nil, fmt.Errorf("property %q: the name belongs to the protocol", name)
+		}
+		b.WriteByte(',')
+		if err := p[name].write(&b, name, true); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}

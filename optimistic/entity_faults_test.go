@@ -1,0 +1,381 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// entityWrites are the single writes of an entity; see writes. All lead from n = 0 (or absence) to one application.
+var entityWrites = []struct {
+	name      string
+	run       func(ctx context.Context, client *aztables.Client) (Result, error)
+	applied   func(t *testing.T, client *aztables.Client) int
+	traceless bool
+}{
+	{name: "merge",
+		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
+			return Update(ctx, TableEntity[counter](client, "p", "r"), increment, nil)
+		},
+		applied: func(t *testing.T, client *aztables.Client) int { return number(t, client, "r") },
+	},
+	{name: "replace",
+		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
+			target := TableEntity[counter](client, "p", "r")
+			target.Mode = ReplaceWhole
+			return Update(ctx, target, increment, nil)
+		},
+		applied: func(t *testing.T, client *aztables.Client) int { return number(t, client, "r") },
+	},
+	{name: "insert",
+		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
+			return Create(ctx, TableEntity[counter](client, "p", "new"), counter{1}, nil)
+		},
+		applied: func(t *testing.T, client *aztables.Client) int { return max(0, number(t, client, "new")) },
+	},
+	{name: "delete", traceless: true,
+		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
+			target := TableEntity[counter](client, "p", "r")
+			v, err := Read(ctx, target, nil)
+			if err != nil {
+				return Result{}, err
+			}
+			return Delete(ctx, target, v.State, nil)
+		},
+		applied: rowGone,
+	},
+	{name: "delete whatever is there", traceless: true,
+		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
+			return Delete(ctx, TableEntity[counter](client, "p", "r"), State{}, nil)
+		},
+		applied: rowGone,
+	},
+}
+
+func rowGone(t *testing.T, client *aztables.Client) int {
+	if number(t, client, "r") == -1 {
+		return 1
+	}
+	return 0
+}
+
+// TestEveryEntityWriteUnderEveryFault: success means applied once, a conflict not at all, and only an unknown outcome may
+// be either. An insert whose answer was lost is not told that the entity exists.
+func TestEveryEntityWriteUnderEveryFault(t *testing.T) {
+	for _, write := range entityWrites {
+		for name, fault := range every(aztest.Writes) {
+			t.Run(write.name+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, client := row(t, `{"n":0}`)
+					s.SetFaults(fault)
+					res, err := write.run(t.Context(), client)
+					s.SetFaults()
+					s.Flush()
+					if got := write.applied(t, client); got != 1 {
+						t.Errorf("applied %d times\n%v", got, s.Log())
+					}
+					switch {
+					case err == nil:
+						if write.traceless {
+							return
+						}
+						if _, state := stored(t, client, map[bool]string{true: "new", false: "r"}[write.name == "insert"]); res.ETag != state.ETag {
+							t.Errorf("ETag %s, the entity has %s", res.ETag, state.ETag)
+						}
+					case !write.traceless, !errors.Is(err, ErrOutcomeUnknown) && name != "answered twice":
+						t.Errorf("%+v, %v\n%v", res, err, s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAnInsertAfterAnotherInsertIsAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := row(t, `{"n":5}`)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Insert Entity"), Count: 1})
+		_, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{1}, nil)
+		// The other one left no lineage, so nothing proves that ours did not come first and was replaced.
+		if !errors.Is(err, ErrOutcomeUnknown) || number(t, client, "r") != 5 {
+			t.Errorf("after a foreign insert: %v", err)
+		}
+		target := TableEntity[counter](client, "p", "azconc")
+		if _, err := Create(t.Context(), target, counter{5}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Insert Entity"), Count: 1})
+		if res, err := Create(t.Context(), target, counter{1}, nil); !errors.Is(err, ErrExists) || res.Resolved != 1 {
+			t.Errorf("after an insert by azconc: %+v, %v", res, err)
+		}
+	})
+}
+
+// TestASuccessWithoutAnETagIsLookedInto: the next write would otherwise go without a condition.
+func TestASuccessWithoutAnETagIsLookedInto(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := row(t, `{"n":0}`)
+		credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
+			Transport: s, PerRetryPolicies: []policy.Policy{dropETag{}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := service.NewClient("orders")
+		res, err := Update(t.Context(), TableEntity[counter](client, "p", "r"), increment, nil)
+		if _, state := stored(t, s.Table("orders"), "r"); err != nil || res.ETag != state.ETag || number(t, s.Table("orders"), "r") != 1 {
+			t.Errorf("Update = %+v, %v; the entity is at %s", res, err, state.ETag)
+		}
+	})
+}
+
+// entityWorkload is the property of workload for entities: each writer numbers its operations in a property of its own.
+type entityWorkload struct {
+	seed              uint64
+	rows, writers     int // writers per row
+	operations        int // per writer
+	noLineage, merges bool
+}
+
+func (w entityWorkload) run(t *testing.T) (v verdicts) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(w.seed, 11))
+		s := aztest.New(&aztest.Options{Seed: w.seed, Latency: func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(1+rng.IntN(9_000_000)) * time.Nanosecond
+		}})
+		for r := range w.rows {
+			if _, err := Create(t.Context(), TableEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), map[string]int{"twice": 0}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.SetFaults(tableFaults(aztest.Op("Merge Entity", "Update Entity"))...)
+		var wg sync.WaitGroup
+		for r := range w.rows {
+			for i := range w.writers {
+				wg.Go(func() {
+					target := TableEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r))
+					if !w.merges {
+						target.Mode = ReplaceWhole
+					}
+					got := w.writer(target, fmt.Sprint("w", i))
+					mu.Lock()
+					defer mu.Unlock()
+					v.add(got)
+				})
+			}
+		}
+		wg.Wait()
+		s.SetFaults()
+		s.Flush()
+		for r := range w.rows {
+			final, err := Read(t.Context(), TableEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := final.Value["twice"]; n > 0 {
+				v.violations = append(v.violations, fmt.Sprintf("row %d: %d changes were applied twice", r, n))
+			}
+		}
+	})
+	return v
+}
+
+func tableFaults(commit func(*aztest.Request) bool) []aztest.Fault {
+	return []aztest.Fault{
+		{Kind: aztest.LoseAnswer, Match: commit, Probability: 0.04},
+		{Kind: aztest.FailAfterCommit, Match: commit, Probability: 0.02},
+		{Kind: aztest.LoseRequest, Match: commit, Probability: 0.02},
+		{Kind: aztest.DelayCommit, Match: commit, Probability: 0.02, Delay: 300 * time.Millisecond},
+		{Kind: aztest.Throttle, Match: commit, Probability: 0.01, RetryAfter: time.Second},
+		{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02},
+	}
+}
+
+func (v *verdicts) add(other verdicts) {
+	v.operations += other.operations
+	v.success += other.success
+	v.conflict += other.conflict
+	v.unknown += other.unknown
+	v.violations = append(v.violations, other.violations...)
+}
+
+// writer judges each of its operations by what the next one finds.
+func (w entityWorkload) writer(target Entity[map[string]int], me string) (v verdicts) {
+	applied, open := 0, 0
+	for n := 1; n <= w.operations; n++ {
+		opts := &UpdateOptions{Attempts: -1, Elapsed: -1}
+		if n%7 == 0 {
+			opts.Attempts = 1 // so that conflicts reach the caller, too
+		}
+		if w.noLineage {
+			opts.LineageSize = -1
+		}
+		found := 0
+		_, err := Update(context.Background(), target, func(_ context.Context, m *map[string]int) error {
+			if found = (*m)[me]; found == n {
+				(*m)["twice"]++
+			}
+			(*m)[me] = n
+			return nil
+		}, opts)
+		v.operations++
+		if found != applied && (open == 0 || found != open) && found != n {
+			v.violations = append(v.violations, fmt.Sprintf("%s, operation %d: found %d applied last, want %d (or %d)", me, n, found, applied, open))
+		}
+		if found == open && open != 0 {
+			applied = open
+		}
+		open = 0
+		switch {
+		case err == nil:
+			v.success++
+			applied = n
+		case errors.Is(err, ErrOutcomeUnknown):
+			v.unknown++
+			open = n
+			if w.noLineage {
+				n-- // as a caller does who takes every conflict for a conflict
+			}
+		case errors.Is(err, ErrConflict):
+			v.conflict++
+		default:
+			v.violations = append(v.violations, fmt.Sprintf("%s, operation %d: %v", me, n, err))
+		}
+	}
+	return v
+}
+
+func TestNoEntityIsChangedTwice(t *testing.T) {
+	var all verdicts
+	for n := range uint64(2) {
+		seed := *firstSeed + n
+		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: 240 / raceScale, merges: seed%2 == 0}.run(t)
+		for _, violation := range v.violations {
+			t.Errorf("seed %d: %s", seed, violation)
+		}
+		all.add(v)
+	}
+	t.Logf("%d operations: %d applied, %d conflicts, %d unknown", all.operations, all.success, all.conflict, all.unknown)
+	if all.conflict == 0 || all.success < all.operations*3/4 {
+		t.Errorf("the workload is too tame, or too wild: %+v", all)
+	}
+}
+
+func TestThePropertyOfEntitiesConvictsALoopWithoutLineage(t *testing.T) {
+	if v := (entityWorkload{seed: 1, rows: 2, writers: 4, operations: 60, noLineage: true, merges: true}).run(t); len(v.violations) == 0 {
+		t.Errorf("%d operations without a lineage, %d unknown: nothing was found", v.operations, v.unknown)
+	}
+}
+
+// entityHistory runs a few clients on one counter under faults. With dropIfMatch the condition is lost on the way.
+func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Operation {
+	var r recorder
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(seed, 13))
+		s := aztest.New(&aztest.Options{Seed: seed, Latency: func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(1+rng.IntN(5_000_000)) * time.Nanosecond
+		}})
+		insert(t, s.Table("orders"), "r", `{"n":0}`)
+		s.SetFaults(tableFaults(aztest.Op("Merge Entity"))...)
+		var wg sync.WaitGroup
+		for c := range 4 {
+			wg.Go(func() {
+				target := TableEntity[counter](s.Table("orders"), "p", "r")
+				if dropIfMatch {
+					target.Client = unconditionalTable(t, s)
+				}
+				for n := range 8 {
+					in := op{add: 1, read: (n+c)%4 == 3}
+					if err := r.do(c, in, func() (outcome, error) {
+						if in.read {
+							v, err := Read(context.Background(), target, nil)
+							if err != nil {
+								return outcome{}, err
+							}
+							return outcome{value: v.Value.N}, nil
+						}
+						_, err := Update(context.Background(), target, increment, &UpdateOptions{Attempts: 6})
+						return outcome{}, err
+					}); err != nil {
+						t.Errorf("client %d: %v", c, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		s.SetFaults()
+		s.Flush()
+		_ = r.do(99, op{read: true}, func() (outcome, error) { return outcome{value: number(t, s.Table("orders"), "r")}, nil })
+	})
+	return r.ops
+}
+
+func unconditionalTable(t *testing.T, s *aztest.Service) *aztables.Client {
+	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
+		Transport: s, PerCallPolicies: []policy.Policy{dropCondition{}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.NewClient("orders")
+}
+
+func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
+	for seed := range uint64(60) {
+		ops := entityHistory(t, seed, false)
+		if verdict := porcupine.CheckOperationsTimeout(counterModel, ops, 20*time.Second); verdict != porcupine.Ok {
+			t.Errorf("seed %d: %v\n%s", seed, verdict, told(ops))
+		}
+	}
+}
+
+func TestTheJudgeConvictsAnEntityWithoutCondition(t *testing.T) {
+	convicted := 0
+	const histories = 10
+	for seed := range uint64(histories) {
+		if porcupine.CheckOperationsTimeout(counterModel, entityHistory(t, seed, true), 20*time.Second) == porcupine.Illegal {
+			convicted++
+		}
+	}
+	if convicted < histories*8/10 {
+		t.Errorf("%d of %d histories without If-Match were convicted", convicted, histories)
+	}
+}
+
+// dropETag is a proxy that does not pass on the ETags of writes.
+type dropETag struct{}
+
+func (dropETag) Do(r *policy.Request) (*http.Response, error) {
+	response, err := r.Next()
+	if err == nil && r.Raw().Method != http.MethodGet {
+		response.Header.Del("ETag")
+	}
+	return response, err
+}

@@ -1,0 +1,350 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// row returns a service with a table that holds one entity, p/r, with the properties in JSON; none without.
+func row(t *testing.T, properties string) (*aztest.Service, *aztables.Client) {
+	t.Helper()
+	s := aztest.New(nil)
+	client := s.Table("orders")
+	if properties != "" {
+		insert(t, client, "r", properties)
+	}
+	s.Reset()
+	return s, client
+}
+
+// insert stores an entity without azconc: without a lineage.
+func insert(t *testing.T, client *aztables.Client, row, properties string) azcore.ETag {
+	t.Helper()
+	resp, err := client.AddEntity(context.Background(), []byte(`{"PartitionKey":"p","RowKey":"`+row+`"`+comma(properties)+`}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.ETag
+}
+
+func comma(properties string) string {
+	if properties = strings.Trim(properties, "{}"); properties == "" {
+		return ""
+	}
+	return "," + properties
+}
+
+// stored is an entity as the service has it, with its lineage.
+func stored(t *testing.T, client *aztables.Client, row string) (Properties, State) {
+	t.Helper()
+	e, state, err := readEntity(context.Background(), client, "p", row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.properties, state
+}
+
+func number(t *testing.T, client *aztables.Client, row string) int {
+	t.Helper()
+	p, state := stored(t, client, row)
+	if !state.Exists {
+		return -1
+	}
+	var n int
+	if _, err := fmt.Sscan(p["n"].Value, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAnEntityUpdateCostsTwoRequests(t *testing.T) {
+	for name, mode := range map[string]EntityMode{"Merge Entity": MergeChanges, "Update Entity": ReplaceWhole} {
+		t.Run(name, func(t *testing.T) {
+			s, client := row(t, `{"n":41}`)
+			target := TableEntity[counter](client, "p", "r")
+			target.Mode = mode
+			res, err := Update(t.Context(), target, increment, nil)
+			if err != nil || !res.Changed || res.Created || res.Attempts != 1 {
+				t.Fatalf("Update = %+v, %v", res, err)
+			}
+			requests(t, s, res, 2)
+			if log := s.Log(); log[1].Op != name || log[1].Header.Get("If-Match") != string(res.BaseETag) || res.BaseETag == "" {
+				t.Errorf("%v with If-Match %s on %s", log[1], log[1].Header.Get("If-Match"), res.BaseETag)
+			}
+			_, state := stored(t, client, "r")
+			if n := number(t, client, "r"); n != 42 || state.ETag != res.ETag || !state.Lineage.Has(res.WriteID) {
+				t.Errorf("n = %d at %s with %v, Update said %+v", n, state.ETag, state.Lineage, res)
+			}
+		})
+	}
+}
+
+func TestAnEntityIsCreatedWithAnInsert(t *testing.T) {
+	s, client := row(t, "")
+	res, err := Update(t.Context(), TableEntity[map[string]any](client, "p", "r"), func(_ context.Context, m *map[string]any) error {
+		(*m)["n"] = 1 // the map of an entity that does not exist can be written to
+		return nil
+	}, &UpdateOptions{Create: true})
+	if err != nil || !res.Created {
+		t.Fatalf("Update = %+v, %v", res, err)
+	}
+	requests(t, s, res, 2)
+	if op := s.Log()[1].Op; op != "Insert Entity" || number(t, client, "r") != 1 {
+		t.Errorf("sent %s, n = %d", op, number(t, client, "r"))
+	}
+	if _, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{9}, nil); !errors.Is(err, ErrExists) {
+		t.Errorf("create again: %v", err)
+	}
+	if number(t, client, "r") != 1 {
+		t.Error("a create that failed has changed the entity")
+	}
+}
+
+func TestNoChangeOfAnEntitySendsNoWrite(t *testing.T) {
+	type partial struct {
+		Whole   float64 `json:"whole"`
+		Long    int64   `json:"long"`
+		Absent  int     `json:"absent"`
+		Pointer *string `json:"pointer"`
+	}
+	s, client := row(t, everyType)
+	for name, update := range map[string]func() (Result, error){
+		"struct": func() (Result, error) {
+			return Update(t.Context(), TableEntity[partial](client, "p", "r"), func(context.Context, *partial) error { return nil }, nil)
+		},
+		"map": func() (Result, error) {
+			return Update(t.Context(), TableEntity[map[string]any](client, "p", "r"), func(context.Context, *map[string]any) error { return nil }, nil)
+		},
+		"properties": func() (Result, error) {
+			return Update(t.Context(), TableEntity[Properties](client, "p", "r"), func(context.Context, *Properties) error { return nil }, nil)
+		},
+	} {
+		s.Reset()
+		res, err := update()
+		if err != nil || res.Changed {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+		requests(t, s, res, 1)
+	}
+}
+
+// TestWhatTDoesNotNameIsKept: through the SDK's own values 3.0 would come back as the integer 3, 2^53+1 as 2^53, and a
+// replacement would drop what the struct does not name.
+func TestWhatTDoesNotNameIsKept(t *testing.T) {
+	for name, mode := range map[string]EntityMode{"merge": MergeChanges, "replace": ReplaceWhole} {
+		t.Run(name, func(t *testing.T) {
+			_, client := row(t, `{"n":1,"N":7,`+everyType[1:])
+			before, _ := stored(t, client, "r")
+			target := TableEntity[counter](client, "p", "r")
+			target.Mode = mode
+			for range 3 {
+				if _, err := Update(t.Context(), target, increment, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after, state := stored(t, client, "r")
+			before["n"] = Property{EDMInt32, "4"}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(state.Lineage) != 3 {
+				t.Errorf("lineage %v, want three writes", state.Lineage)
+			}
+		})
+	}
+}
+
+func TestRemovingAPropertyReplacesTheEntity(t *testing.T) {
+	s, client := row(t, `{"n":1,"kept":"9007199254740993","kept@odata.type":"Edm.Int64","note":"x"}`)
+	type noted struct {
+		N    int    `json:"n"`
+		Note string `json:"note,omitempty"`
+	}
+	res, err := Update(t.Context(), TableEntity[noted](client, "p", "r"), func(_ context.Context, v *noted) error { v.Note = ""; return nil }, nil)
+	if err != nil || !res.Changed || s.Log()[1].Op != "Update Entity" {
+		t.Fatalf("Update = %+v, %v by %v", res, err, s.Log())
+	}
+	got, state := stored(t, client, "r")
+	if diff := cmp.Diff(Properties{"n": {EDMInt32, "1"}, "kept": {EDMInt64, "9007199254740993"}}, got); diff != "" || len(state.Lineage) != 1 {
+		t.Errorf("(-want +got):\n%s%v", diff, state.Lineage)
+	}
+	if _, err := Update(t.Context(), TableEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error {
+		delete(*p, "kept")
+		(*p)["big"] = Property{EDMInt64, "5"}
+		return nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, _ = stored(t, client, "r")
+	if diff := cmp.Diff(Properties{"n": {EDMInt32, "1"}, "big": {EDMInt64, "5"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
+	s, client := row(t, `{"n":1}`)
+	text := strings.Repeat("x", 32<<10)
+	fill := func(n int, value string) func(*Properties) {
+		return func(p *Properties) {
+			for i := range n {
+				(*p)[fmt.Sprintf("p%03d", i)] = Property{EDMString, value}
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*Properties)
+		want   string
+	}{
+		"too many properties":  {fill(251, ""), "lineage is one of them"},
+		"a text too long":      {fill(1, text+"x"), "65538 bytes"},
+		"too large":            {fill(16, text), "1048576"},
+		"the lineage's name":   {func(p *Properties) { (*p)[LineageKey] = Property{EDMString, ""} }, "azconc's own"},
+		"another row":          {func(p *Properties) { (*p)["RowKey"] = Property{EDMString, "q"} }, "cannot be changed"},
+		"a name of 256":        {func(p *Properties) { (*p)[strings.Repeat("n", 256)] = Property{EDMString, ""} }, "255"},
+		"a value not of type":  {func(p *Properties) { (*p)["x"] = Property{EDMInt32, "1.5"} }, `property "x"`},
+		"a type that is none":  {func(p *Properties) { (*p)["x"] = Property{"Edm.Time", "1.5"} }, "Edm.Time"},
+		"text that is no text": {func(p *Properties) { (*p)["x"] = Property{EDMString, "\xff"} }, `property "x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Reset()
+			_, err := Update(t.Context(), TableEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error { tt.change(p); return nil }, nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "update orders/p/r: ") || s.Requests() != 1 {
+				t.Errorf("%v after %d requests, want %q after the read", err, s.Requests(), tt.want)
+			}
+		})
+	}
+	// 252 are all right when no lineage is asked for.
+	_, err := Update(t.Context(), TableEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error { fill(251, "")(p); return nil },
+		&UpdateOptions{Sending: Sending{LineageSize: -1}})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := Read(t.Context(), TableEntity[counter](client, "", "r"), nil); err == nil || !strings.Contains(err.Error(), "partition key is empty") {
+		t.Errorf("an empty partition key: %v", err)
+	}
+	if _, err := Update(t.Context(), TableEntity[Properties](client, "p", "r"), func(context.Context, *Properties) error { return errors.New("not reached") },
+		&UpdateOptions{Conditions: Conditions{LeaseID: "x"}}); err == nil {
+		t.Error("a lease id is accepted")
+	}
+}
+
+// TestALargeEntityGetsAShorterLineage: the lineage must not make an entity unwritable.
+func TestALargeEntityGetsAShorterLineage(t *testing.T) {
+	_, client := row(t, `{"n":1}`)
+	target := TableEntity[Properties](client, "p", "r")
+	grow := func(_ context.Context, p *Properties) error {
+		for i := range 15 {
+			(*p)[fmt.Sprint("p", i)] = Property{EDMString, strings.Repeat("x", 32<<10)}
+		}
+		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-400)}
+		(*p)["n"] = Property{EDMInt32, (*p)["n"].Value + "1"}
+		return nil
+	}
+	for range 8 {
+		if _, err := Update(t.Context(), target, grow, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, state := stored(t, client, "r"); len(state.Lineage) == 0 || len(state.Lineage) >= 8 {
+		t.Errorf("%d entries in the lineage, want some and not all", len(state.Lineage))
+	}
+}
+
+func TestDeletingAnEntityIsConditional(t *testing.T) {
+	s, client := row(t, `{"n":1}`)
+	target := TableEntity[counter](client, "p", "r")
+	v, err := Read(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Update(t.Context(), target, increment, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	res, err := Delete(t.Context(), target, v.State, nil)
+	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Reason != azerr.Changed || conflict.Current == "" {
+		t.Fatalf("with an old version: %v", err)
+	}
+	requests(t, s, res, 2)
+	if _, err := Delete(t.Context(), target, State{}, nil); err != nil || number(t, client, "r") != -1 {
+		t.Errorf("whatever is there: %v", err)
+	}
+	if _, err := Delete(t.Context(), target, State{}, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("again: %v", err)
+	}
+	if _, err := Update(t.Context(), TableEntity[counter](s.TableService().NewClient("missing"), "p", "r"), increment, &UpdateOptions{Create: true}); !azerr.Has(err, "TableNotFound") {
+		t.Errorf("in a table that does not exist: %v", err)
+	}
+}
+
+// TestKeysNeedNoEscaping: the SDK doubles quotes in some places and not in others.
+func TestKeysNeedNoEscaping(t *testing.T) {
+	s := aztest.New(nil)
+	client := s.Table("orders")
+	for _, key := range []string{"o'brien", "''", "a b+c%20d&e=f", "ümläut", "{rowKey}"} {
+		target := TableEntity[counter](client, key, key)
+		if _, err := Create(t.Context(), target, counter{1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Update(t.Context(), target, increment, nil); err != nil {
+			t.Error(err)
+		}
+		v, err := Read(t.Context(), target, nil)
+		if err != nil || v.Value.N != 2 {
+			t.Errorf("%q: %+v, %v", key, v, err)
+			continue
+		}
+		if _, err := Delete(t.Context(), target, v.State, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestADocumentOfAnEntityCostsOneRequest(t *testing.T) {
+	s, client := row(t, `{"n":0,"whole":3.0,"whole@odata.type":"Edm.Double"}`)
+	d, err := NewDocument[counter](TableEntity[counter](client, "p", "r"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		res, err := d.Update(t.Context(), increment)
+		if want := 1 + 1/(i+1); err != nil || res.Requests != want {
+			t.Errorf("update %d: %d requests, want %d; %v", i, res.Requests, want, err)
+		}
+	}
+	if got, state := stored(t, client, "r"); s.Requests() != 6 || got["n"].Value != "4" || got["whole"] != (Property{EDMDouble, "3.0"}) || len(state.Lineage) != 4 {
+		t.Errorf("%v, %v after %d requests", got, state.Lineage, s.Requests())
+	}
+}
+
+// TestOtherWritersMeetAsConflicts: writers outside azconc leave no lineage, and bind themselves to nothing.
+func TestOtherWritersMeetAsConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, client := row(t, `{"n":1}`)
+		meddle := 2
+		res, err := Update(t.Context(), TableEntity[counter](client, "p", "r"), func(_ context.Context, c *counter) error {
+			if meddle--; meddle >= 0 {
+				_, err := client.UpsertEntity(context.Background(), []byte(`{"PartitionKey":"p","RowKey":"r","n":10}`), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeReplace})
+				if err != nil {
+					return err
+				}
+			}
+			c.N++
+			return nil
+		}, nil)
+		if err != nil || res.Conflicts != 2 || res.Requests != 6 || number(t, client, "r") != 11 {
+			t.Errorf("Update = %+v, %v, n = %d", res, err, number(t, client, "r"))
+		}
+	})
+}
