@@ -11,6 +11,7 @@ func newBlobCmd(f *Factory) *cobra.Command {
 		newBlobUpdateCmd(f, nil),
 		newBlobEditCmd(f, nil),
 		newBlobDeleteCmd(f, nil),
+		newLeaseCmd(f, "blob"),
 		newGroupCmd("metadata", "Show and change a blob's metadata",
 			newBlobMetadataShowCmd(f, nil),
 			newBlobMetadataSetCmd(f, nil),

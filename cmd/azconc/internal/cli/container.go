@@ -8,5 +8,6 @@ func newContainerCmd(f *Factory) *cobra.Command {
 		newContainerShowCmd(f, nil),
 		newContainerDeleteCmd(f, nil),
 		newContainerListCmd(f, nil),
+		newLeaseCmd(f, "container"),
 	)
 }

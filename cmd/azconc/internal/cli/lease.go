@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// newLeaseCmd is the lease group of a noun, "blob" or "container".
+func newLeaseCmd(f *Factory, noun string) *cobra.Command {
+	n := leaseNoun(noun)
+	return newGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
+		newLeaseAcquireCmd(n)(f, nil),
+		newLeaseRenewCmd(n)(f, nil),
+		newLeaseChangeCmd(n)(f, nil),
+		newLeaseReleaseCmd(n)(f, nil),
+		newLeaseBreakCmd(n)(f, nil),
+		newLeaseShowCmd(n)(f, nil),
+	)
+}
+
+// leaseNoun is what a lease is on.
+type leaseNoun string
+
+func (n leaseNoun) arg() string {
+	if n == "container" {
+		return "<container>"
+	}
+	return "<container/blob>"
+}
+
+func (n leaseNoun) example() string {
+	if n == "container" {
+		return "jobs"
+	}
+	return "jobs/state.json"
+}
+
+func (n leaseNoun) parse(arg string) (blobRef, error) {
+	if n == "container" {
+		return parseContainer(arg)
+	}
+	return parseWritable(arg)
+}
+
+// conditions are those that the service takes on a lease operation: all but the lease's own id, and only dates for a
+// container.
+func (n leaseNoun) conditions() conditionSet {
+	if n == "container" {
+		return condDates
+	}
+	return condAll &^ condLease
+}
+
+// leased is a resource whose lease is operated on. The SDK has two clients of the same shape for it.
+type leased interface {
+	acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error)
+	renew(ctx context.Context, c optimistic.Conditions) (id string, err error)
+	change(ctx context.Context, to string, c optimistic.Conditions) error
+	release(ctx context.Context, c optimistic.Conditions) error
+	break_(ctx context.Context, period *int32, c optimistic.Conditions) (seconds int32, err error)
+	show(ctx context.Context) (leaseShown, error)
+}
+
+// leased returns what on names, with the id under which its lease is held or asked for.
+func (f *Factory) leased(noun leaseNoun, on blobRef, id string) (leased, error) {
+	if noun == "container" {
+		client, err := f.Container(on)
+		if err != nil {
+			return nil, err
+		}
+		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: optional(id)})
+		return leasedContainer{l, client}, err
+	}
+	client, err := f.Blob(on)
+	if err != nil {
+		return nil, err
+	}
+	l, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: optional(id)})
+	return leasedBlob{l, client}, err
+}
+
+type leasedBlob struct {
+	lease *lease.BlobClient
+	blob  *blob.Client
+}
+
+func (l leasedBlob) acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: blobAccess(c).ModifiedAccessConditions})
+	return deref(r.ETag), err
+}
+
+func (l leasedBlob) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
+	r, err := l.lease.RenewLease(ctx, &lease.BlobRenewOptions{ModifiedAccessConditions: blobAccess(c).ModifiedAccessConditions})
+	return deref(r.LeaseID), err
+}
+
+func (l leasedBlob) change(ctx context.Context, to string, c optimistic.Conditions) error {
+	_, err := l.lease.ChangeLease(ctx, to, &lease.BlobChangeOptions{ModifiedAccessConditions: blobAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedBlob) release(ctx context.Context, c optimistic.Conditions) error {
+	_, err := l.lease.ReleaseLease(ctx, &lease.BlobReleaseOptions{ModifiedAccessConditions: blobAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedBlob) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
+	r, err := l.lease.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: period, ModifiedAccessConditions: blobAccess(c).ModifiedAccessConditions})
+	return deref(r.LeaseTime), err
+}
+
+func (l leasedBlob) show(ctx context.Context) (leaseShown, error) {
+	p, err := l.blob.GetProperties(ctx, nil)
+	return leaseShown{State: text(p.LeaseState), Status: text(p.LeaseStatus), Duration: text(p.LeaseDuration), ETag: string(deref(p.ETag))}, err
+}
+
+type leasedContainer struct {
+	lease     *lease.ContainerClient
+	container *container.Client
+}
+
+func (l leasedContainer) acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.ContainerAcquireOptions{ModifiedAccessConditions: containerAccess(c).ModifiedAccessConditions})
+	return deref(r.ETag), err
+}
+
+func (l leasedContainer) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
+	r, err := l.lease.RenewLease(ctx, &lease.ContainerRenewOptions{ModifiedAccessConditions: containerAccess(c).ModifiedAccessConditions})
+	return deref(r.LeaseID), err
+}
+
+func (l leasedContainer) change(ctx context.Context, to string, c optimistic.Conditions) error {
+	_, err := l.lease.ChangeLease(ctx, to, &lease.ContainerChangeOptions{ModifiedAccessConditions: containerAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedContainer) release(ctx context.Context, c optimistic.Conditions) error {
+	_, err := l.lease.ReleaseLease(ctx, &lease.ContainerReleaseOptions{ModifiedAccessConditions: containerAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedContainer) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
+	r, err := l.lease.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: period, ModifiedAccessConditions: containerAccess(c).ModifiedAccessConditions})
+	return deref(r.LeaseTime), err
+}
+
+func (l leasedContainer) show(ctx context.Context) (leaseShown, error) {
+	p, err := l.container.GetProperties(ctx, nil)
+	return leaseShown{State: text(p.LeaseState), Status: text(p.LeaseStatus), Duration: text(p.LeaseDuration), ETag: string(deref(p.ETag))}, err
+}
+
+func text[S ~string](s *S) string { return string(deref(s)) }
+
+// leaseResult is what a lease verb prints. In text it is what a script wants next: the id, or the seconds left.
+type leaseResult struct {
+	Outcome   string `json:"outcome"`
+	Resource  string `json:"resource"`
+	LeaseID   string `json:"lease_id,omitempty"`
+	Duration  string `json:"duration,omitempty"`
+	Remaining *int32 `json:"remaining_s,omitempty"`
+	ETag      string `json:"etag,omitempty"`
+	Ambiguous int    `json:"ambiguous"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r leaseResult) text(w io.Writer) {
+	switch {
+	case r.Remaining != nil:
+		fmt.Fprintln(w, *r.Remaining)
+	case r.LeaseID != "":
+		fmt.Fprintln(w, r.LeaseID)
+	default:
+		fmt.Fprintln(w, r.Outcome, r.Resource)
+	}
+}
+
+func (f *Factory) printLease(r leaseResult, s sent) error {
+	r.Ambiguous, r.Requests, r.ElapsedMS = s.ambiguous, f.requests.Load(), time.Since(f.began).Milliseconds()
+	return f.Print(r)
+}
+
+// parseLeaseSeconds reads a duration that the service takes: 15 to 60 whole seconds, or "infinite".
+func parseLeaseSeconds(flag, s string) (int32, error) {
+	if s == "infinite" {
+		return -1, nil
+	}
+	d, err := time.ParseDuration(s)
+	if n, atoi := strconv.Atoi(s); atoi == nil {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
+		return 0, withHint(usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as it takes")
+	}
+	return int32(d / time.Second), nil
+}
+
+// requiredLeaseID reads an id without which the verb makes no sense.
+func requiredLeaseID(flag, s string) (string, error) {
+	if s == "" {
+		return "", withHint(usagef("%s is missing", flag), "azconc … lease acquire prints the id")
+	}
+	return parseLeaseID(s)
+}
+
+// lostAfter tells whether err is the refusal that a repeated request meets when the first one was carried out.
+func lostAfter(s sent, err error, codes ...string) bool {
+	return err != nil && s.ambiguous > 0 && azerr.Has(err, codes...)
+}

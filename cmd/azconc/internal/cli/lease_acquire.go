@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type leaseAcquireOptions struct {
+	factory    *Factory
+	noun       leaseNoun
+	On         blobRef
+	Seconds    int32
+	LeaseID    string
+	Wait       time.Duration
+	Conditions optimistic.Conditions
+}
+
+func newLeaseAcquireCmd(noun leaseNoun) func(*Factory, func(*leaseAcquireOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*leaseAcquireOptions) error) *cobra.Command {
+		opts := &leaseAcquireOptions{factory: f, noun: noun}
+		var conditions conditionFlags
+		var duration string
+		cmd := &cobra.Command{
+			Use:   "acquire " + noun.arg(),
+			Short: "Acquire the lease and print its id",
+			Long: `Acquire the lease and print its id. If somebody else holds it the exit code is 6.
+
+Nothing renews it: it ends after --duration. The id is chosen before the request is sent, so that a lost answer cannot
+leave a lease behind that nobody knows the id of; acquiring again under the same --lease-id extends or shortens it.`,
+			Args: resourceArgs(noun.arg()),
+			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
+				"  azconc " + string(noun) + " lease acquire " + noun.example() + " --duration 15s --wait 1m",
+			RunE: func(cmd *cobra.Command, args []string) (err error) {
+				if opts.On, err = noun.parse(args[0]); err != nil {
+					return err
+				}
+				if opts.Seconds, err = parseLeaseSeconds("--duration", duration); err != nil {
+					return err
+				}
+				if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
+					return err
+				}
+				if opts.Wait < 0 {
+					return usagef("--wait %v is negative", opts.Wait)
+				}
+				if opts.Conditions, err = conditions.forWrite(); err != nil {
+					return err
+				}
+				if runF != nil {
+					return runF(opts)
+				}
+				return leaseAcquireRun(cmd.Context(), opts)
+			},
+		}
+		cmd.Flags().StringVar(&duration, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
+		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
+		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for somebody else to let go of it")
+		conditions.add(cmd, noun.conditions())
+		return cmd
+	}
+}
+
+// leasePoll spaces the looks of one who waits for a lease.
+var leasePoll = retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}
+
+func leaseAcquireRun(ctx context.Context, opts *leaseAcquireOptions) error {
+	id := opts.LeaseID
+	if id == "" {
+		id = uuid.NewString()
+	}
+	l, err := opts.factory.leased(opts.noun, opts.On, id)
+	if err != nil {
+		return err
+	}
+	r := leaseResult{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Duration: "infinite"}
+	if opts.Seconds > 0 {
+		r.Duration = (time.Duration(opts.Seconds) * time.Second).String()
+	}
+	waiting := retry.Budget{Attempts: -1, Elapsed: opts.Wait, Backoff: leasePoll}.Start()
+	for {
+		var etag azcore.ETag
+		s, err := sendWrite(ctx, func(ctx context.Context) (err error) {
+			etag, err = l.acquire(ctx, opts.Seconds, opts.Conditions)
+			return err
+		})
+		if err == nil {
+			r.ETag = string(etag)
+			return opts.factory.printLease(r, s)
+		}
+		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
+			// Whoever holds it, it is not us: the id is ours alone. Unless the last answer was lost, too.
+			if opts.LeaseID == "" && azerr.Classify(err).Ambiguous() {
+				return letGo(ctx, l, s, err)
+			}
+			return err
+		}
+	}
+}
+
+// letGo releases a lease that may have been acquired although no answer said so. The id would otherwise be lost with
+// this process, and with --duration infinite the resource.
+func letGo(ctx context.Context, l leased, s sent, err error) error {
+	ctx, cancel := retry.Detached(ctx, 5*time.Second)
+	defer cancel()
+	if _, releaseErr := sendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, optimistic.Conditions{}) }); releaseErr == nil {
+		return err
+	} else if azerr.Classify(releaseErr).Kind == azerr.Lost {
+		return err
+	}
+	return afterAmbiguous(s, err)
+}

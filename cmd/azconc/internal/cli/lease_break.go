@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type leaseBreakOptions struct {
+	factory    *Factory
+	noun       leaseNoun
+	On         blobRef
+	Period     *int32 // nil: what is left of it
+	Conditions optimistic.Conditions
+}
+
+func newLeaseBreakCmd(noun leaseNoun) func(*Factory, func(*leaseBreakOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*leaseBreakOptions) error) *cobra.Command {
+		opts := &leaseBreakOptions{factory: f, noun: noun}
+		var conditions conditionFlags
+		var period time.Duration
+		var now bool
+		cmd := &cobra.Command{
+			Use:   "break " + noun.arg() + " [--period <duration> | --now]",
+			Short: "End somebody else's lease and print the seconds it has left",
+			Long: `End somebody else's lease and print the seconds it has left, for which nobody else can have it. No id is needed.
+
+By default its time runs out (an infinite lease ends at once), so that a holder that watches its time has stopped by then.
+With --now it is over at once, and the holder learns of it at its next request only. Breaking again changes nothing.`,
+			Args:    resourceArgs(noun.arg()),
+			Example: "  azconc " + string(noun) + " lease break " + noun.example() + "\n  azconc " + string(noun) + " lease break " + noun.example() + " --period 10s",
+			RunE: func(cmd *cobra.Command, args []string) (err error) {
+				if opts.On, err = noun.parse(args[0]); err != nil {
+					return err
+				}
+				given := cmd.Flags().Changed("period")
+				switch {
+				case given && now:
+					return usagef("--period and --now cannot both be given")
+				case period < 0 || period > time.Minute || period%time.Second != 0:
+					return usagef("--period %v is not between 0s and 60s, in whole seconds", period)
+				case given || now:
+					seconds := int32(period / time.Second)
+					opts.Period = &seconds
+				}
+				if opts.Conditions, err = conditions.forWrite(); err != nil {
+					return err
+				}
+				if runF != nil {
+					return runF(opts)
+				}
+				return leaseBreakRun(cmd.Context(), opts)
+			},
+		}
+		cmd.Flags().DurationVar(&period, "period", 0, "how long it may last at most: 0s to 60s")
+		cmd.Flags().BoolVar(&now, "now", false, "end it at once")
+		conditions.add(cmd, noun.conditions())
+		return cmd
+	}
+}
+
+func leaseBreakRun(ctx context.Context, opts *leaseBreakOptions) error {
+	l, err := opts.factory.leased(opts.noun, opts.On, "")
+	if err != nil {
+		return err
+	}
+	var left int32
+	s, err := sendWrite(ctx, func(ctx context.Context) (err error) {
+		left, err = l.break_(ctx, opts.Period, opts.Conditions)
+		return err
+	})
+	if err != nil {
+		return afterAmbiguous(s, err)
+	}
+	r := leaseResult{Outcome: "broken", Resource: opts.On.String(), Remaining: &left}
+	if left > 0 {
+		r.Outcome = "breaking"
+	}
+	return opts.factory.printLease(r, s)
+}

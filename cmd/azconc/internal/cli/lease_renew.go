@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type leaseRenewOptions struct {
+	factory    *Factory
+	noun       leaseNoun
+	On         blobRef
+	LeaseID    string
+	Conditions optimistic.Conditions
+}
+
+func newLeaseRenewCmd(noun leaseNoun) func(*Factory, func(*leaseRenewOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*leaseRenewOptions) error) *cobra.Command {
+		opts := &leaseRenewOptions{factory: f, noun: noun}
+		var conditions conditionFlags
+		cmd := &cobra.Command{
+			Use:   "renew " + noun.arg() + " --lease-id <id>",
+			Short: "Start the lease's time anew",
+			Long: `Start the lease's time anew, for as long as it was acquired for. If it is lost the exit code is 9.
+
+A lease that has expired can be renewed as long as nobody has acquired it or changed the ` + string(noun) + ` since.`,
+			Args:    resourceArgs(noun.arg()),
+			Example: "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE",
+			RunE: func(cmd *cobra.Command, args []string) (err error) {
+				if opts.On, err = noun.parse(args[0]); err != nil {
+					return err
+				}
+				if opts.LeaseID, err = requiredLeaseID("--lease-id", opts.LeaseID); err != nil {
+					return err
+				}
+				if opts.Conditions, err = conditions.forWrite(); err != nil {
+					return err
+				}
+				if runF != nil {
+					return runF(opts)
+				}
+				return leaseRenewRun(cmd.Context(), opts)
+			},
+		}
+		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
+		conditions.add(cmd, noun.conditions())
+		return cmd
+	}
+}
+
+func leaseRenewRun(ctx context.Context, opts *leaseRenewOptions) error {
+	l, err := opts.factory.leased(opts.noun, opts.On, opts.LeaseID)
+	if err != nil {
+		return err
+	}
+	var holder string
+	s, err := sendWrite(ctx, func(ctx context.Context) (err error) {
+		holder, err = l.renew(ctx, opts.Conditions)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// An emulator renews an expired lease for whoever held it, whatever id is sent. Its answer says for whom.
+	if holder, err := parseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
+		return &lostLeaseError{why: "it was renewed for another holder"}
+	}
+	return opts.factory.printLease(leaseResult{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
+}
+
+// lostLeaseError is a lease that its id does not hold, as the command line found out by itself.
+type lostLeaseError struct{ why string }
+
+func (e *lostLeaseError) Error() string    { return "lease lost: " + e.why }
+func (e *lostLeaseError) verdict() verdict { return verdict{exitLost, "lost"} }

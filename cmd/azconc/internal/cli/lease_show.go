@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+type leaseShowOptions struct {
+	factory *Factory
+	noun    leaseNoun
+	On      blobRef
+}
+
+func newLeaseShowCmd(noun leaseNoun) func(*Factory, func(*leaseShowOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*leaseShowOptions) error) *cobra.Command {
+		opts := &leaseShowOptions{factory: f, noun: noun}
+		return &cobra.Command{
+			Use:   "show " + noun.arg(),
+			Short: "Show the lease's state",
+			Long: `Show the lease's state: available, leased, expired, breaking or broken.
+
+Who holds it and for how long the service tells nobody; named locks do.`,
+			Args:    resourceArgs(noun.arg()),
+			Example: "  azconc " + string(noun) + " lease show " + noun.example(),
+			RunE: func(cmd *cobra.Command, args []string) (err error) {
+				if opts.On, err = noun.parse(args[0]); err != nil {
+					return err
+				}
+				if runF != nil {
+					return runF(opts)
+				}
+				return leaseShowRun(cmd.Context(), opts)
+			},
+		}
+	}
+}
+
+type leaseShown struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	State    string `json:"state"`
+	Status   string `json:"status"`
+	Duration string `json:"duration"`
+	ETag     string `json:"etag"`
+}
+
+func (r leaseShown) text(w io.Writer) {
+	printFields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "etag", r.ETag)
+}
+
+func leaseShowRun(ctx context.Context, opts *leaseShowOptions) error {
+	l, err := opts.factory.leased(opts.noun, opts.On, "")
+	if err != nil {
+		return err
+	}
+	r, err := l.show(ctx)
+	if err != nil {
+		return err
+	}
+	r.Outcome, r.Resource = "found", opts.On.String()
+	return opts.factory.Print(r)
+}
