@@ -145,7 +145,7 @@ func install(ctx context.Context, npm, final string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(staging)
+	defer os.RemoveAll(staging) //nolint:errcheck // what is left behind is removed by the next install
 	if err := errors.Join(
 		os.Chmod(staging, 0o755), // MkdirTemp's 0700 would lock out those who share the cache
 		os.WriteFile(filepath.Join(staging, "package.json"), packageJSON, 0o644),
@@ -228,7 +228,7 @@ func older(a, b string) bool {
 	if _, err := fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]); err != nil {
 		return true
 	}
-	fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2])
+	_, _ = fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2])
 	for i := range x {
 		if x[i] != y[i] {
 			return x[i] < y[i]

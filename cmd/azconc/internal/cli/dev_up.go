@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+type devUpOptions struct {
+	factory      *Factory
+	Location     string
+	DefaultPorts bool
+}
+
+func newDevUpCmd(f *Factory, runF func(*devUpOptions) error) *cobra.Command {
+	opts := &devUpOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Keep an Azurite up until interrupted",
+		Long: `Keep an Azurite up until interrupted, and print the line that makes a shell use it.
+
+It listens on 127.0.0.1 alone, on free ports, and its data are gone when it ends; --default-ports and --location change
+that. Interrupting it is its regular end, with exit code 0.`,
+		Args: resourceArgs(),
+		Example: `  azconc dev up
+  azconc dev up --default-ports --location ./azurite-data`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(opts)
+			}
+			return devUpRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Location, "location", "", "`folder` for the data, which stay there")
+	cmd.Flags().BoolVar(&opts.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks")
+	return cmd
+}
+
+type devUpResult struct {
+	Outcome          string `json:"outcome"`
+	ConnectionString string `json:"connection_string"`
+	BlobEndpoint     string `json:"blob_endpoint"`
+	QueueEndpoint    string `json:"queue_endpoint"`
+	TableEndpoint    string `json:"table_endpoint"`
+}
+
+func devUpRun(ctx context.Context, opts *devUpOptions) (err error) {
+	f := opts.factory
+	o := &azurite.Options{Location: opts.Location}
+	if opts.DefaultPorts {
+		o.BlobPort, o.QueuePort, o.TablePort = 10000, 10001, 10002
+	}
+	server, err := f.startAzurite(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopped := server.Stop(); err == nil {
+			err = f.azuriteError(stopped)
+		}
+	}()
+	if err := f.printConnection(server); err != nil {
+		return err
+	}
+	f.Notef("Azurite %s is up until interrupted", azurite.Version)
+	select {
+	case <-server.Done():
+		return nil // Stop says why
+	case <-ctx.Done():
+		if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); ok {
+			return nil
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// printConnection is not Print: the connection string is what was asked for, key and all, and the key is no secret.
+func (f *Factory) printConnection(server *azurite.Server) error {
+	if f.Quiet {
+		return nil
+	}
+	if f.JSON() {
+		return json.NewEncoder(f.Out).Encode(devUpResult{
+			Outcome: "running", ConnectionString: server.ConnectionString(),
+			BlobEndpoint: server.BlobURL(), QueueEndpoint: server.QueueURL(), TableEndpoint: server.TableURL(),
+		})
+	}
+	_, err := io.WriteString(f.Out, fmt.Sprintf("export %s='%s'\n", connectionVariable, server.ConnectionString()))
+	return err
+}
