@@ -191,10 +191,10 @@ func (s *Service) routeTable(r *request) *answer {
 	if len(r.body) > maxBatch {
 		return failTable(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	}
-	switch {
-	case path == "":
+	switch path {
+	case "":
 		return s.tableServiceProperties(r)
-	case path == "$batch":
+	case "$batch":
 		return s.batch(r)
 	}
 	if m := namedPath.FindStringSubmatch(path); m != nil {

@@ -3,6 +3,7 @@ package aztest
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -141,7 +142,7 @@ func partsOf(contentType string, body []byte) ([]part, error) {
 	var parts []part
 	for {
 		p, err := reader.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return parts, nil
 		}
 		if err != nil {
@@ -168,7 +169,7 @@ func parseOperation(raw []byte) (*request, error) {
 		return nil, fmt.Errorf("%q is not a request line", line)
 	}
 	header, err := text.ReadMIMEHeader()
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	at, err := url.Parse(fields[1])

@@ -68,7 +68,6 @@ type target struct {
 	container *container.Client
 	name      string
 	source    string // URL of another blob, to copy from
-	id        string // of a lease, to be given where the SDK wants it outside the conditions
 }
 
 func (x target) block() *blockblob.Client   { return x.container.NewBlockBlobClient(x.name) }

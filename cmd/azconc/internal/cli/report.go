@@ -115,7 +115,7 @@ func explain(err error, v verdict, on string) string {
 
 // allFacts gathers the facts of every error in the tree; those of an outer one win.
 func allFacts(err error, into map[string]any) {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself, error by error
 	case interface{ Unwrap() error }:
 		allFacts(e.Unwrap(), into)
 	case interface{ Unwrap() []error }:
@@ -123,7 +123,7 @@ func allFacts(err error, into map[string]any) {
 			allFacts(inner, into)
 		}
 	}
-	if e, ok := err.(facter); ok {
+	if e, ok := err.(facter); ok { //nolint:errorlint // this error's own facts; the others' have been gathered
 		maps.Copy(into, e.facts())
 	}
 }
