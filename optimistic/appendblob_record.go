@@ -1,0 +1,110 @@
+package optimistic
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+)
+
+// Record is one piece of an append blob that was written by AppendRecord.
+type Record struct {
+	ID     string
+	Offset int64 // of its frame in the blob
+	Data   []byte
+}
+
+// recordMark begins every record. A frame is
+//
+//	azconc-record <id> <length of the data in bytes>\n<data>\n
+//
+// which keeps a blob of text records readable. No checksum: the service stores a block whole or not at all.
+const recordMark = "azconc-record"
+
+// AppendRecord is Append of data within a frame that carries an id of its own, so that no two appends have the same
+// bytes. That makes every outcome provable: a lost answer is resolved by finding the id at its position, and success
+// means exactly one record, whatever other appenders write. Records reads them back.
+func AppendRecord(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
+	id := newWriteID(rand.Uint64())
+	return appendTo(ctx, client, id, frame(id, data), opts)
+}
+
+func frame(id string, data []byte) []byte {
+	framed := fmt.Appendf(make([]byte, 0, len(data)+64), "%s %s %d\n", recordMark, id, len(data))
+	framed = append(framed, data...)
+	return append(framed, '\n')
+}
+
+// Records reads the records of an append blob from its beginning (or from a record's Offset, which Offset then counts
+// from). The first error ends it: io.ErrUnexpectedEOF when r ends within a record, as a reader that stops at a length it
+// has heard of may find. Each record's Data belongs to the caller.
+func Records(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		in := bufio.NewReader(r)
+		for offset := int64(0); ; {
+			record, size, err := readRecord(in)
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(Record{}, fmt.Errorf("record at offset %d: %w", offset, err))
+				return
+			}
+			record.Offset = offset
+			if !yield(record, nil) {
+				return
+			}
+			offset += size
+		}
+	}
+}
+
+var errNotRecord = errors.New("not a record of azconc's")
+
+// maxRecordHeader bounds the first line: the mark, an id, a length.
+const maxRecordHeader = 64
+
+func readRecord(in *bufio.Reader) (Record, int64, error) {
+	header, err := in.Peek(maxRecordHeader)
+	if err != nil && err != io.EOF {
+		return Record{}, 0, err
+	}
+	if len(header) == 0 {
+		return Record{}, 0, io.EOF
+	}
+	end := bytes.IndexByte(header, '\n')
+	if end < 0 {
+		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && err == io.EOF {
+			return Record{}, 0, io.ErrUnexpectedEOF
+		}
+		return Record{}, 0, errNotRecord
+	}
+	fields := strings.Split(string(header[:end]), " ")
+	if len(fields) != 3 || fields[0] != recordMark || fields[1] == "" {
+		return Record{}, 0, errNotRecord
+	}
+	n, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || n < 0 || n > maxAppendBlock || strconv.FormatInt(n, 10) != fields[2] {
+		return Record{}, 0, errNotRecord
+	}
+	_, _ = in.Discard(end + 1) // it has been peeked at
+	// Read what is there instead of trusting the length with so much memory.
+	var data bytes.Buffer
+	if _, err := io.CopyN(&data, in, n+1); err == io.EOF {
+		return Record{}, 0, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return Record{}, 0, err
+	}
+	if data.Bytes()[n] != '\n' {
+		return Record{}, 0, errNotRecord
+	}
+	return Record{ID: fields[1], Data: data.Bytes()[:n:n]}, int64(end) + 1 + n + 1, nil
+}

@@ -1,0 +1,153 @@
+package optimistic
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// HTTPHeaders are the headers that a blob is served with. An empty field is not set. It is a plain value: copies share
+// nothing, and == compares.
+type HTTPHeaders struct {
+	CacheControl       string
+	ContentDisposition string
+	ContentEncoding    string
+	ContentLanguage    string
+	ContentType        string
+	ContentMD5         string // in base64; the service computes it for a single Put Blob and keeps what it is told else
+}
+
+// Headers are the HTTP headers of a blob of any type as a Target. The blob must exist. The service replaces all six at
+// once (REST: "Set Blob Properties"), so a write sends those that the change leaves alone as well; content, metadata and
+// tags stay.
+//
+// The guard is the ETag, and it is as good as anywhere: a success is applied exactly once, on the headers that were
+// read. What is missing is the proof after a lost answer, because the request has no room for a lineage. So
+//
+//   - a lost answer is ErrOutcomeUnknown when the blob has another ETag afterwards (be it from our own write), unless the
+//     blob's lineage shows that somebody else replaced the version we wrote on. Finding the very headers we sent proves
+//     nothing: another writer may have sent the same;
+//   - a write that an intermediary delivers twice, without any sign of trouble, reads as a conflict, and Update runs the
+//     change again. That is harmless for a change that sets headers, and not for one that counts in them;
+//   - OperationID is refused: nothing would remember it. Result.WriteID says nothing.
+//
+// A caller that only sets headers can take ErrOutcomeUnknown for a reason to call again.
+//
+// Cost: 1 request to read, 1 to write.
+type Headers struct {
+	Client *blob.Client
+
+	// CPK is passed with every read, for blobs under customer-provided keys.
+	CPK *blob.CPKInfo
+
+	_ struct{}
+}
+
+// BlobHeaders are the HTTP headers of a blob.
+func BlobHeaders(client *blob.Client) Headers { return Headers{Client: client} }
+
+// Resource implements Target.
+func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
+
+func (h Headers) client() any { return h.Client }
+
+// Clone implements Cacheable.
+func (h Headers) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
+
+// Equal implements Cacheable.
+func (h Headers) Equal(x, y HTTPHeaders) bool { return x == y }
+
+// Written implements Cacheable.
+func (h Headers) Written(_ *Version[HTTPHeaders], value HTTPHeaders) (any, error) { return value, nil }
+
+// Read implements Target: one Get Blob Properties.
+func (h Headers) Read(ctx context.Context) (*Version[HTTPHeaders], error) {
+	resp, err := blobProperties(ctx, h.Client, h.CPK)
+	if azerr.Has(err, "BlobNotFound") {
+		return &Version[HTTPHeaders]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The lineage stays out of the base: it is the metadata's. Header writes leave no entry in it, so that its reaching
+	// back without our entry says nothing about us.
+	v := &Version[HTTPHeaders]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v.Value = HTTPHeaders{
+		CacheControl:       deref(resp.CacheControl),
+		ContentDisposition: deref(resp.ContentDisposition),
+		ContentEncoding:    deref(resp.ContentEncoding),
+		ContentLanguage:    deref(resp.ContentLanguage),
+		ContentType:        deref(resp.ContentType),
+		ContentMD5:         base64.StdEncoding.EncodeToString(resp.ContentMD5),
+	}
+	v.Carry = v.Value
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced our base.
+func (h Headers) Look(ctx context.Context) (State, error) { return lookAtBlob(ctx, h.Client, h.CPK) }
+
+// Prepare implements Target: one Set Blob Properties.
+func (h Headers) Prepare(base *Version[HTTPHeaders], value HTTPHeaders, lineage Lineage, c Conditions) (Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's headers cannot be created without the blob: create the blob first")
+	}
+	if err := refuseOperation(lineage, "HTTP headers"); err != nil {
+		return nil, err
+	}
+	if before, _ := base.Carry.(HTTPHeaders); before == value {
+		return nil, nil
+	}
+	headers, err := value.forSDK()
+	if err != nil {
+		return nil, err
+	}
+	opts := blob.SetHTTPHeadersOptions{AccessConditions: writeConditions(base.State, c)}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
+		return deref(resp.ETag), err
+	}, nil
+}
+
+// Remove implements Target: headers go with their blob only.
+func (h Headers) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
+}
+
+func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {
+	for _, text := range []string{v.CacheControl, v.ContentDisposition, v.ContentEncoding, v.ContentLanguage, v.ContentType} {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r > '~' }) {
+			return blob.HTTPHeaders{}, fmt.Errorf("headers: %q holds what a header cannot carry", text)
+		}
+	}
+	sum, err := base64.StdEncoding.DecodeString(v.ContentMD5)
+	if err != nil {
+		return blob.HTTPHeaders{}, fmt.Errorf("headers: ContentMD5 %q is not base64", v.ContentMD5)
+	}
+	return blob.HTTPHeaders{
+		BlobCacheControl:       optional(v.CacheControl),
+		BlobContentDisposition: optional(v.ContentDisposition),
+		BlobContentEncoding:    optional(v.ContentEncoding),
+		BlobContentLanguage:    optional(v.ContentLanguage),
+		BlobContentType:        optional(v.ContentType),
+		BlobContentMD5:         sum,
+	}, nil
+}
+
+// refuseOperation is for targets without a place to remember an operation in: promising it would be a lie.
+func refuseOperation(lineage Lineage, what string) error {
+	if len(lineage) > 0 && strings.HasPrefix(lineage[0].ID, operationKey("")[:1]) {
+		return fmt.Errorf("OperationID: %s have no room for a lineage, so nothing would remember the operation", what)
+	}
+	return nil
+}

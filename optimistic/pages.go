@@ -1,0 +1,231 @@
+package optimistic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+const (
+	// PageSize is the unit in which page blobs are written.
+	PageSize = 512
+
+	maxPageWrite = 4 << 20 // REST: "Put Page"
+)
+
+// SequenceConditions restrict a write by the blob's sequence number (REST: "Put Page"). That is how a fence is enforced
+// on a page blob: the holder of fence n raises the number to n (RaiseSequenceNumber) and then writes IfAtMost n, which
+// fails once a newer holder has raised it further. Nil fields are no condition.
+type SequenceConditions struct {
+	IfEqual  *int64
+	IfAtMost *int64
+	IfLess   *int64
+}
+
+// PageRange is a range of a page blob as a Target. The blob must exist and reach beyond the range, which begins and ends
+// on multiples of PageSize and is at most 4 MiB long, so that it is written in one request, whole or not at all. The
+// value always has the length of the range. A value of zeros only is cleared rather than stored. Pages outside, metadata
+// and headers stay.
+//
+// The guard is the ETag of the whole blob: a write anywhere else in it is a conflict, after which Update reads again and
+// goes on. (The sequence number is no substitute: Put Page does not change it, so it would not see a rival's write.)
+//
+// A Put Page carries no metadata, so its lineage has to live in the pages. With Lineage the last page of the range is set
+// aside for it (some 14 writes), the value is PageSize shorter, and everything holds that Update promises. Without it, a
+// lost answer is ErrOutcomeUnknown when the blob has another ETag afterwards, unless the blob's metadata show that
+// somebody replaced the version we wrote on; a write that is delivered twice, without any sign of trouble, reads as a
+// conflict; and OperationID is refused. Finding the very bytes we sent would prove nothing: another writer may have sent
+// the same.
+//
+// Cost: 1 request to read, 1 to write.
+type PageRange struct {
+	Client *pageblob.Client
+	Offset int64
+	Count  int64 // in bytes
+
+	// Lineage sets the last page of the range aside for the lineage. All writers of the range must agree on it.
+	Lineage bool
+
+	// Sequence restricts reads that are followed by a write, and the write, by the sequence number. A failure is final.
+	Sequence SequenceConditions
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	_ struct{}
+}
+
+// Pages is a range of a page blob.
+func Pages(client *pageblob.Client, offset, count int64) PageRange {
+	return PageRange{Client: client, Offset: offset, Count: count}
+}
+
+// Resource implements Target.
+func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
+
+func (p PageRange) client() any { return p.Client }
+
+// Clone implements Cacheable.
+func (p PageRange) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
+
+// Equal implements Cacheable.
+func (p PageRange) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
+
+// Written implements Cacheable.
+func (p PageRange) Written(_ *Version[[]byte], value []byte) (any, error) {
+	return bytes.Clone(value), nil
+}
+
+func (p PageRange) validate() error {
+	least := int64(PageSize)
+	if p.Lineage {
+		least *= 2
+	}
+	if p.Offset < 0 || p.Offset%PageSize != 0 || p.Count%PageSize != 0 || p.Count < least || p.Count > maxPageWrite {
+		return fmt.Errorf("pages: %d bytes at %d are not a range of %d to %d bytes on multiples of %d", p.Count, p.Offset, least, maxPageWrite, PageSize)
+	}
+	return nil
+}
+
+// Read implements Target: one Get Blob.
+func (p PageRange) Read(ctx context.Context) (*Version[[]byte], error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	resp, data, err := p.download(ctx, p.Offset, p.Count)
+	if azerr.Has(err, "BlobNotFound") {
+		return &Version[[]byte]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Version[[]byte]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	if !p.Sequence.allow(deref(resp.BlobSequenceNumber)) {
+		return nil, fmt.Errorf("the sequence number is %d: %w", deref(resp.BlobSequenceNumber),
+			&ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
+	}
+	if p.Lineage {
+		v.Lineage, data = pageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
+	}
+	v.Value, v.Carry = data, bytes.Clone(data)
+	return v, nil
+}
+
+// Look implements Target: the page with the lineage, or else Get Blob Properties.
+func (p PageRange) Look(ctx context.Context) (State, error) {
+	if !p.Lineage {
+		// This is the lineage of the metadata. It can only prove that another writer replaced our base.
+		return lookAtBlob(ctx, p.Client.BlobClient(), p.CPK)
+	}
+	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
+	if azerr.Has(err, "BlobNotFound") {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return State{Exists: true, ETag: deref(resp.ETag), Lineage: pageLineage(data)}, nil
+}
+
+func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
+	CountRequest(ctx)
+	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
+	resp, err := p.Client.DownloadStream(asIs, &blob.DownloadStreamOptions{
+		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
+	})
+	if err != nil {
+		return resp, nil, err
+	}
+	defer resp.Body.Close()
+	data := make([]byte, count)
+	if n, err := io.ReadFull(resp.Body, data); err == io.ErrUnexpectedEOF && int64(n) == deref(resp.ContentLength) {
+		return resp, nil, fmt.Errorf("the blob ends %d bytes into the range", n)
+	} else if err != nil {
+		return resp, nil, err
+	}
+	return resp, data, nil
+}
+
+// Prepare implements Target: one Put Page.
+func (p PageRange) Prepare(base *Version[[]byte], value []byte, lineage Lineage, c Conditions) (Write, error) {
+	if !base.Exists {
+		return nil, errors.New("pages cannot be created without the blob: create the page blob first")
+	}
+	before, _ := base.Carry.([]byte)
+	if len(value) != len(before) {
+		return nil, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
+	}
+	if bytes.Equal(value, before) {
+		return nil, nil
+	}
+	data := bytes.Clone(value)
+	if p.Lineage {
+		data = append(data, make([]byte, PageSize)...)
+		copy(data[len(value):], lineage.fit(PageSize))
+	} else if err := refuseOperation(lineage, "pages without PageRange.Lineage"); err != nil {
+		return nil, err
+	}
+	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
+	return w.prepare(writeConditions(base.State, c)), nil
+}
+
+// Remove implements Target: a range can be emptied, not deleted.
+func (p PageRange) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
+}
+
+// pageLineage reads the lineage out of its page. Anything else is an empty lineage.
+func pageLineage(page []byte) Lineage {
+	return ParseLineage(string(bytes.TrimRight(page, "\x00")))
+}
+
+func (s SequenceConditions) allow(n int64) bool {
+	return (s.IfEqual == nil || n == *s.IfEqual) && (s.IfAtMost == nil || n <= *s.IfAtMost) && (s.IfLess == nil || n < *s.IfLess)
+}
+
+// pageWrite is one Put Page.
+type pageWrite struct {
+	client   *pageblob.Client
+	offset   int64
+	data     []byte
+	sequence SequenceConditions
+	cpk      *blob.CPKInfo
+	scope    *blob.CPKScopeInfo
+}
+
+// prepare returns the request that writes the data, or clears the pages if it is zeros.
+func (w pageWrite) prepare(access *blob.AccessConditions) Write {
+	at := blob.HTTPRange{Offset: w.offset, Count: int64(len(w.data))}
+	sequence := &pageblob.SequenceNumberAccessConditions{
+		IfSequenceNumberEqualTo: w.sequence.IfEqual, IfSequenceNumberLessThanOrEqualTo: w.sequence.IfAtMost, IfSequenceNumberLessThan: w.sequence.IfLess,
+	}
+	if bytes.Count(w.data, []byte{0}) == len(w.data) {
+		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+		return func(ctx context.Context) (azcore.ETag, error) {
+			CountRequest(ctx)
+			o := opts
+			resp, err := w.client.ClearPages(ctx, at, &o)
+			return deref(resp.ETag), err
+		}
+	}
+	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		return deref(resp.ETag), err
+	}
+}

@@ -1,0 +1,225 @@
+package optimistic
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// The service's limits (REST: "Set Blob Tags").
+const (
+	maxTags     = 10
+	maxTagName  = 128
+	maxTagValue = 256
+)
+
+// Tags are the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag stay as they are.
+//
+// Tags are outside the blob's ETag, so the guard is x-ms-if-tags: the write demands that every tag that was read still
+// has its value. Such a predicate cannot say that a tag is absent. Two things follow, and the lineage closes both: it is
+// kept in a tag of its own, named LineageKey, one of the ten that a blob may have, and every write of azconc gives it
+// another value. With it, writers of azconc never lose each other's changes, a write cannot be carried out twice, and a
+// lost answer is resolved as anywhere (the tag remembers the last 14 writes). What remains:
+//
+//   - A tag that a writer outside azconc adds, while it leaves all others alone, between our read and our write, is lost.
+//   - The first write to a blob without the lineage tag is guarded by the tags that are there, by nothing if there are
+//     none. Two first writers at once may lose one of the changes, and a first write that arrives late overwrites. Where
+//     that matters, give the blob a tag LineageKey (of any value) when it is created: then all writes are safe.
+//   - A blob with ten tags of its own has no room for the lineage. Nobody can add an eleventh unnoticed either, so the
+//     guard is complete; a write whose answer was lost is ErrOutcomeUnknown.
+//   - A negative LineageSize leaves out (and takes away) the tag, with the same consequences, and the guard's gaps.
+//
+// The lineage tag is indexed and billed like any other, and writes of the Blob target carry it along, so that they and
+// writers of tags notice each other. Version.ETag is made of the tags by azconc: good for IfMatch here and nowhere else.
+//
+// Cost: 1 request to read, 1 to write. It takes the rights to read and to write tags.
+type Tags struct {
+	Client *blob.Client
+
+	_ struct{}
+}
+
+// BlobTags are the index tags of a blob.
+func BlobTags(client *blob.Client) Tags { return Tags{Client: client} }
+
+// tagCarry is what was read beside the caller's own tags.
+type tagCarry struct {
+	tags map[string]string // without the lineage
+	mark string            // the lineage tag's value; "" when there is none, or when it is what Version.Lineage says
+}
+
+// Resource implements Target.
+func (t Tags) Resource() string { return resource.Path(t.Client.URL()) }
+
+func (t Tags) client() any { return t.Client }
+
+// Clone implements Cacheable.
+func (t Tags) Clone(value map[string]string) (map[string]string, error) {
+	return maps.Clone(value), nil
+}
+
+// Equal implements Cacheable.
+func (t Tags) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
+
+// Written implements Cacheable.
+func (t Tags) Written(_ *Version[map[string]string], value map[string]string) (any, error) {
+	return tagCarry{tags: maps.Clone(value)}, nil
+}
+
+// Read implements Target: one Get Blob Tags.
+func (t Tags) Read(ctx context.Context) (*Version[map[string]string], error) {
+	all, err := readTags(ctx, t.Client)
+	if azerr.Has(err, "BlobNotFound") {
+		return &Version[map[string]string]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Version[map[string]string]{State: stateOfTags(all)}
+	mark := all[LineageKey]
+	delete(all, LineageKey)
+	v.Value, v.Carry = all, tagCarry{tags: maps.Clone(all), mark: mark}
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Tags.
+func (t Tags) Look(ctx context.Context) (State, error) {
+	all, err := readTags(ctx, t.Client)
+	if azerr.Has(err, "BlobNotFound") {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return stateOfTags(all), nil
+}
+
+// Prepare implements Target: one Set Blob Tags.
+func (t Tags) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's tags cannot be created without the blob: create the blob first")
+	}
+	carry, _ := base.Carry.(tagCarry)
+	if maps.Equal(value, carry.tags) {
+		return nil, nil
+	}
+	if err := validTags(value); err != nil {
+		return nil, err
+	}
+	before, after := maps.Clone(carry.tags), maps.Clone(value)
+	if before == nil {
+		before = map[string]string{}
+	}
+	if after == nil {
+		after = map[string]string{}
+	}
+	switch {
+	case carry.mark != "":
+		before[LineageKey] = carry.mark
+	case len(base.Lineage) > 0:
+		before[LineageKey] = tagLineage(base.Lineage)
+	}
+	if len(lineage) > 0 && len(after) < maxTags {
+		after[LineageKey] = tagLineage(lineage)
+	} else if err := refuseOperation(lineage, "ten index tags"); err != nil {
+		return nil, err
+	}
+	c = guardTags(c, before)
+	opts := blob.SetTagsOptions{AccessConditions: accessConditions(Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
+	produced := stateOfTags(after).ETag
+	send := func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		_, err := t.Client.SetTags(ctx, after, &o)
+		return produced, err
+	}
+	for name, old := range before {
+		if v, kept := after[name]; !kept || v != old {
+			return send, nil // its own effect breaks its condition: it can be carried out once only
+		}
+	}
+	return lookFirst(send, base.State, t.Look), nil
+}
+
+// Remove implements Target: tags go with their blob only.
+func (t Tags) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
+}
+
+// stateOfTags makes a version of the tags themselves. Equal tags have equal versions; among writers of azconc no version
+// comes back, because each write puts an id of its own into the lineage tag.
+func stateOfTags(all map[string]string) State {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(sum, "%q=%q\n", name, all[name])
+	}
+	return State{
+		Exists: true, ETag: azcore.ETag(`"tags-` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`), Lineage: parseTagLineage(all[LineageKey]),
+	}
+}
+
+// tagLineage encodes a lineage for the value of a tag: the ids alone, as many as fit. The bases are left out, because
+// the versions of tags are azconc's own; an overlap with what was read before is proof enough.
+func tagLineage(l Lineage) string {
+	ids := make([]string, 0, len(l))
+	size := -1
+	for _, e := range l {
+		if size += 1 + len(e.ID); size > maxTagValue {
+			break
+		}
+		ids = append(ids, e.ID)
+	}
+	return strings.Join(ids, ".")
+}
+
+// parseTagLineage reads what tagLineage wrote; anything else is an empty lineage.
+func parseTagLineage(value string) Lineage {
+	var l Lineage
+	for id := range strings.SplitSeq(value, ".") {
+		if len(id) < 10 || id[0] != 'w' && id[0] != 'o' || strings.Trim(id, idAlphabet) != "" {
+			return nil
+		}
+		l = append(l, Entry{ID: id, Base: unknownBase})
+	}
+	return l
+}
+
+// validTags refuses what the service would refuse. The alphabet leaves out every quote, so a predicate that is made of
+// valid tags means what it says.
+func validTags(tags map[string]string) error {
+	if len(tags) > maxTags {
+		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), maxTags)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		value := tags[name]
+		switch {
+		case strings.EqualFold(name, LineageKey):
+			return fmt.Errorf("tags: %q is azconc's own; choose another name", name)
+		case name == "" || len(name) > maxTagName:
+			return fmt.Errorf("tags: the name %q does not have 1 to %d characters", name, maxTagName)
+		case len(value) > maxTagValue:
+			return fmt.Errorf("tags: the value of %q is longer than %d characters", name, maxTagValue)
+		}
+		for _, text := range []string{name, value} {
+			if i := strings.IndexFunc(text, func(r rune) bool { return !tagCharacter(r) }); i >= 0 {
+				return fmt.Errorf("tags: %q holds %q; letters, digits, space and + - . / : = _ are allowed", text, text[i:i+1])
+			}
+		}
+	}
+	return nil
+}
+
+func tagCharacter(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(" +-./:=_", r)
+}
