@@ -1,9 +1,14 @@
-# Sourced by the other scripts: finds the repository and says what is missing, and how to get it.
+# Sourced by the other scripts: goes to the top of the repository, says which tool is missing and how to get it.
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/azconc"
 
 need() { # need COMMAND WHAT HOW
-	command -v "$1" >/dev/null 2>&1 || { echo "$(basename "$0"): $2 is missing: $3" >&2; exit 69; }
+	command -v "$1" >/dev/null 2>&1 || {
+		echo "$(basename "$0"): $2 is missing: $3" >&2
+		exit 69
+	}
 }
 
 need_go() {
@@ -11,6 +16,20 @@ need_go() {
 }
 
 need_node() {
-	need node "Node 20 or newer" "see https://nodejs.org, or set AZCONC_SKIP_AZURITE=1 to do without Azurite"
-	need npm "npm" "it comes with Node"
+	need node "Node.js 20 or newer" "install it with npm, by your system's package manager or from https://nodejs.org"
+	need npm "npm" "it comes with Node.js; some systems package it as npm"
+}
+
+# build_azconc leaves the path of a fresh azconc in $azconc. Unlike go run, a binary returns the exit status of what it ran
+# and gets the signals that are meant for it. The rename leaves a running one as it is.
+build_azconc() {
+	mkdir -p "$cache/bin"
+	local new
+	new=$(mktemp "$cache/bin/.azconc.XXXXXX")
+	go build -o "$new" ./cmd/azconc || {
+		rm -f "$new"
+		return 1
+	}
+	azconc="$cache/bin/azconc"
+	mv -f "$new" "$azconc"
 }
