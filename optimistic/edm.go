@@ -81,7 +81,7 @@ func (p Property) check() error {
 
 // typed checks that text is a value of type t and spells it as the service does.
 func typed(t EDM, text string) (Property, error) {
-	p, ok := Property{t, text}, false
+	p, ok := Property{t, text}, true
 	switch t {
 	case EDMString:
 		ok = utf8.ValidString(text) // JSON would replace what is not, and store something else

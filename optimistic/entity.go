@@ -215,34 +215,10 @@ func (e Entity[T]) refuse(c Conditions) error {
 	return addressable(e.PartitionKey)
 }
 
-// diff compares value with what base was decoded to, member by member, so that what no change has touched counts as
-// unchanged however it is spelled.
+// diff is what value changes about base.
 func (e Entity[T]) diff(base *Version[T], value T) (entityDiff, error) {
-	var d entityDiff
-	if carry, ok := base.Carry.(entityCarry); ok {
-		d.before = carry.properties
-	}
-	was := Properties{}
-	if base.Exists {
-		var decoded T
-		if err := decodeInto(storedEntity{partition: e.PartitionKey, row: e.RowKey, properties: d.before}, &decoded); err != nil {
-			return d, err
-		}
-		var err error
-		if was, err = encodeValue(decoded, d.before); err != nil {
-			return d, err
-		}
-	}
-	now, err := encodeValue(value, d.before)
-	if err != nil {
-		return d, err
-	}
-	if err := takeKeys(now, e.PartitionKey, e.RowKey); err != nil {
-		return d, err
-	}
-	_ = takeKeys(was, e.PartitionKey, e.RowKey)
-	d.compare(was, now)
-	return d, nil
+	carry, _ := base.Carry.(entityCarry)
+	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
 }
 
 // Clone implements Cacheable.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -44,6 +45,35 @@ func (d *entityDiff) compare(was, now Properties) {
 			d.removed = true
 		}
 	}
+}
+
+// changeOf compares value with what its type makes of the stored properties, member by member, so that what nobody has
+// touched counts as unchanged however it is spelled.
+func changeOf(before Properties, exists bool, value any, partition, row string) (entityDiff, error) {
+	d := entityDiff{before: before}
+	was := Properties{}
+	if t := reflect.TypeOf(value); exists && t != nil {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		decoded := reflect.New(t)
+		if err := decodeInto(storedEntity{partition: partition, row: row, properties: before}, decoded.Interface()); err != nil {
+			return d, err
+		}
+		var err error
+		if was, err = encodeValue(decoded.Elem().Interface(), before); err != nil {
+			return d, err
+		}
+	}
+	now, err := encodeValue(value, before)
+	if err != nil {
+		return d, err
+	}
+	if err := takeKeys(now, partition, row); err != nil {
+		return d, err
+	}
+	d.compare(was, now)
+	return d, nil
 }
 
 // takeKeys takes out of a value what is not a property of it, and refuses one that is about another entity.

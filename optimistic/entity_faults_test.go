@@ -11,10 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/anishathalye/porcupine"
 
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -128,17 +127,7 @@ func TestAnInsertAfterAnotherInsertIsAConflict(t *testing.T) {
 func TestASuccessWithoutAnETagIsLookedInto(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := row(t, `{"n":0}`)
-		credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
-			Transport: s, PerRetryPolicies: []policy.Policy{dropETag{}},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := service.NewClient("orders")
+		client := tableVia(t, s, "orders", dropETag{})
 		res, err := Update(t.Context(), TableEntity[counter](client, "p", "r"), increment, nil)
 		if _, state := stored(t, s.Table("orders"), "r"); err != nil || res.ETag != state.ETag || number(t, s.Table("orders"), "r") != 1 {
 			t.Errorf("Update = %+v, %v; the entity is at %s", res, err, state.ETag)
@@ -305,7 +294,7 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Oper
 			wg.Go(func() {
 				target := TableEntity[counter](s.Table("orders"), "p", "r")
 				if dropIfMatch {
-					target.Client = unconditionalTable(t, s)
+					target.Client = tableVia(t, s, "orders", dropCondition{})
 				}
 				for n := range 8 {
 					in := op{add: 1, read: (n+c)%4 == 3}
@@ -333,20 +322,6 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Oper
 	return r.ops
 }
 
-func unconditionalTable(t *testing.T, s *aztest.Service) *aztables.Client {
-	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: s, PerCallPolicies: []policy.Policy{dropCondition{}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return service.NewClient("orders")
-}
-
 func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
 	for seed := range uint64(60) {
 		ops := entityHistory(t, seed, false)
@@ -367,6 +342,22 @@ func TestTheJudgeConvictsAnEntityWithoutCondition(t *testing.T) {
 	if convicted < histories*8/10 {
 		t.Errorf("%d of %d histories without If-Match were convicted", convicted, histories)
 	}
+}
+
+// tableVia returns a client whose requests, each try of them, pass through p.
+func tableVia(t *testing.T, s *aztest.Service, name string, p policy.Policy) *aztables.Client {
+	t.Helper()
+	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
+		Transport: s, PerRetryPolicies: []policy.Policy{p},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.NewClient(name)
 }
 
 // dropETag is a proxy that does not pass on the ETags of writes.

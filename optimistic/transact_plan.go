@@ -1,0 +1,297 @@
+package optimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Limits of the service (REST: "Performing entity group transactions").
+const (
+	maxMembers     = 100
+	maxTransaction = 4 << 20
+	memberOverhead = 1 << 10 // of the headers that surround each entity, generously
+)
+
+// member is one entity in a submission.
+type member struct {
+	row     string
+	action  aztables.TransactionAction
+	read    bool  // it is conditional on what was read, so that running the change again can help
+	witness write // what its state says about the fate of the submission
+}
+
+// submission is one entity group transaction, and what is needed to find out what became of it.
+type submission struct {
+	members   []*member
+	actions   []aztables.TransactionAction
+	stamp     string    // the id in the lineages; "" when they are switched off
+	witnesses []*member // the members, those that tell most first
+	write     write     // all of it, as the ambiguity protocol sees it
+	answer    error     // the service's last
+	etags     map[string]azcore.ETag
+}
+
+// plan turns what the change asked for into a submission; nil when there is nothing to send.
+func (t *transaction) plan(tx *Tx, id string) (*submission, error) {
+	s := &submission{etags: map[string]azcore.ETag{}}
+	guarded, creates, writes := false, false, false
+	var reads []*txRow
+	for _, r := range tx.order {
+		if t.guard != "" && r.row == t.guard && r.op == txNone {
+			continue
+		}
+		if r.op == txNone || r.untouched() {
+			if r.known && r.assert {
+				reads = append(reads, r)
+			}
+			continue
+		}
+		writes = true
+		creates = creates || r.creates()
+		if err := t.join(s, r, id); err != nil {
+			return nil, tx.fail(r, err)
+		}
+	}
+	if !writes {
+		return nil, nil
+	}
+	for _, r := range reads {
+		if !r.base.Exists {
+			if t.guard == "" {
+				return nil, tx.fail(r, "it was read as absent and is not written, and the service cannot assert that: Insert it, Peek instead, or name a Guard")
+			}
+			guarded = true
+			continue
+		}
+		if err := t.join(s, r, id); err != nil {
+			return nil, tx.fail(r, err)
+		}
+	}
+	if g := tx.rows[t.guard]; t.guard != "" && (guarded || creates || g.assert) && g.op == txNone {
+		g.assert = true
+		if !g.base.Exists {
+			g.op, g.after = txInsert, Properties{}
+		}
+		if err := t.join(s, g, id); err != nil {
+			return nil, tx.fail(g, err)
+		}
+	}
+	return s, t.close(s)
+}
+
+// untouched tells that the writes to a row that was read have led back to what it held.
+func (r *txRow) untouched() bool {
+	return r.known && r.base.Exists && r.op == txReplace && maps.Equal(r.after, r.stored)
+}
+
+func (r *txRow) creates() bool {
+	if r.known {
+		return !r.base.Exists
+	}
+	return r.op == txInsert || r.op == txUpsert || r.op == txPut
+}
+
+// join adds a row to the submission.
+func (t *transaction) join(s *submission, r *txRow, id string) error {
+	m := &member{row: r.row, read: r.known}
+	m.witness = write{base: r.base, anyBase: !r.known && r.op != txInsert, remove: r.op == txDelete, look: t.lookAt(r.row)}
+	match := azcore.ETagAny
+	if r.known {
+		match = r.base.ETag
+	}
+	// In the URLs of a transaction the SDK does not double the quotes of keys, which end there otherwise. The keys in the
+	// body of an update are ignored (OData: they cannot be changed), those of an insert count.
+	partition, row := doubled(t.partition), doubled(r.row)
+	kind, d, whole := r.action()
+	switch kind {
+	case aztables.TransactionTypeAdd:
+		partition, row = t.partition, r.row
+	case aztables.TransactionTypeUpdateMerge, aztables.TransactionTypeUpdateReplace, aztables.TransactionTypeDelete:
+		m.action.IfMatch = &match // without it the first two would be upserts
+	}
+	var lineage Lineage
+	if !m.witness.remove {
+		base := r.base
+		if m.witness.anyBase {
+			base.ETag = unknownBase
+		}
+		m.witness.id, lineage = t.stamp(base, id)
+		s.stamp = m.witness.id
+	}
+	var err error
+	m.action.ActionType = kind
+	if m.witness.remove {
+		m.action.Entity, err = encodeEntity(partition, row, nil)
+	} else {
+		m.action.Entity, err = d.body(partition, row, lineage, whole)
+	}
+	s.members = append(s.members, m)
+	return err
+}
+
+// action is how a row is sent: with all of what it holds, or with the changes only.
+func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole bool) {
+	switch {
+	case r.op == txDelete:
+		return aztables.TransactionTypeDelete, d, false
+	case r.op == txInsert, r.known && !r.base.Exists:
+		return aztables.TransactionTypeAdd, entityDiff{after: r.after}, true
+	case r.known:
+		d.before = r.stored
+		if r.after == nil {
+			r.after = r.stored // only asserted
+		}
+		if d.compare(r.stored, r.after); d.removed {
+			return aztables.TransactionTypeUpdateReplace, d, true
+		}
+		return aztables.TransactionTypeUpdateMerge, d, false
+	}
+	kind = map[txOp]aztables.TransactionType{
+		txMerge: aztables.TransactionTypeUpdateMerge, txReplace: aztables.TransactionTypeUpdateReplace,
+		txUpsert: aztables.TransactionTypeInsertMerge, txPut: aztables.TransactionTypeInsertReplace,
+	}[r.op]
+	if r.op == txMerge || r.op == txUpsert {
+		return kind, entityDiff{set: r.set, after: r.set}, false
+	}
+	return kind, entityDiff{after: r.after}, true
+}
+
+func doubled(key string) string { return strings.ReplaceAll(key, "'", "''") }
+
+func (t *transaction) lookAt(row string) func(context.Context) (State, error) {
+	return func(ctx context.Context) (State, error) {
+		_, state, err := readEntity(ctx, t.table, t.partition, row)
+		return state, err
+	}
+}
+
+// close checks the limits and makes the whole of it one write.
+func (t *transaction) close(s *submission) error {
+	if len(s.members) > maxMembers {
+		return t.fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", len(s.members), maxMembers))
+	}
+	size, conditional := 0, false
+	for _, m := range s.members {
+		s.actions = append(s.actions, m.action)
+		size += len(m.action.Entity) + memberOverhead
+		conditional = conditional || m.action.ActionType == aztables.TransactionTypeAdd || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
+	}
+	if size > maxTransaction {
+		return t.fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
+	}
+	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return a.witness.silence() - b.witness.silence() })
+	s.write = write{
+		base: s.witnesses[0].witness.base, id: cmp.Or(s.stamp, newWriteID(t.writer)), anyBase: !conditional, look: s.look,
+		send: func(ctx context.Context) (azcore.ETag, error) {
+			CountRequest(ctx)
+			var etags []azcore.ETag
+			etags, s.answer = submit(ctx, t.table, s.actions)
+			for i, etag := range etags {
+				if etag != "" {
+					s.etags[s.members[i].row] = etag
+				}
+			}
+			return "", s.answer
+		},
+	}
+	return nil
+}
+
+// silence orders writes by how little their entity tells afterwards.
+func (w write) silence() (rank int) {
+	if w.remove {
+		rank = 2
+	}
+	if w.anyBase {
+		rank++
+	}
+	return rank
+}
+
+// wrote tells whether the submission would have left its id in the row.
+func (s *submission) wrote(row string) bool {
+	return s.stamp != "" && slices.ContainsFunc(s.members, func(m *member) bool { return m.row == row && !m.witness.remove })
+}
+
+// look asks the entities one after the other what they know about the submission, the one that it failed on first. It is
+// carried out as a whole or not at all, so the first that shows whether it was, or that it never can be, shows it for
+// all. That one entity is as it was shows only that nothing has happened so far.
+func (s *submission) look(ctx context.Context) (State, error) {
+	gone, open := 0, false
+	for _, m := range s.asked() {
+		now, err := m.witness.look(ctx)
+		if err != nil {
+			return State{}, err
+		}
+		switch f, _ := m.witness.judge(now); {
+		case f == committed && m.witness.remove: // an unconditional deletion: gone it is, whoever did it
+			gone++
+		case f == committed, f == refused:
+			return s.proof(f, m, now), nil
+		case f == undecided && !m.witness.anyBase:
+			open = true
+		}
+	}
+	switch {
+	case open:
+		return s.proof(undecided, nil, State{}), nil
+	case gone == len(s.members):
+		return s.proof(committed, nil, State{}), nil // nothing else was asked for
+	}
+	return s.proof(unprovable, nil, State{}), nil
+}
+
+// asked is the order in which the members are asked: the one that failed, then those that tell most.
+func (s *submission) asked() []*member {
+	i := azerr.Classify(s.answer).Index
+	if i < 0 || i >= len(s.members) || s.members[i].witness.remove {
+		return s.witnesses
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.witnesses), func(m *member) bool { return m == s.members[i] })
+	return append([]*member{s.members[i]}, rest...)
+}
+
+// proof is a state from which judge draws the same conclusion about the whole as it drew about one entity.
+func (s *submission) proof(f fate, m *member, now State) State {
+	base := s.write.base
+	switch f {
+	case committed:
+		if m == nil {
+			return State{Exists: true, Lineage: Lineage{{ID: s.write.id}}}
+		}
+		s.etags = map[string]azcore.ETag{m.row: now.Lineage.produced(s.stamp, now.ETag)}
+		return State{Exists: true, ETag: now.ETag, Lineage: Lineage{{ID: s.write.id, Base: base.ETag}}}
+	case undecided:
+		return base
+	case refused:
+		return State{Exists: true, ETag: now.ETag, Lineage: Lineage{{ID: "other", Base: base.ETag}}}
+	}
+	if base.Exists || s.write.anyBase {
+		return State{}
+	}
+	return State{Exists: true, ETag: unknownBase}
+}
+
+// refused reads out of a refusal which entity it is about, and whether running the change again may help. Neither: the
+// error is not about a version.
+func (s *submission) refused(err error) (failed *member, again bool) {
+	_, missing := errors.AsType[*NotFoundError](err)
+	_, conflict := errors.AsType[*ConflictError](err)
+	if !missing && !conflict || azerr.Has(err, "TableNotFound") {
+		return nil, false
+	}
+	if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) {
+		return s.members[i], s.members[i].read
+	}
+	return nil, conflict
+}
