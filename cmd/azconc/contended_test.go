@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -24,36 +23,78 @@ const (
 	runsEach  = 15
 )
 
-// TestUpdatesOfEightProcessesAllCount is the promise of blob update, made to processes that know nothing of each other.
+// counter is a number that processes increment, in a blob or in an entity.
+type counter struct {
+	create [][]string // makes it; its content goes to stdin
+	update []string
+	get    []string
+}
+
+var counters = map[string]counter{
+	"blob": {
+		[][]string{{"container", "create", "counter"}, {"blob", "put", "counter/n.json", "--file", "-"}},
+		[]string{"blob", "update", "counter/n.json", "--jq", ".n += 1", "-o", "json"},
+		[]string{"blob", "get", "counter/n.json"},
+	},
+	"table": {
+		[][]string{{"table", "create", "counter"}, {"table", "insert", "counter/p/r", "--file", "-"}},
+		[]string{"table", "update", "counter/p/r", "--jq", ".n += 1", "-o", "json"},
+		[]string{"table", "get", "counter/p/r"},
+	},
+}
+
+// TestUpdatesOfEightProcessesAllCount is the promise of blob update and table update, made to processes that know
+// nothing of each other.
 func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
-	endpoint := startAzurite(t)
-	got := contend(t, endpoint, endpoint)
-	if got.ok != processes*runsEach || got.n != got.ok {
-		t.Errorf("%+v, want %d updates, each applied once", got, processes*runsEach)
+	server := startAzurite(t)
+	for name, c := range counters {
+		t.Run(name, func(t *testing.T) {
+			connection := connectionTo(server.BlobURL(), server.TableURL())
+			got := contend(t, c, connection, connection)
+			if got.ok != processes*runsEach || got.n != got.ok {
+				t.Errorf("%+v, want %d updates, each applied once", got, processes*runsEach)
+			}
+		})
 	}
 }
 
 // TestLostAnswersNeitherLoseNorRepeatAnUpdate loses one answer in five on the way to a real server. Exit code 0 means
 // applied once; only a 5 leaves it open.
 func TestLostAnswersNeitherLoseNorRepeatAnUpdate(t *testing.T) {
-	endpoint := startAzurite(t)
-	target, err := url.Parse(endpoint)
+	server := startAzurite(t)
+	for name, c := range counters {
+		t.Run(name, func(t *testing.T) {
+			lossy := connectionTo(lossyWay(t, server.BlobURL()), lossyWay(t, server.TableURL()))
+			got := contend(t, c, connectionTo(server.BlobURL(), server.TableURL()), lossy)
+			if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach {
+				t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)
+			}
+			// A lineage of 32 entries reaches back far enough but for the writer that has to wait longest.
+			if got.unknown > processes*runsEach/10 || got.resolved == 0 {
+				t.Errorf("%+v, want lost answers resolved", got)
+			}
+		})
+	}
+}
+
+func connectionTo(blobs, tables string) string {
+	return aztest.ConnectionString(strings.TrimSuffix(blobs, "/")) + "TableEndpoint=" + strings.TrimSuffix(tables, "/") + ";"
+}
+
+// lossyWay puts a proxy before a service that loses one answer in five, and returns its URL.
+func lossyWay(t *testing.T, service string) string {
+	t.Helper()
+	target, err := url.Parse(service)
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := target.Path
 	target.Path = ""
 	proxy := aztest.NewProxy(target, 1, aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
-	defer proxy.Close()
-	server := httptest.NewServer(proxy.Handler())
-	defer server.Close()
-	got := contend(t, endpoint, server.URL+"/"+aztest.Account)
-	if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach {
-		t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)
-	}
-	// A lineage of 32 entries reaches back far enough but for the writer that has to wait longest.
-	if got.unknown > processes*runsEach/10 || got.resolved == 0 {
-		t.Errorf("%+v, want lost answers resolved", got)
-	}
+	t.Cleanup(proxy.Close)
+	front := httptest.NewServer(proxy.Handler())
+	t.Cleanup(front.Close)
+	return front.URL + path
 }
 
 type contention struct {
@@ -62,8 +103,8 @@ type contention struct {
 	n                            int
 }
 
-// contend has processes add 1 to a number through endpoint and reads the number directly.
-func contend(t *testing.T, direct, endpoint string) contention {
+// contend has processes add 1 to a number through a connection and reads the number directly.
+func contend(t *testing.T, c counter, direct, through string) contention {
 	t.Helper()
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {
@@ -71,10 +112,10 @@ func contend(t *testing.T, direct, endpoint string) contention {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	run := func(endpoint string, stdin string, args ...string) ([]byte, int, string) {
+	run := func(connection, stdin string, args ...string) ([]byte, int, string) {
 		var stderr strings.Builder
 		cmd := exec.CommandContext(ctx, azconc, args...)
-		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+aztest.ConnectionString(endpoint))
+		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connection)
 		cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &stderr
 		out, err := cmd.Output()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -85,7 +126,7 @@ func contend(t *testing.T, direct, endpoint string) contention {
 		}
 		return out, 0, stderr.String()
 	}
-	for _, args := range [][]string{{"container", "create", "counter"}, {"blob", "put", "counter/n.json", "--file", "-"}} {
+	for _, args := range c.create {
 		if _, code, said := run(direct, `{"n":0}`, args...); code != 0 {
 			t.Fatalf("azconc %s: exit %d: %s", strings.Join(args, " "), code, said)
 		}
@@ -97,7 +138,7 @@ func contend(t *testing.T, direct, endpoint string) contention {
 	for range processes {
 		wg.Go(func() {
 			for range runsEach {
-				out, code, said := run(endpoint, "", "blob", "update", "counter/n.json", "--jq", ".n += 1", "-o", "json")
+				out, code, said := run(through, "", c.update...)
 				var result struct{ Resolved int }
 				err := json.Unmarshal(out, &result)
 				mu.Lock()
@@ -122,17 +163,17 @@ func contend(t *testing.T, direct, endpoint string) contention {
 	}
 	wg.Wait()
 
-	out, code, said := run(direct, "", "blob", "get", "counter/n.json")
+	out, code, said := run(direct, "", c.get...)
 	var doc struct{ N int }
 	if err := json.Unmarshal(out, &doc); err != nil || code != 0 {
-		t.Fatalf("blob get: exit %d: %v: %s", code, err, said)
+		t.Fatalf("get: exit %d: %v: %s", code, err, said)
 	}
 	got.n = doc.N
-	t.Log(fmt.Sprintf("%+v", got))
+	t.Logf("%+v", got)
 	return got
 }
 
-func startAzurite(t *testing.T) string {
+func startAzurite(t *testing.T) *azurite.Server {
 	t.Helper()
 	needAzurite(t)
 	server, err := azurite.Start(t.Context(), nil)
@@ -144,7 +185,7 @@ func startAzurite(t *testing.T) string {
 			t.Errorf("stop Azurite: %v", err)
 		}
 	})
-	return strings.TrimSuffix(server.BlobURL(), "/")
+	return server
 }
 
 // needAzurite skips a test where somebody has chosen to do without Azurite. Anywhere else its absence is a failure.

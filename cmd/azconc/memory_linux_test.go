@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
@@ -24,7 +22,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		size  = 1 << 30
 		limit = 128 << 20
 	)
-	endpoint := startAzurite(t)
+	server := startAzurite(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	azconc := filepath.Join(t.TempDir(), "azconc")
@@ -35,7 +33,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		t.Helper()
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(ctx, azconc, args...)
-		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+aztest.ConnectionString(endpoint))
+		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL(), server.TableURL()))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("azconc %v: %v\n%s", args, err, &stderr)

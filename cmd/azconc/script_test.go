@@ -34,12 +34,14 @@ func TestScripts(t *testing.T) {
 			service := aztest.New(nil)
 			server := httptest.NewServer(service.BlobHandler())
 			env.Defer(server.Close)
+			tables := httptest.NewServer(service.TableHandler())
+			env.Defer(tables.Close)
 			endpoint := server.URL + "/" + aztest.Account
 			env.Values["service"] = service
 			env.Values["faults"] = new([]aztest.Fault)
 			env.Setenv("ENDPOINT", endpoint)
 			env.Setenv("NOBODY", "http://"+closedPort()+"/"+aztest.Account)
-			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint))
+			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint)+"TableEndpoint="+tables.URL+"/"+aztest.Account+";")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},

@@ -41,7 +41,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("optimistic", newBlobCmd(f), newContainerCmd(f))
+	add("optimistic", newBlobCmd(f), newContainerCmd(f), newTableCmd(f))
 	add("tool", newDemoCmd(f, nil), newDevCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
 	root.AddCommand(newHelpTopics()...)
 	return root

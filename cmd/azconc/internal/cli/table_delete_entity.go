@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type tableDeleteEntityOptions struct {
+	factory *Factory
+	Entity  tableRef
+	IfMatch string
+}
+
+func newTableDeleteEntityCmd(f *Factory, runF func(*tableDeleteEntityOptions) error) *cobra.Command {
+	opts := &tableDeleteEntityOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "delete-entity <table/partition/row> --if-match <etag>",
+		Short: "Delete an entity, if it is still at a version",
+		Long: `Delete an entity, if it is still at a version.
+
+A deletion leaves nothing behind to tell whose it was. If its answer is lost and the entity is gone, a delete at a version
+ends with exit code 5, because it may have been another's; one with '*' has what it asked for.`,
+		Args:    resourceArgs("<table/partition/row>"),
+		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = parseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if _, err := tableETag(opts.IfMatch, true); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableDeleteEntityRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	return cmd
+}
+
+func tableDeleteEntityRun(ctx context.Context, opts *tableDeleteEntityOptions) error {
+	etag, err := tableETag(opts.IfMatch, true)
+	if err != nil {
+		return err
+	}
+	target, err := opts.factory.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: etag}, nil)
+	if err != nil {
+		return tally(err, r)
+	}
+	return opts.factory.Print(deleteResult{
+		Outcome: "deleted", Resource: opts.Entity.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: int64(r.Requests), ElapsedMS: time.Since(opts.factory.began).Milliseconds(),
+	})
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type tableGetOptions struct {
+	factory *Factory
+	Entity  tableRef
+}
+
+func newTableGetCmd(f *Factory, runF func(*tableGetOptions) error) *cobra.Command {
+	opts := &tableGetOptions{factory: f}
+	return &cobra.Command{
+		Use:   "get <table/partition/row>",
+		Short: "Print an entity's properties as JSON",
+		Long: `Print an entity's properties as JSON, every type kept: where the value does not tell its type, a member
+"name@odata.type" beside it does. With -o json the keys and the ETag are printed too.`,
+		Args:    resourceArgs("<table/partition/row>"),
+		Example: "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = parseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableGetRun(cmd.Context(), opts)
+		},
+	}
+}
+
+func tableGetRun(ctx context.Context, opts *tableGetOptions) error {
+	target, err := opts.factory.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	v, err := optimistic.Read(ctx, target, nil)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(entityResult{
+		Outcome: "found", Resource: opts.Entity.String(), Partition: opts.Entity.Partition, Row: opts.Entity.Row, ETag: string(v.ETag), Entity: v.Value,
+	})
+}

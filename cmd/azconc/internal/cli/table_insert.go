@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type entityWriteOptions struct {
+	factory *Factory
+	Entity  tableRef
+	Source  entityFlags
+	IfMatch string
+}
+
+// newEntityWriteCmd is a verb that writes an entity from given properties.
+func newEntityWriteCmd(f *Factory, runF func(*entityWriteOptions) error, run func(context.Context, *entityWriteOptions) error) (*cobra.Command, *entityWriteOptions) {
+	opts := &entityWriteOptions{factory: f}
+	cmd := &cobra.Command{
+		Args: resourceArgs("<table/partition/row>"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = parseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if err := opts.Source.parse(); err != nil {
+				return err
+			}
+			if f := cmd.Flags().Lookup("if-match"); f != nil {
+				if _, err := tableETag(opts.IfMatch, true); err != nil {
+					return err
+				}
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	opts.Source.add(cmd)
+	return cmd, opts
+}
+
+func newTableInsertCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
+	cmd, _ := newEntityWriteCmd(f, runF, tableInsertRun)
+	cmd.Use = "insert <table/partition/row> {--file <file> | --set <name=value>…}"
+	cmd.Short = "Create an entity, if there is none"
+	cmd.Long = `Create an entity. If it exists already the exit code is 7; an insert whose answer was lost is not mistaken for that.`
+	cmd.Example = `  azconc table insert jobs/eu/17 --set n=0 --set owner=web-1
+  echo '{"due@odata.type":"Edm.DateTime","due":"2026-01-31T12:00:00Z"}' | azconc table insert jobs/eu/18 --file -`
+	return cmd
+}
+
+func tableInsertRun(ctx context.Context, opts *entityWriteOptions) error {
+	properties, err := opts.Source.load(ctx, opts.factory)
+	if err != nil {
+		return err
+	}
+	target, err := opts.factory.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Create(ctx, target, properties, nil)
+	return opts.factory.printEntity(opts.Entity, "created", r, tableExists(err))
+}
+
+// printEntity prints what a write of an entity came to.
+func (f *Factory) printEntity(on tableRef, done string, r optimistic.Result, err error) error {
+	if err != nil {
+		return tally(err, r)
+	}
+	result := newWriteResult(blobRef{}, done, r)
+	result.Resource = on.String()
+	return f.Print(result)
+}

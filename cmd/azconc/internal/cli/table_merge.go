@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+func newTableMergeCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
+	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
+		return entityPut(ctx, opts, optimistic.MergeChanges, "merged")
+	})
+	cmd.Use = "merge <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
+	cmd.Short = "Set some of an entity's properties and keep the rest, if it is still at a version"
+	cmd.Example = `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
+  azconc table merge jobs/eu/17 --if-match '*' --set state=done`
+	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	return cmd
+}

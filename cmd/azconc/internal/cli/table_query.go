@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type tableQueryOptions struct {
+	factory *Factory
+	Table   tableRef
+	Filter  string
+	Select  []string
+	Top     int
+}
+
+func newTableQueryCmd(f *Factory, runF func(*tableQueryOptions) error) *cobra.Command {
+	opts := &tableQueryOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "query <table>",
+		Short: "Print entities, a JSON object a line",
+		Long: `Print entities, a JSON object a line, with their keys and ETags and every type kept.
+
+Entities of one answer are one version each; a query that takes several answers sees what is written meanwhile.`,
+		Args: resourceArgs("<table>"),
+		Example: `  azconc table query jobs
+  azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Table, err = parseTableRef(args[0], 1); err != nil {
+				return err
+			}
+			if opts.Top < 0 {
+				return usagef("--top %d is negative", opts.Top)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableQueryRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
+	cmd.Flags().StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
+	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most so many (default all)")
+	return cmd
+}
+
+type tableQueryResult struct {
+	Outcome  string         `json:"outcome"`
+	Table    string         `json:"table"`
+	Entities []entityResult `json:"entities"`
+}
+
+func (r tableQueryResult) text(w io.Writer) {
+	for _, e := range r.Entities {
+		properties, err := json.Marshal(e.Entity)
+		if err != nil {
+			continue
+		}
+		keys, _ := json.Marshal(map[string]string{"PartitionKey": e.Partition, "RowKey": e.Row, "odata.etag": e.ETag})
+		line := string(keys[:len(keys)-1])
+		if inner := strings.TrimPrefix(string(properties), "{"); inner != "}" {
+			line += "," + inner
+		} else {
+			line += "}"
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+func tableQueryRun(ctx context.Context, opts *tableQueryOptions) error {
+	service, err := opts.factory.TableService()
+	if err != nil {
+		return err
+	}
+	query := &aztables.ListEntitiesOptions{Filter: optional(opts.Filter)}
+	if len(opts.Select) > 0 {
+		query.Select = optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
+	}
+	r := tableQueryResult{Outcome: "listed", Table: opts.Table.Table, Entities: []entityResult{}}
+	for pager := service.NewClient(opts.Table.Table).NewListEntitiesPager(query); pager.More(); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, raw := range page.Entities {
+			e, err := listedEntity(opts.Table, raw)
+			if err != nil {
+				return err
+			}
+			if r.Entities = append(r.Entities, e); len(r.Entities) == opts.Top {
+				return opts.factory.Print(r)
+			}
+		}
+	}
+	return opts.factory.Print(r)
+}
+
+func listedEntity(on tableRef, raw []byte) (entityResult, error) {
+	var known struct {
+		PartitionKey string
+		RowKey       string
+		ETag         string `json:"odata.etag"`
+	}
+	e := entityResult{Outcome: "found"}
+	if err := json.Unmarshal(raw, &known); err != nil {
+		return e, err
+	}
+	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&e.Entity); err != nil {
+		return e, err
+	}
+	delete(e.Entity, optimistic.LineageKey)
+	e.Partition, e.Row, e.ETag = known.PartitionKey, known.RowKey, known.ETag
+	e.Resource = tableRef{Table: on.Table, Partition: e.Partition, Row: e.Row}.String()
+	return e, nil
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type tableUpdateOptions struct {
+	factory     *Factory
+	Entity      tableRef
+	Source      changeFlags
+	IfMatch     string
+	Create      bool
+	DryRun      bool
+	OperationID string
+	MaxAttempts int
+
+	change change
+}
+
+func newTableUpdateCmd(f *Factory, runF func(*tableUpdateOptions) error) *cobra.Command {
+	opts := &tableUpdateOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
+		Short: "Change an entity, exactly once, whoever else writes",
+		Long: `Change an entity, exactly once, whoever else writes.
+
+Its properties are read as JSON, changed, and those that changed are written back on condition that nobody wrote
+meanwhile; if somebody did, all of it is done again. Types are kept; where the value does not tell its type a member
+"name@odata.type" beside it does. With --if-match the base must be that version and a conflict is final.`,
+		Args: resourceArgs("<table/partition/row>"),
+		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
+  azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = parseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.parse(f.Env); err != nil {
+				return err
+			}
+			if _, err := tableETag(opts.IfMatch, false); err != nil {
+				return err
+			}
+			switch {
+			case opts.Create && opts.IfMatch != "":
+				return withHint(usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
+			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
+				return usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableUpdateRun(cmd.Context(), opts)
+		},
+	}
+	opts.Source.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it is at this `ETag`, and a conflict is final")
+	flags.BoolVar(&opts.Create, "create", false, "make the entity if there is none; the change starts from {}")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: an entity that had it already is left alone")
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	return cmd
+}
+
+func tableUpdateRun(ctx context.Context, opts *tableUpdateOptions) error {
+	f := opts.factory
+	target, err := f.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	switch c := opts.change.(type) {
+	case *fileChange:
+		if err := c.load(ctx, f); err != nil {
+			return err
+		}
+	case *execChange:
+		c.stderr = f.Err
+	}
+	etag, err := tableETag(opts.IfMatch, false)
+	if err != nil {
+		return err
+	}
+	update := &optimistic.UpdateOptions{
+		Conditions: optimistic.Conditions{IfMatch: etag}, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts,
+	}
+	if opts.MaxAttempts > 0 {
+		update.Elapsed = -1
+	}
+	seen := &guarded[optimistic.Properties]{Target: target, op: "update"}
+	var before, after []byte
+	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *optimistic.Properties) (err error) {
+		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
+			return err
+		}
+		changed, err := opts.change.apply(ctx, baseContent{
+			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.seen.ETag), Attempt: optimistic.Attempt(ctx) + 1, Data: before,
+		})
+		if err != nil {
+			return err
+		}
+		if *p, err = parseProperties(changed); err != nil {
+			return err
+		}
+		after, err = json.MarshalIndent(*p, "", "  ")
+		return err
+	}, update)
+	if err != nil {
+		return tally(updateHint(err, optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
+	}
+	if opts.DryRun {
+		result := newWriteResult(blobRef{}, "updated", r)
+		result.Outcome, result.Resource = "dry_run", opts.Entity.String()
+		return printDiff(f, result, append(before, '\n'), append(after, '\n'))
+	}
+	return f.printEntity(opts.Entity, "updated", r, nil)
+}

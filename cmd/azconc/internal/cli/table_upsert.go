@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+func newTableUpsertCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
+	var merge bool
+	cmd, _ := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
+		return tableUpsertRun(ctx, opts, merge)
+	})
+	cmd.Use = "upsert <table/partition/row> {--file <file> | --set <name=value>…} [--merge]"
+	cmd.Short = "Write an entity whether it is there or not: last writer wins"
+	cmd.Long = `Write an entity whether it is there or not: last writer wins. The service takes no condition here.
+
+It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge).`
+	cmd.Example = "  azconc table upsert jobs/eu/17 --set n=0\n  azconc table upsert jobs/eu/17 --merge --set state=done"
+	cmd.Flags().BoolVar(&merge, "merge", false, "keep the properties that are not given")
+	return cmd
+}
+
+func tableUpsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error {
+	properties, err := opts.Source.load(ctx, opts.factory)
+	if err != nil {
+		return err
+	}
+	service, err := opts.factory.TableService()
+	if err != nil {
+		return err
+	}
+	body, err := entityBody(opts.Entity, properties)
+	if err != nil {
+		return err
+	}
+	mode := aztables.UpdateModeReplace
+	if merge {
+		mode = aztables.UpdateModeMerge
+	}
+	client := service.NewClient(opts.Entity.Table)
+	var etag azcore.ETag
+	// Sending it again is what upsert means: whatever is there, this is what it holds afterwards.
+	s, err := sendWrite(ctx, func(ctx context.Context) error {
+		resp, err := client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
+		etag = resp.ETag
+		return err
+	})
+	if err != nil {
+		return afterAmbiguous(s, err)
+	}
+	return opts.factory.printEntity(opts.Entity, "upserted", optimistic.Result{
+		Changed: true, ETag: etag, Attempts: 1, Ambiguous: s.ambiguous, Requests: int(opts.factory.requests.Load()),
+	}, nil)
+}
+
+// entityBody is an entity as the service takes it: properties with their types, and the keys.
+func entityBody(on tableRef, properties optimistic.Properties) ([]byte, error) {
+	inner, err := json.Marshal(properties)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := json.Marshal(map[string]string{"PartitionKey": on.Partition, "RowKey": on.Row})
+	if err != nil {
+		return nil, err
+	}
+	if rest := strings.TrimPrefix(string(inner), "{"); rest != "}" {
+		return []byte(string(keys[:len(keys)-1]) + "," + rest), nil
+	}
+	return keys, nil
+}
