@@ -30,6 +30,7 @@ func newTableCmd(f *Factory) *cobra.Command {
 		newTableMergeCmd(f, nil),
 		newTableUpsertCmd(f, nil),
 		newTableDeleteEntityCmd(f, nil),
+		newTableTransactCmd(f, nil),
 	)
 }
 

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+type tableTransactOptions struct {
+	factory     *Factory
+	Partition   tableRef
+	File        string
+	OperationID string
+}
+
+func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *cobra.Command {
+	opts := &tableTransactOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "transact <table/partition> --file <file>",
+		Short: "Carry out several writes of one partition, all or none",
+		Long: `Carry out several writes of one partition, all or none. The file has a JSON object a line:
+
+  {"op": "insert", "row": "17", "entity": {"n": 0}}      there must be none
+  {"op": "merge", "row": "16", "entity": {"n": 1}}       set some properties; replace: all of them
+  {"op": "upsert", "row": "15", "entity": {"n": 1}}      merge or insert; put: replace or insert
+  {"op": "delete", "row": "14"}                          it must be there
+  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must hold this, and still hold it in the end`,
+		Args:    resourceArgs("<table/partition>"),
+		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Partition, err = parseTableRef(args[0], 2); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return withHint(usagef("--file is missing"), "--file - reads stdin")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableTransactRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, a JSON object a line; - is stdin")
+	cmd.Flags().StringVar(&opts.OperationID, "op-id", "", "`id` of these writes: if they have been made already, they are not made again")
+	return cmd
+}
+
+// tableOperation is a line of a transaction.
+type tableOperation struct {
+	Op     string                `json:"op"`
+	Row    string                `json:"row"`
+	Entity optimistic.Properties `json:"entity"`
+}
+
+// parseOperations reads the lines and refuses what can be seen to be wrong before anything is sent.
+func parseOperations(data []byte) ([]tableOperation, error) {
+	var ops []tableOperation
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	for {
+		var op tableOperation
+		err := d.Decode(&op)
+		n := len(ops) + 1
+		switch {
+		case errors.Is(err, io.EOF) && len(ops) == 0:
+			return nil, &filterError{what: "the file names no write"}
+		case errors.Is(err, io.EOF):
+			return ops, nil
+		case err != nil:
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file is not a write", n), err: err}
+		case op.Row == "":
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no row", n)}
+		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file: %q is not insert, merge, replace, upsert, put, delete or expect", n, op.Op)}
+		case op.Op != "delete" && op.Entity == nil:
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no entity", n)}
+		}
+		ops = append(ops, op)
+	}
+}
+
+// apply makes the operation part of a transaction.
+func (op tableOperation) apply(ctx context.Context, tx *optimistic.Tx) error {
+	switch op.Op {
+	case "insert":
+		return tx.Insert(op.Row, op.Entity)
+	case "merge":
+		return tx.Merge(op.Row, op.Entity)
+	case "replace":
+		return tx.Replace(op.Row, op.Entity)
+	case "upsert":
+		return tx.Upsert(op.Row, op.Entity)
+	case "put":
+		return tx.Put(op.Row, op.Entity)
+	case "delete":
+		return tx.Delete(op.Row)
+	}
+	var found optimistic.Properties
+	there, err := tx.Get(ctx, op.Row, &found)
+	if err != nil {
+		return err
+	}
+	for name, want := range op.Entity {
+		if got, has := found[name]; !there || !has || got != want {
+			return &unexpectedError{row: op.Row, name: name, want: want.Value, got: got.Value}
+		}
+	}
+	return nil
+}
+
+// unexpectedError is an entity that does not hold what an expect line says.
+type unexpectedError struct{ row, name, want, got string }
+
+func (e *unexpectedError) Error() string {
+	return fmt.Sprintf("row %s: %s is %q, expected %q: nothing was written", e.row, e.name, e.got, e.want)
+}
+
+func (e *unexpectedError) verdict() verdict { return verdict{exitConflict, "conflict"} }
+
+type transactResult struct {
+	writeResult
+	ETags map[string]string `json:"etags"`
+}
+
+func tableTransactRun(ctx context.Context, opts *tableTransactOptions) error {
+	f := opts.factory
+	file := &fileChange{name: opts.File}
+	if err := file.load(ctx, f); err != nil {
+		return err
+	}
+	ops, err := parseOperations(file.data)
+	if err != nil {
+		return err
+	}
+	service, err := f.TableService()
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
+		for _, op := range ops {
+			if err := op.apply(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, &optimistic.TransactOptions{OperationID: opts.OperationID})
+	if err != nil {
+		return tally(err, r.Result)
+	}
+	result := transactResult{writeResult: newWriteResult(blobRef{}, "transacted", r.Result), ETags: map[string]string{}}
+	result.Resource = opts.Partition.String()
+	for row, etag := range r.ETags {
+		result.ETags[row] = string(etag)
+	}
+	return f.Print(result)
+}
