@@ -91,7 +91,7 @@ func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
 	cache := t.TempDir()
 	const n = 4
 	var wg sync.WaitGroup
-	waiting := make(chan struct{}, n)
+	waiting, exited := make(chan struct{}, n), make(chan struct{}, n)
 	dirs := make([]string, n)
 	for i := range n {
 		wg.Go(func() {
@@ -107,6 +107,7 @@ func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
 				t.Errorf("process %d: %v", i, err)
 			}
 			dirs[i] = strings.TrimSpace(string(out))
+			exited <- struct{}{}
 		})
 	}
 	conns := make(chan net.Conn, n)
@@ -127,6 +128,8 @@ func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
 		case c := <-conns:
 			c.Close()
 			t.Error("two processes install at the same time")
+		case <-exited:
+			t.Error("a process ended while another one installs")
 		}
 	}
 	if names := entries(t, cache); len(names) != 2 {
