@@ -72,3 +72,53 @@ func TestContendersTakeTurns(t *testing.T) {
 		})
 	}
 }
+
+// TestADocumentOutrunsSeparateUpdates gives 64 goroutines two seconds on one blob, once through an open document and
+// once each by itself.
+func TestADocumentOutrunsSeparateUpdates(t *testing.T) {
+	commits := func(open bool) (total, requests int) {
+		synctest.Test(t, func(t *testing.T) {
+			s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+			put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+			d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			s.Reset()
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for range 64 {
+				wg.Go(func() {
+					target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+					for ctx.Err() == nil {
+						var err error
+						if open {
+							_, err = d.Update(ctx, increment)
+						} else {
+							_, err = Update(ctx, target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1})
+						}
+						if err == nil {
+							mu.Lock()
+							total++
+							mu.Unlock()
+						}
+					}
+				})
+			}
+			wg.Wait()
+			requests = s.Requests()
+		})
+		return total, requests
+	}
+	folded, requests := commits(true)
+	separate, more := commits(false)
+	t.Logf("in 2 s: %d updates folded in %d requests, %d separate ones in %d", folded, requests, separate, more)
+	if folded < 20*separate {
+		t.Errorf("%d updates through the document, %d without: want 20 times as many", folded, separate)
+	}
+	if perFold := float64(requests) / (float64(folded) / 64); perFold > 2 {
+		t.Errorf("%.2f requests per fold of 64, want at most 2", perFold)
+	}
+}
