@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 var update = flag.Bool("update", false, "write the generated tables into the README")
@@ -31,17 +35,45 @@ func TestTheArticlesTables(t *testing.T) {
 			t.Errorf("%s: a lease is %s in memory and %s on Azurite", says.Operation, inMemory[i].Lease, onAzurite[i].Lease)
 		}
 	}
-	table := conformance.Markdown(inMemory)
+	carriedByReadme(t, "blobs and containers", conformance.Markdown(inMemory))
+}
+
+// TestTheArticlesTableOfEntities is the same for entities.
+func TestTheArticlesTableOfEntities(t *testing.T) {
+	inMemory := conformance.EntityRows(t, tableHarness(aztest.New(nil).TableService(), false))
+	account := azuritetest.Account(t)
+	credential, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := aztables.NewServiceClientWithSharedKey(account.TableURL, credential, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onAzurite := conformance.EntityRows(t, tableHarness(service, true))
+	for i, says := range conformance.ArticleEntities {
+		for where, row := range map[string]conformance.Row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
+			if row.ETag != says.ETag || row.Conditions != says.Conditions {
+				t.Errorf("%s, %s: ETag %t, If-Match %t; the article says %t, %t", where, says.Operation, row.ETag, row.Conditions, says.ETag, says.Conditions)
+			}
+		}
+	}
+	carriedByReadme(t, "entities", conformance.MarkdownEntities(inMemory))
+}
+
+// carriedByReadme holds a generated table against its place in the README.
+func carriedByReadme(t *testing.T, name, table string) {
+	t.Helper()
 	t.Logf("\n%s", table)
 	content, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- generated: blobs and containers -->\n", "<!-- end -->\n"
+	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end -->\n"
 	before, rest, found := strings.Cut(string(content), begin)
 	now, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatal("the README has no place for the generated table")
+		t.Fatalf("the README has no place for the generated table of %s", name)
 	}
 	if now == table {
 		return
@@ -52,5 +84,5 @@ func TestTheArticlesTables(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest -run TestTheArticlesTables -args -update\n%s", table)
+	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest -run TestTheArticle -args -update\n%s", table)
 }
