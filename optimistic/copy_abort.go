@@ -1,0 +1,96 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// ErrNoCopy says that a copy that was to be aborted is not pending: it is finished, or the blob has been the destination
+// of another one since. Nothing was changed.
+var ErrNoCopy = errors.New("no such copy is pending")
+
+// AbortCopyOptions tunes AbortCopy. The zero value is the default.
+type AbortCopyOptions struct {
+	// LeaseID is of the lease that the caller holds on the destination. The service takes no other condition: the id of
+	// the copy is one. Defaults to none.
+	LeaseID string
+
+	Sending
+
+	_ struct{}
+}
+
+// AbortCopy ends a pending copy. The destination stays, empty, with its metadata.
+//
+// The request names the copy, so it cannot hit another one however often it is carried out. A copy that is found aborted
+// is what was asked for, whoever did it: AbortCopy then succeeds, with AlreadyApplied set if no request of its own can
+// have done it. A copy that is finished, or replaced by another, is ErrNoCopy.
+//
+// Cost: 1 request; 2 when the copy is not pending. It is safe for concurrent use.
+func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (Result, error) {
+	var o AbortCopyOptions
+	if opts != nil {
+		o = *opts
+	}
+	if copyID == "" {
+		return Result{}, errors.New("abort copy: the id of the copy is empty")
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall("abort copy", resource.Path(destination.URL()), s, nil)
+	err = c.abortCopy(ctx, destination, copyID, o.LeaseID)
+	return c.finish(), err
+}
+
+func (c *call) abortCopy(ctx context.Context, destination *blob.Client, copyID, leaseID string) error {
+	var found blob.GetPropertiesResponse
+	is := func(status blob.CopyStatusType) bool {
+		return deref(found.CopyID) == copyID && deref(found.CopyStatus) == status
+	}
+	w := write{anyBase: true, id: newWriteID(c.writer)}
+	w.send = func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
+			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(leaseID)},
+		})
+		return "", err
+	}
+	w.look = func(ctx context.Context) (_ State, err error) {
+		found, err = blobProperties(ctx, destination, nil)
+		if azerr.Has(err, "BlobNotFound") {
+			return State{}, nil
+		}
+		if err != nil {
+			return State{}, err
+		}
+		now := State{Exists: true, ETag: deref(found.ETag)}
+		if is(blob.CopyStatusTypeAborted) {
+			now.Lineage = Lineage{{ID: w.id, Base: unknownBase}} // what was asked for holds, whoever did it
+		}
+		return now, nil
+	}
+	err := c.carryOut(ctx, w, false)
+	c.res.WriteID = ""
+	over := azerr.Has(err, "NoPendingCopyOperation", "CopyIdMismatch")
+	unknown, ok := errors.AsType[*UnknownError](err)
+	switch {
+	case ok && over && (is(blob.CopyStatusTypeSuccess) || is(blob.CopyStatusTypeFailed)):
+		return c.fail(fmt.Errorf("%w: %w", ErrNoCopy, unknown.Err)) // it ended otherwise, so no request of ours did it
+	case ok || !over:
+		return err
+	}
+	if _, look := c.look(ctx, w.look); look == nil && is(blob.CopyStatusTypeAborted) {
+		c.res.AlreadyApplied, c.res.ETag = true, deref(found.ETag)
+		return nil
+	}
+	return c.fail(fmt.Errorf("%w: %w", ErrNoCopy, errors.Unwrap(err)))
+}

@@ -1,0 +1,257 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+var (
+	copies = aztest.Op("Copy Blob")
+	aborts = aztest.Op("Abort Copy Blob")
+)
+
+// original is a blob box/n.json to copy, and the place box/copy to copy it to.
+func original(t *testing.T) (s *aztest.Service, from, to *blob.Client) {
+	t.Helper()
+	s, client := quiet(t, "x")
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": ref("web")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	return s, client.BlobClient(), s.Container("box").NewBlobClient("copy")
+}
+
+func propertiesOf(t *testing.T, client *blob.Client) blob.GetPropertiesResponse {
+	t.Helper()
+	p, err := client.GetProperties(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestACopyHasContentAndMetadataOfItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		res, err := Copy(t.Context(), to, from, nil)
+		if err != nil || !res.Changed || res.CopyID == "" || res.Status != blob.CopyStatusTypeSuccess || res.Source == "" {
+			t.Fatalf("Copy = %+v, %v", res, err)
+		}
+		requests(t, s, res.Result, 2)
+		p := propertiesOf(t, to)
+		if own, lineage := splitMetadata(p.Metadata); len(own) != 1 || own["owner"] != "web" || !lineage.Has(res.WriteID) || *p.ETag != res.ETag {
+			t.Errorf("metadata %v, lineage %v, ETag %s", own, lineage, *p.ETag)
+		}
+		if got := get(t, s.BlockBlob("box", "copy")); got != "x" {
+			t.Errorf("content %q", got)
+		}
+	})
+}
+
+func TestACopyIsMadeOnceUnderEveryFault(t *testing.T) {
+	for name, fault := range every(copies) {
+		for _, c := range []Conditions{{}, {IfNoneMatch: "*"}} {
+			t.Run(name+string(c.IfNoneMatch), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, from, to := original(t)
+					s.SetFaults(fault)
+					res, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: c})
+					if err != nil || !res.Changed {
+						t.Fatalf("Copy = %+v, %v\n%v", res, err, s.Log())
+					}
+					s.SetFaults()
+					p := propertiesOf(t, to)
+					if *p.CopyID != res.CopyID || *p.ETag != res.ETag {
+						if fault.Kind != aztest.AnswerTwice || c != (Conditions{}) {
+							t.Errorf("the blob is %s by copy %s, reported %s by %s", *p.ETag, *p.CopyID, res.ETag, res.CopyID)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestALostStartIsResolvedByTheLineage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: copies, Count: 1})
+		res, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}})
+		if err != nil || res.Ambiguous != 1 || res.Resolved != 1 || !res.Created || res.CopyID != *propertiesOf(t, to).CopyID {
+			t.Fatalf("Copy = %+v, %v", res, err)
+		}
+		if res.Requests != 4 {
+			t.Errorf("%d requests, want 4: source, copy, copy, look", res.Requests)
+		}
+	})
+}
+
+func TestACopyOverAnotherVersionIsAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		there := put(t, s.BlockBlob("box", "copy"), "mine")
+		s.Reset()
+		res, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: Conditions{IfMatch: `"0x1"`}})
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if !ok || conflict.Current != there || conflict.Resource != "box/copy" {
+			t.Errorf("err = %v, want a conflict with %s", err, there)
+		}
+		requests(t, s, res.Result, 3)
+		if _, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}}); !errors.Is(err, ErrExists) {
+			t.Errorf("err = %v, want exists", err)
+		}
+		if got := get(t, s.BlockBlob("box", "copy")); got != "mine" {
+			t.Errorf("content %q, want it untouched", got)
+		}
+	})
+}
+
+func TestACopyOfAnotherVersionOfTheSourceIsAConflictAboutTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		for name, c := range map[string]Conditions{"version": {IfMatch: `"0x1"`}, "tags": {IfTags: `"a" = 'b'`}, "unchanged": {IfNoneMatch: *propertiesOf(t, from).ETag}} {
+			s.Reset()
+			_, err := Copy(t.Context(), to, from, &CopyOptions{Source: c})
+			if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Resource != "box/n.json" || conflict.Reason != azerr.SourceChanged {
+				t.Errorf("%s: err = %v (%+v), want a conflict about the source", name, err, conflict)
+			}
+			for _, r := range s.Log() {
+				if r.Op == "Copy Blob" && r.Status < 300 {
+					t.Errorf("%s: copied all the same: %v", name, s.Log())
+				}
+			}
+		}
+		if _, err := Copy(t.Context(), to, s.Container("box").NewBlobClient("none"), nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("err = %v, want not found", err)
+		}
+	})
+}
+
+// The source is replaced between the read and the copy: the copy has content and metadata of one version.
+func TestACopyIsNeverTorn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
+		client := s.BlockBlob("box", "n.json")
+		put(t, client, "a")
+		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: copies, Count: 1, Delay: time.Second})
+		time.AfterFunc(500*time.Millisecond, func() { put(t, client, "b") })
+		res, err := Copy(t.Context(), s.Container("box").NewBlobClient("copy"), client.BlobClient(), nil)
+		if err != nil || res.Conflicts != 1 || res.Requests != 4 || res.Source != etagOf(t, client) || get(t, s.BlockBlob("box", "copy")) != "b" {
+			t.Errorf("Copy = %+v, %v\n%v", res, err, s.Log())
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: copies, Count: 1, Delay: time.Second})
+		time.AfterFunc(500*time.Millisecond, func() { put(t, client, "c") })
+		_, err = Copy(t.Context(), s.Container("box").NewBlobClient("copy"), client.BlobClient(), &CopyOptions{Source: Conditions{IfMatch: etagOf(t, client)}})
+		if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Resource != "box/n.json" {
+			t.Errorf("err = %v, want a conflict about the source: it is pinned", err)
+		}
+	})
+}
+
+func TestAPendingCopyCanBeWaitedForAndAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		s.HoldCopies(true)
+		res, err := Copy(t.Context(), to, from, nil)
+		if err != nil || res.Status != blob.CopyStatusTypePending {
+			t.Fatalf("Copy = %+v, %v", res, err)
+		}
+		s.Reset()
+		aborted, err := AbortCopy(t.Context(), to, res.CopyID, nil)
+		if err != nil || !aborted.Changed {
+			t.Fatalf("AbortCopy = %+v, %v", aborted, err)
+		}
+		requests(t, s, aborted, 1)
+		s.Reset()
+		aborted, err = AbortCopy(t.Context(), to, res.CopyID, nil)
+		if err != nil || !aborted.AlreadyApplied || aborted.Changed {
+			t.Errorf("again: %+v, %v, want already applied", aborted, err)
+		}
+		requests(t, s, aborted, 2)
+
+		to = s.Container("box").NewBlobClient("second")
+		time.AfterFunc(3*time.Second, func() {
+			if _, err := to.AbortCopyFromURL(context.Background(), *propertiesOf(t, to).CopyID, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if res, err = Copy(t.Context(), to, from, &CopyOptions{Wait: true}); err == nil || errors.Is(err, ErrConflict) || res.Status != blob.CopyStatusTypeAborted {
+			t.Errorf("Copy = %+v, %v, want failed", res, err)
+		}
+	})
+}
+
+func TestAWaitEndsWithItsContextOrWhenTheBlobIsAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		s.HoldCopies(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if res, err := Copy(ctx, to, from, &CopyOptions{Wait: true}); !errors.Is(err, context.DeadlineExceeded) || res.CopyID == "" {
+			t.Errorf("Copy = %+v, %v, want the deadline, and the id to abort it by", res, err)
+		}
+		time.AfterFunc(5*time.Second, func() {
+			if _, err := s.Container("box").NewBlobClient("second").Delete(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := Copy(t.Context(), s.Container("box").NewBlobClient("second"), from, &CopyOptions{Wait: true}); !errors.Is(err, ErrConflict) {
+			t.Errorf("err = %v, want a conflict: it is gone", err)
+		}
+	})
+}
+
+func TestAnAbortIsHarmlessUnderEveryFault(t *testing.T) {
+	for name, fault := range every(aborts) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, from, to := original(t)
+				s.HoldCopies(true)
+				res, err := Copy(t.Context(), to, from, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.SetFaults(fault)
+				if r, err := AbortCopy(t.Context(), to, res.CopyID, nil); err != nil || !r.Changed && !r.AlreadyApplied {
+					t.Fatalf("AbortCopy = %+v, %v\n%v", r, err, s.Log())
+				}
+				if status := *propertiesOf(t, to).CopyStatus; status != blob.CopyStatusTypeAborted {
+					t.Errorf("the copy is %s", status)
+				}
+			})
+		})
+	}
+}
+
+func TestAFinishedCopyCannotBeAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, from, to := original(t)
+		res, err := Copy(t.Context(), to, from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, id := range map[string]string{"finished": res.CopyID, "another": "00000000-0000-4000-8000-000000000000"} {
+			if _, err := AbortCopy(t.Context(), to, id, nil); !errors.Is(err, ErrNoCopy) {
+				t.Errorf("%s: err = %v, want none pending", name, err)
+			}
+		}
+		if get(t, s.BlockBlob("box", "copy")) != "x" {
+			t.Error("the copy is not whole")
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aborts, Count: 1})
+		if _, err := AbortCopy(t.Context(), to, res.CopyID, nil); !errors.Is(err, ErrNoCopy) || errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("err = %v, want none pending: it finished, so the lost request did nothing", err)
+		}
+		if _, err := AbortCopy(t.Context(), s.Container("box").NewBlobClient("none"), res.CopyID, nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("err = %v, want not found", err)
+		}
+	})
+}
