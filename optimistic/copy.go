@@ -1,0 +1,279 @@
+package optimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// CopyOptions tunes Copy. The zero value replaces whatever is at the destination: last writer wins.
+type CopyOptions struct {
+	// Conditions are on the destination and decide who wins, as in Upload: IfMatch replaces one version only,
+	// IfNoneMatch "*" creates only. Defaults to none.
+	Conditions Conditions
+
+	// Source are conditions on the source. A LeaseID means nothing to a source that is only read. Defaults to the version
+	// that is found there when the copy starts.
+	Source Conditions
+
+	// Metadata replaces the source's, and saves the request that reads them. Defaults to the source's, with its lineage:
+	// an OperationID applied to the source counts as applied to the copy.
+	Metadata map[string]string
+
+	// Tags and Tier are the destination's; index tags are not copied by the service. Default to none and to the
+	// account's.
+	Tags map[string]string
+	Tier *blob.AccessTier
+
+	// Wait returns when the copy has ended, not when it has started, asking every Poll. Defaults to false, and 1 s.
+	Wait bool
+	Poll time.Duration
+
+	// Attempts bounds how often the copy is started because the source changed between the reading of its metadata and
+	// the start; negative means no bound. Defaults to 12.
+	Attempts int
+
+	Sending
+
+	_ struct{}
+}
+
+// CopyResult tells what was started and what it took.
+type CopyResult struct {
+	Result
+
+	CopyID string
+	Status blob.CopyStatusType // pending, success, aborted or failed, when last seen
+
+	Source     string      // path of what is copied
+	SourceETag azcore.ETag // the version that is copied; empty with Metadata
+}
+
+// ErrCopyFailed says that a copy that was waited for has ended otherwise than in success: failed, or aborted by somebody.
+var ErrCopyFailed = errors.New("copy failed")
+
+// Copy starts a copy of source, a blob of the same account or one whose client has a shared access signature in its URL,
+// to destination, under conditions on both. Content, headers and metadata are those of one version of the source.
+//
+// The metadata carry the lineage. It is how a lost answer is resolved, and how the copy is told from one that somebody
+// else has started: a copy is started at most once, and ErrConflict means that none was.
+//
+// Errors are those of Update; the Reason is SourceChanged when a condition on the source failed, or when the source kept
+// changing for all of Attempts. With Wait, a copy that ends otherwise than in success is ErrCopyFailed, with the result
+// filled in. After an error the destination is as it was (or as another writer made it), except with
+// ErrOutcomeUnknown and after the end of a wait.
+//
+// Cost: 2 requests, 1 with Metadata; 1 per Poll.
+func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
+	var o CopyOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
+	if err := errors.Join(o.Conditions.validate(), o.Source.validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
+		return CopyResult{}, err
+	}
+	if o.Poll < 0 {
+		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return CopyResult{}, err
+	}
+	c := &copying{call: newCall("copy", resource.Path(destination.URL()), s, nil), to: destination, from: source, o: o}
+	c.out.Source = resource.Path(source.URL())
+	if err = c.run(ctx); err == nil && o.Wait {
+		err = c.wait(ctx)
+	}
+	c.out.Result = c.finish()
+	return c.out, err
+}
+
+// copying is one copy under way.
+type copying struct {
+	*call
+	to, from *blob.Client
+	o        CopyOptions
+	out      CopyResult
+}
+
+func (c *copying) run(ctx context.Context) error {
+	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: orBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
+	for {
+		source, metadata, lineage := c.o.Source, mergeMetadata(nil, c.o.Metadata), Lineage(nil)
+		if c.o.Metadata == nil {
+			props, err := again(ctx, c.call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+				return blobProperties(ctx, c.from, nil)
+			})
+			if azerr.Classify(err).Kind == azerr.NotFound {
+				return &NotFoundError{Op: c.op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
+			}
+			if err != nil {
+				return c.fail(err)
+			}
+			now := deref(props.ETag)
+			if !source.allow(now, deref(props.LastModified)) || now == c.out.SourceETag {
+				return &ConflictError{
+					Op: c.op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
+					Attempts: c.res.Attempts, Elapsed: time.Since(c.began),
+				}
+			}
+			metadata, lineage = splitMetadata(props.Metadata)
+			source, c.out.SourceETag = Conditions{IfMatch: now, IfTags: source.IfTags}, now
+		}
+		c.res.Attempts++
+		w := c.write(source, metadata, lineage)
+		etag, err := c.commit(ctx, w)
+		if err == nil {
+			c.applied(w, etag)
+			return nil
+		}
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if !ok {
+			return err
+		}
+		c.res.Conflicts++
+		if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
+			conflict.Reason = azerr.SourceChanged
+		}
+		if conflict.Reason == azerr.SourceChanged && c.o.Metadata == nil && c.o.Source.IfMatch == "" && budget.Next(ctx, 0) == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return c.fail(context.Cause(ctx))
+		}
+		if conflict.Reason == azerr.SourceChanged {
+			conflict.Resource, conflict.Base, conflict.Attempts = resource.Path(c.from.URL()), source.IfMatch, c.res.Attempts
+			return conflict
+		}
+		return c.surrender(ctx, w, conflict)
+	}
+}
+
+// write is the start of the copy, as the ambiguity protocol sees it: a write to the destination.
+func (c *copying) write(source Conditions, metadata map[string]string, lineage Lineage) write {
+	var w write
+	switch to := c.o.Conditions; {
+	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
+		w.base = State{Exists: true, ETag: to.IfMatch}
+	case to.IfNoneMatch == azcore.ETagAny:
+	default:
+		w.anyBase = true
+	}
+	if c.s.LineageSize >= 0 {
+		w.id = newWriteID(c.writer)
+		base := w.base.ETag
+		if w.anyBase {
+			base = unknownBase
+		}
+		lineage = lineage.push(c.s.LineageSize, Entry{ID: w.id, Base: base})
+	} else {
+		lineage = nil
+	}
+	w.look = func(ctx context.Context) (State, error) {
+		props, err := c.status(ctx)
+		if err != nil || props == nil {
+			return State{}, err
+		}
+		_, lineage := splitMetadata(props.Metadata)
+		return State{Exists: true, ETag: deref(props.ETag), Lineage: lineage}, nil
+	}
+	opts := blob.StartCopyFromURLOptions{
+		Metadata: joinMetadata(metadata, lineage), BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
+		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
+			SourceIfMatch: optional(source.IfMatch), SourceIfNoneMatch: optional(source.IfNoneMatch), SourceIfTags: optional(source.IfTags),
+			SourceIfModifiedSince: optionalTime(source.IfModifiedSince), SourceIfUnmodifiedSince: optionalTime(source.IfUnmodifiedSince),
+		},
+	}
+	w.send = func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := opts
+		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		if err == nil {
+			c.out.CopyID, c.out.Status = deref(resp.CopyID), deref(resp.CopyStatus)
+		}
+		return deref(resp.ETag), err
+	}
+	if w.id != "" {
+		// Our own copy, if it has started, refuses the repetition as long as it is pending.
+		w.send = c.lookForOwn(w)
+	}
+	return w
+}
+
+// lookForOwn looks, before the start is sent again, whether it has happened.
+func (c *copying) lookForOwn(w write) Write {
+	send, sent := w.send, false
+	return func(ctx context.Context) (azcore.ETag, error) {
+		if sent {
+			now, err := w.look(ctx)
+			if err != nil {
+				return "", err
+			}
+			if now.Lineage.Has(w.id) {
+				return "", notMet() // the protocol will look again, and find it
+			}
+		}
+		sent = true
+		return send(ctx)
+	}
+}
+
+// status reads the destination's properties; nil when it does not exist.
+func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
+	props, err := blobProperties(ctx, c.to, nil)
+	if azerr.Has(err, "BlobNotFound") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.out.CopyID, c.out.Status = deref(props.CopyID), deref(props.CopyStatus)
+	return &props, nil
+}
+
+// wait asks for the status until the copy has ended.
+func (c *copying) wait(ctx context.Context) error {
+	id := c.out.CopyID
+	for c.out.Status == blob.CopyStatusTypePending {
+		if err := retry.Sleep(ctx, c.o.Poll); err != nil {
+			return c.fail(fmt.Errorf("the copy %s is still pending: %w", id, err))
+		}
+		props, err := again(ctx, c.call, c.status)
+		switch {
+		case err != nil:
+			return c.fail(err)
+		case props == nil:
+			return &ConflictError{Op: c.op, Resource: c.resource, Reason: azerr.Gone, Base: c.res.ETag}
+		case c.out.CopyID != id:
+			c.out.CopyID, c.out.Status = id, ""
+			return &ConflictError{Op: c.op, Resource: c.resource, Reason: azerr.Changed, Base: c.res.ETag, Current: deref(props.ETag)}
+		}
+		c.res.ETag = deref(props.ETag)
+		if s := c.out.Status; s == blob.CopyStatusTypeAborted || s == blob.CopyStatusTypeFailed {
+			return c.fail(fmt.Errorf("%w: %s %s", ErrCopyFailed, s, deref(props.CopyStatusDescription)))
+		}
+	}
+	return nil
+}
+
+// allow evaluates the conditions on a version as the service does on a read.
+func (c Conditions) allow(etag azcore.ETag, modified time.Time) bool {
+	switch {
+	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != etag,
+		c.IfNoneMatch == azcore.ETagAny || c.IfNoneMatch != "" && c.IfNoneMatch == etag,
+		!c.IfUnmodifiedSince.IsZero() && modified.After(c.IfUnmodifiedSince),
+		!c.IfModifiedSince.IsZero() && !modified.After(c.IfModifiedSince):
+		return false
+	}
+	return true
+}
