@@ -149,7 +149,7 @@ func (t Tags) Prepare(base *Version[map[string]string], value map[string]string,
 			return send, nil // its own effect breaks its condition: it can be carried out once only
 		}
 	}
-	return lookFirst(send, base.State, t.Look), nil
+	return lookFirst(send, base.State, "", t.Look), nil
 }
 
 // Remove implements Target: tags go with their blob only.

@@ -12,13 +12,18 @@ import (
 // whoever wrote in between. So before each repetition it looks whether the resource is still at the base; if it is not,
 // be it by our own write, that is the answer, and the caller finds out which. This leaves a window of one request where
 // blind repetition leaves one of a whole pause; a condition that the service checks would leave none.
-func lookFirst(send Write, base State, look func(context.Context) (State, error)) Write {
+//
+// wanted, if not empty, is the version that is as good as the write having been carried out, whoever did it.
+func lookFirst(send Write, base State, wanted azcore.ETag, look func(context.Context) (State, error)) Write {
 	var sent atomic.Bool
 	return func(ctx context.Context) (azcore.ETag, error) {
 		if sent.Swap(true) {
 			now, err := look(ctx)
 			if err != nil {
 				return "", err
+			}
+			if wanted != "" && now.ETag == wanted {
+				return wanted, nil
 			}
 			if now.Exists != base.Exists || now.ETag != base.ETag {
 				return "", notMet()

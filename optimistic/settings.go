@@ -1,0 +1,129 @@
+package optimistic
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// QueueMetadata is the user metadata of a queue as a Target, made by LastWriterWinsQueueMetadata. The queue must exist.
+//
+// Last writer wins: the service knows no version of a queue and takes no condition (REST: "Set Queue Metadata"). A
+// write replaces all metadata, whatever others have written since they were read, and two writers at once can both be
+// told that they succeeded though only one change is left. Use it where one writer changes a queue, or none minds.
+//
+// What azconc adds is the lineage, in the metadata. A lost answer is resolved by it, so a change is not run again on its
+// own result; before a write is sent again, azconc looks whether another has written meanwhile, and then reports a
+// conflict (Update runs the change again) rather than overwriting. A request that is late on its way may still land
+// later, over anything.
+//
+// Version.ETag is made of the metadata by azconc: good for IfMatch here, where it is compared when the metadata is read
+// and not when it is written. IfTags and LeaseID are refused.
+//
+// Cost: 1 request to read, 1 to write.
+type QueueMetadata struct{ queue *azqueue.QueueClient }
+
+// LastWriterWinsQueueMetadata is the user metadata of a queue; see QueueMetadata for what that name warns of.
+func LastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
+	return QueueMetadata{client}
+}
+
+// Resource implements Target.
+func (m QueueMetadata) Resource() string { return resource.Path(m.queue.URL()) }
+
+func (m QueueMetadata) client() any { return m.queue }
+
+// Read implements Target: one Get Queue Metadata.
+func (m QueueMetadata) Read(ctx context.Context) (*Version[map[string]string], error) {
+	CountRequest(ctx)
+	resp, err := m.queue.GetProperties(ctx, nil)
+	if azerr.Has(err, "QueueNotFound") {
+		return &Version[map[string]string]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Version[map[string]string]{State: State{Exists: true}}
+	v.Value, v.Lineage = splitMetadata(resp.Metadata)
+	if v.ETag, err = settingsTag(v.Value, v.Lineage.String()); err != nil {
+		return nil, err
+	}
+	v.Carry = maps.Clone(v.Value)
+	return v, nil
+}
+
+// Look implements Target: one Get Queue Metadata.
+func (m QueueMetadata) Look(ctx context.Context) (State, error) {
+	v, err := m.Read(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	return v.State, nil
+}
+
+// Prepare implements Target: one Set Queue Metadata.
+func (m QueueMetadata) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
+	if err := plainSetting(base.Exists, c); err != nil {
+		return nil, err
+	}
+	before, _ := base.Carry.(map[string]string)
+	value = mergeMetadata(nil, value)
+	if maps.Equal(value, before) {
+		return nil, nil
+	}
+	for name, v := range value {
+		if old, ok := before[name]; ok && old == v {
+			continue
+		}
+		if err := validMetadata(name, v); err != nil {
+			return nil, err
+		}
+	}
+	metadata := joinMetadata(value, lineage)
+	_, kept := splitMetadata(metadata) // it may have been shortened
+	produced, err := settingsTag(value, kept.String())
+	if err != nil {
+		return nil, err
+	}
+	return lookFirst(func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		_, err := m.queue.SetMetadata(ctx, &azqueue.SetMetadataOptions{Metadata: metadata})
+		return produced, err
+	}, base.State, produced, m.Look), nil
+}
+
+// Remove implements Target: metadata goes with its queue only.
+func (m QueueMetadata) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
+}
+
+// settingsTag makes a version of settings for which the service has none. Equal settings have equal versions.
+func settingsTag(settings any, lineage string) (azcore.ETag, error) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return "", fmt.Errorf("encode: %w", err)
+	}
+	sum := sha256.Sum256(append(text, lineage...))
+	return azcore.ETag(`"settings-` + hex.EncodeToString(sum[:16]) + `"`), nil
+}
+
+// plainSetting refuses what settings without versions cannot bear.
+func plainSetting(exists bool, c Conditions) error {
+	if !exists {
+		return errors.New("settings cannot be created without the resource they belong to")
+	}
+	if c.IfTags != "" || c.LeaseID != "" {
+		return errors.New("Conditions: there are neither index tags nor leases here; last writer wins")
+	}
+	return nil
+}

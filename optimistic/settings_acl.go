@@ -1,0 +1,100 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// QueueACL is the stored access policies of a queue as a Target, made by LastWriterWinsQueueACL. The queue must exist.
+//
+// Last writer wins, as with QueueMetadata, and there is no room for a lineage either. After a lost answer azconc looks
+// before it sends again: policies that are as they were asked for count as success, whoever set them; others than before
+// are ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
+//
+// Cost: 1 request to read, 1 to write.
+type QueueACL struct{ queue *azqueue.QueueClient }
+
+// LastWriterWinsQueueACL is the stored access policies of a queue; see QueueACL for what that name warns of.
+func LastWriterWinsQueueACL(client *azqueue.QueueClient) QueueACL { return QueueACL{client} }
+
+// Resource implements Target.
+func (a QueueACL) Resource() string { return resource.Path(a.queue.URL()) }
+
+func (a QueueACL) client() any { return a.queue }
+
+// Read implements Target: one Get Queue ACL.
+func (a QueueACL) Read(ctx context.Context) (*Version[[]AccessPolicy], error) {
+	CountRequest(ctx)
+	resp, err := a.queue.GetAccessPolicy(ctx, nil)
+	if azerr.Has(err, "QueueNotFound") {
+		return &Version[[]AccessPolicy]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Version[[]AccessPolicy]{State: State{Exists: true}}
+	for _, s := range resp.SignedIdentifiers {
+		p := AccessPolicy{ID: deref(s.ID)}
+		if s.AccessPolicy != nil {
+			p.Start, p.Expiry, p.Permissions = deref(s.AccessPolicy.Start), deref(s.AccessPolicy.Expiry), deref(s.AccessPolicy.Permission)
+		}
+		v.Value = append(v.Value, p.normal())
+	}
+	v.Carry = slices.Clone(v.Value)
+	v.ETag, err = settingsTag(v.Value, "")
+	return v, err
+}
+
+// Look implements Target: one Get Queue ACL.
+func (a QueueACL) Look(ctx context.Context) (State, error) {
+	v, err := a.Read(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	return v.State, nil
+}
+
+// Prepare implements Target: one Set Queue ACL.
+func (a QueueACL) Prepare(base *Version[[]AccessPolicy], value []AccessPolicy, lineage Lineage, c Conditions) (Write, error) {
+	if err := errors.Join(plainSetting(base.Exists, c), refuseOperation(lineage, "access policies")); err != nil {
+		return nil, err
+	}
+	before, _ := base.Carry.([]AccessPolicy)
+	policies := make([]AccessPolicy, 0, len(value))
+	for _, p := range value {
+		policies = append(policies, p.normal())
+	}
+	if slices.Equal(before, policies) {
+		return nil, nil
+	}
+	if err := validPolicies(policies); err != nil {
+		return nil, err
+	}
+	produced, err := settingsTag(append([]AccessPolicy(nil), policies...), "")
+	if err != nil {
+		return nil, err
+	}
+	return lookFirst(func(ctx context.Context) (azcore.ETag, error) {
+		opts := azqueue.SetAccessPolicyOptions{QueueACL: []*azqueue.SignedIdentifier{}}
+		for _, p := range policies {
+			opts.QueueACL = append(opts.QueueACL, &azqueue.SignedIdentifier{ID: &p.ID, AccessPolicy: &azqueue.AccessPolicy{
+				Start: optionalTime(p.Start), Expiry: optionalTime(p.Expiry), Permission: optional(p.Permissions),
+			}})
+		}
+		CountRequest(ctx)
+		_, err := a.queue.SetAccessPolicy(ctx, &opts)
+		return produced, err
+	}, base.State, produced, a.Look), nil
+}
+
+// Remove implements Target: the policies go with their queue only.
+func (a QueueACL) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("access policies cannot be deleted by themselves: update them to none, or delete the queue")
+}
