@@ -81,7 +81,7 @@ func (p Property) check() error {
 
 // typed checks that text is a value of type t and spells it as the service does.
 func typed(t EDM, text string) (Property, error) {
-	p, ok := Property{t, text}, true
+	p, ok := Property{t, text}, false
 	switch t {
 	case EDMString:
 		ok = utf8.ValidString(text) // JSON would replace what is not, and store something else
@@ -170,6 +170,12 @@ func isGUID(s string) bool {
 // special tells the Doubles that JSON has no number for.
 func (p Property) special() bool {
 	return p.Type == EDMDouble && (p.Value == "NaN" || strings.HasSuffix(p.Value, "Infinity"))
+}
+
+// whole tells the Doubles that lose their point, or exponent, when somebody reads and writes them as a number.
+func (p Property) whole() bool {
+	f, err := strconv.ParseFloat(p.Value, 64)
+	return err == nil && f == math.Trunc(f)
 }
 
 // size is what the property takes of an entity's 1 MiB, by the formula in "Understanding the Table service data model".

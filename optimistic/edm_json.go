@@ -55,7 +55,7 @@ func (p Property) write(b *bytes.Buffer, name string, always bool) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if p.Type.annotated() || p.Type == EDMDouble && (always || p.special() || strings.HasSuffix(p.Value, ".0")) {
+	if p.Type.annotated() || p.Type == EDMDouble && (always || p.special() || p.whole()) {
 		b.Write(jsonString(name + typeSuffix))
 		b.WriteByte(':')
 		b.Write(jsonString(string(p.Type)))

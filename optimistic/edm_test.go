@@ -90,6 +90,7 @@ func TestTypesSurviveAToolThatKnowsOnlyFloats(t *testing.T) {
 	if err := json.Unmarshal([]byte(everyType), &p); err != nil {
 		t.Fatal(err)
 	}
+	p["mega"] = Property{EDMDouble, "1E+6"}
 	var loose map[string]any
 	data, _ := json.Marshal(p)
 	if err := json.Unmarshal(data, &loose); err != nil {
@@ -101,7 +102,7 @@ func TestTypesSurviveAToolThatKnowsOnlyFloats(t *testing.T) {
 	if err := json.Unmarshal(data, &q); err != nil {
 		t.Fatal(err)
 	}
-	p["tiny"] = Property{EDMDouble, "1e-7"} // the same number
+	p["tiny"], p["mega"] = Property{EDMDouble, "1e-7"}, Property{EDMDouble, "1e+06"} // the same numbers
 	if diff := cmp.Diff(p, q); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}

@@ -64,10 +64,11 @@ func TestAStructReadsAndWritesEveryType(t *testing.T) {
 
 func TestAPropertyKeepsTheTypeItIsStoredWith(t *testing.T) {
 	for before, want := range map[string]Property{
-		`{"n":1}`:                               {EDMInt32, "2"},
-		`{"n":1.0,"n@odata.type":"Edm.Double"}`: {EDMDouble, "2.0"},
-		`{"n":"1","n@odata.type":"Edm.Int64"}`:  {EDMInt64, "2"},
-		`{}`:                                    {EDMInt32, "1"},
+		`{"n":1}`:                                    {EDMInt32, "2"},
+		`{"n":1.0,"n@odata.type":"Edm.Double"}`:      {EDMDouble, "2.0"},
+		`{"n":999999.0,"n@odata.type":"Edm.Double"}`: {EDMDouble, "1e+06"}, // which the SDK writes as 1000000
+		`{"n":"1","n@odata.type":"Edm.Int64"}`:       {EDMInt64, "2"},
+		`{}`:                                         {EDMInt32, "1"},
 	} {
 		_, client := row(t, before)
 		if before == `{}` {

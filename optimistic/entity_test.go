@@ -256,6 +256,13 @@ func TestALargeEntityGetsAShorterLineage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	full := func(_ context.Context, p *Properties) error {
+		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-180)}
+		return nil
+	}
+	if _, err := Update(t.Context(), target, full, nil); err == nil || !strings.Contains(err.Error(), "no room for a lineage") {
+		t.Errorf("no room at all: %v", err)
+	}
 	if _, state := stored(t, client, "r"); len(state.Lineage) == 0 || len(state.Lineage) >= 8 {
 		t.Errorf("%d entries in the lineage, want some and not all", len(state.Lineage))
 	}

@@ -166,10 +166,41 @@ func TestALostTransactionIsResolvedByAnyOfItsEntities(t *testing.T) {
 			if !errors.Is(err, tt.err) || (err == nil) != res.Changed {
 				t.Errorf("%s: %+v, %v; want %v", name, res, err, tt.err)
 			}
+			if name == "not applied, one deleted" && !strings.Contains(err.Error(), "still as it was") {
+				t.Errorf("%s: %v; the other one shows that nothing has happened so far", name, err)
+			}
 			if unknown, ok := errors.AsType[*UnknownError](err); ok {
 				if again := Resolve(t.Context(), unknown); !errors.Is(again, ErrOutcomeUnknown) {
 					t.Errorf("%s: asked again: %v", name, again)
 				}
+			}
+		}
+	})
+}
+
+// TestABlindWriteDoesNotPretendToHaveCreated: an insert whose answer was lost, and whose entity has been overwritten
+// blindly, must not take the overwriting for the creation of another: it was applied.
+func TestABlindWriteDoesNotPretendToHaveCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, blind := range map[string]func(*Tx) error{
+			"put":     func(tx *Tx) error { return tx.Put("x", account{Balance: 2}) },
+			"upsert":  func(tx *Tx) error { return tx.Upsert("x", account{Balance: 2}) },
+			"replace": func(tx *Tx) error { return tx.Replace("x", account{Balance: 2}) },
+			"merge":   func(tx *Tx) error { return tx.Merge("x", account{Balance: 2}) },
+		} {
+			s, client := bank(t)
+			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Insert Entity"), Count: 1})
+			creator := tableVia(t, s, "bank", policyFunc(func(r *policy.Request) (*http.Response, error) {
+				response, err := r.Next()
+				if err != nil {
+					if _, failed := Transact(context.Background(), client, "p", func(_ context.Context, tx *Tx) error { return blind(tx) }, nil); failed != nil {
+						t.Error(failed)
+					}
+				}
+				return response, err
+			}))
+			if res, err := Create(t.Context(), TableEntity[account](creator, "p", "x"), account{Balance: 1}, nil); !errors.Is(err, ErrOutcomeUnknown) {
+				t.Errorf("%s: %+v, %v; it was created, and overwritten without a trace of it", name, res, err)
 			}
 		}
 	})
