@@ -28,7 +28,7 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		if err := p[name].write(&b, name, false); err != nil {
+		if err := p[name].write(&b, name); err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)
 		}
 	}
@@ -49,13 +49,13 @@ func (p *Properties) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// write puts the property into an object. always says to name the type of every Double: whoever reads the number as
-// floating point and writes it again, as the SDK does, drops the point of a whole one.
-func (p Property) write(b *bytes.Buffer, name string, always bool) error {
+// write puts the property into an object. The type of a Double that is a whole number is named, because whoever reads
+// it as floating point and writes it again, as the SDK does, drops its point.
+func (p Property) write(b *bytes.Buffer, name string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if p.Type.annotated() || p.Type == EDMDouble && (always || p.special() || p.whole()) {
+	if p.Type.annotated() || p.Type == EDMDouble && (p.special() || p.whole()) {
 		b.Write(jsonString(name + typeSuffix))
 		b.WriteByte(':')
 		b.Write(jsonString(string(p.Type)))

@@ -217,7 +217,11 @@ func (e Entity[T]) refuse(c Conditions) error {
 
 // diff is what value changes about base.
 func (e Entity[T]) diff(base *Version[T], value T) (entityDiff, error) {
-	carry, _ := base.Carry.(entityCarry)
+	carry, ok := base.Carry.(entityCarry)
+	if base.Exists && !ok {
+		// Compared with nothing, a value would count as unchanged where it is zero.
+		return entityDiff{}, errors.New("the version it builds on was not read from an entity: Read it first")
+	}
 	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
 }
 

@@ -147,8 +147,7 @@ func checkEntity(partition, row string, p Properties, lineage bool) (int, error)
 	return size, nil
 }
 
-// encodeEntity writes an entity for the SDK, which passes numbers through floating point: every Double is annotated, and
-// every Int64 is a text.
+// encodeEntity writes an entity for the SDK, which passes numbers through floating point: see Property.write.
 func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"PartitionKey":`)
@@ -160,7 +159,7 @@ func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 			return nil, fmt.Errorf("property %q: the name belongs to the protocol", name)
 		}
 		b.WriteByte(',')
-		if err := p[name].write(&b, name, true); err != nil {
+		if err := p[name].write(&b, name); err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)
 		}
 	}

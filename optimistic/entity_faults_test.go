@@ -258,7 +258,7 @@ func TestNoEntityIsChangedTwice(t *testing.T) {
 	var all verdicts
 	for n := range uint64(2) {
 		seed := *firstSeed + n
-		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: 240 / raceScale, merges: seed%2 == 0}.run(t)
+		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: 120 / min(raceScale, 6), merges: seed%2 == 0}.run(t)
 		for _, violation := range v.violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}

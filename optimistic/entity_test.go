@@ -295,6 +295,16 @@ func TestDeletingAnEntityIsConditional(t *testing.T) {
 	}
 }
 
+// TestAVersionMadeByHandIsRefused: compared with nothing, the zero in the value would not be sent.
+func TestAVersionMadeByHandIsRefused(t *testing.T) {
+	s, client := row(t, `{"n":5}`)
+	_, state := stored(t, client, "r")
+	s.Reset()
+	if _, err := Replace(t.Context(), TableEntity[counter](client, "p", "r"), &Version[counter]{State: state}, counter{0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
+		t.Errorf("%v after %d requests", err, s.Requests())
+	}
+}
+
 // TestKeysNeedNoEscaping: the SDK doubles quotes in some places and not in others.
 func TestKeysNeedNoEscaping(t *testing.T) {
 	s := aztest.New(nil)

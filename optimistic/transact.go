@@ -129,7 +129,7 @@ func (t *transaction) run(ctx context.Context) error {
 		}
 		failed, again := s.refused(err)
 		if failed == nil && !again {
-			return err
+			return t.named(s, err)
 		}
 		t.res.Conflicts++
 		t.s.Logger.DebugContext(ctx, "conflict", "resource", t.resource, "attempt", t.res.Attempts, "error", azerr.Summary(err))
@@ -242,6 +242,15 @@ func (t *transaction) surrender(ctx context.Context, s *submission, failed *memb
 }
 
 var errNotLooked = errors.New("not looked")
+
+// named says which row an error is about, if it is about one.
+func (t *transaction) named(s *submission, err error) error {
+	i := azerr.Classify(s.answer).Index
+	if _, open := errors.AsType[*UnknownError](err); open || i < 0 || i >= len(s.members) {
+		return err
+	}
+	return fmt.Errorf("%s %s/%s: %w", t.op, t.resource, s.members[i].row, azerr.Clean(s.answer))
+}
 
 // refusalOf is the error about the row that failed.
 func (t *transaction) refusalOf(m *member, now State, lookErr error, err error) error {

@@ -427,7 +427,7 @@ func TestNoTransferIsMadeTwiceOrByHalf(t *testing.T) {
 	var all verdicts
 	for n := range uint64(2) {
 		seed := *firstSeed + n
-		v := transfers{seed: seed, writers: 32, each: 60 / min(raceScale, 6), among: 8}.run(t)
+		v := transfers{seed: seed, writers: 32, each: 40 / min(raceScale, 6), among: 8}.run(t)
 		for _, violation := range v.violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}

@@ -437,6 +437,13 @@ func TestATransactionBeyondTheLimitsIsNotSent(t *testing.T) {
 	if s.Requests() != 1 {
 		t.Errorf("%d requests, want the one that reads a", s.Requests())
 	}
+	s.Reset()
+	_, err = Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
+		return errors.Join(tx.Put("r", account{}), tx.Put("s", map[string]int{"a-b": 1})) // which only the service refuses
+	}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "transact bank/p/s: 400 PropertyNameInvalid") || s.Requests() != 1 {
+		t.Errorf("%v after %d requests", err, s.Requests())
+	}
 	var kept *Tx
 	_, _ = Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error { kept = tx; return nil }, nil)
 	if _, err := kept.Get(t.Context(), "a", nil); !errors.Is(err, errEnded) || !errors.Is(kept.Delete("a"), errEnded) || !errors.Is(kept.Put("a", account{}), errEnded) {
