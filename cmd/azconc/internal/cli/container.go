@@ -8,6 +8,8 @@ func newContainerCmd(f *Factory) *cobra.Command {
 		newContainerShowCmd(f, nil),
 		newContainerDeleteCmd(f, nil),
 		newContainerListCmd(f, nil),
+		newContainerMetadataCmd(f),
+		newContainerACLCmd(f),
 		newLeaseCmd(f, "container"),
 	)
 }

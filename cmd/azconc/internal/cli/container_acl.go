@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+func newContainerACLCmd(f *Factory) *cobra.Command {
+	return newGroupCmd("acl", "Show and change who may do what with a container",
+		newContainerACLShowCmd(f, nil),
+		newContainerACLSetCmd(f, nil),
+	)
+}
+
+// aclDocument is an access control list as JSON, in and out.
+type aclDocument struct {
+	Access   string        `json:"access"`
+	Policies []policyShown `json:"policies"`
+}
+
+type policyShown struct {
+	ID          string `json:"id"`
+	Start       string `json:"start,omitempty"`
+	Expiry      string `json:"expiry,omitempty"`
+	Permissions string `json:"permissions"`
+}
+
+func documentOf(acl optimistic.ACL) aclDocument {
+	d := aclDocument{Access: string(acl.Access), Policies: []policyShown{}}
+	for _, p := range acl.Policies {
+		d.Policies = append(d.Policies, policyShown{ID: p.ID, Start: timeText(p.Start), Expiry: timeText(p.Expiry), Permissions: p.Permissions})
+	}
+	return d
+}
+
+// parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
+func parseACL(data []byte) (optimistic.ACL, error) {
+	var doc aclDocument
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return optimistic.ACL{}, &filterError{what: "the file is not an access control list", err: err}
+	}
+	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
+		return optimistic.ACL{}, &filterError{what: fmt.Sprintf("access %q is neither blob nor container, nor empty", doc.Access)}
+	}
+	acl := optimistic.ACL{Access: container.PublicAccessType(doc.Access)}
+	for _, p := range doc.Policies {
+		policy := optimistic.AccessPolicy{ID: p.ID, Permissions: p.Permissions}
+		for _, at := range []struct {
+			name string
+			text string
+			into *time.Time
+		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
+			t, err := parseTime(at.name, at.text)
+			if err != nil {
+				return acl, &filterError{what: fmt.Sprintf("policy %q: %s %q is not a time", p.ID, at.name, at.text)}
+			}
+			*at.into = t
+		}
+		acl.Policies = append(acl.Policies, policy)
+	}
+	return acl, nil
+}
+
+type containerACLOptions struct {
+	factory   *Factory
+	Container blobRef
+	File      string
+	LeaseID   string
+}
+
+func newContainerACLShowCmd(f *Factory, runF func(*containerACLOptions) error) *cobra.Command {
+	opts := &containerACLOptions{factory: f}
+	return &cobra.Command{
+		Use:     "show <container>",
+		Short:   "Print a container's access control list as JSON",
+		Args:    resourceArgs("<container>"),
+		Example: "  azconc container acl show jobs > acl.json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = parseContainer(args[0]); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return containerACLShowRun(cmd.Context(), opts)
+		},
+	}
+}
+
+type aclResult struct {
+	Outcome   string      `json:"outcome"`
+	Container string      `json:"container"`
+	ETag      string      `json:"etag"`
+	ACL       aclDocument `json:"acl"`
+}
+
+func (r aclResult) text(w io.Writer) {
+	data, err := json.MarshalIndent(r.ACL, "", "  ")
+	if err != nil {
+		data = []byte("{}")
+	}
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+func containerACLShowRun(ctx context.Context, opts *containerACLOptions) error {
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	v, err := optimistic.Read(ctx, optimistic.ACLOfContainer(client), nil)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
+}
+
+func newContainerACLSetCmd(f *Factory, runF func(*containerACLOptions) error) *cobra.Command {
+	opts := &containerACLOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "set <container> --file <file>",
+		Short: "Replace a container's access control list",
+		Long: strings.Join([]string{
+			"Replace a container's access control list: public access and up to five stored policies, as acl show prints them.",
+			turnsLong,
+		}, "\n\n"),
+		Args:    resourceArgs("<container>"),
+		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = parseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return withHint(usagef("--file is missing"), "--file - reads stdin")
+			}
+			if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return containerACLSetRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the list as JSON; - is stdin")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+	return cmd
+}
+
+func containerACLSetRun(ctx context.Context, opts *containerACLOptions) error {
+	file := &fileChange{name: opts.File}
+	if err := file.load(ctx, opts.factory); err != nil {
+		return err
+	}
+	acl, err := parseACL(file.data)
+	if err != nil {
+		return err
+	}
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Update(ctx, optimistic.ACLOfContainer(client), func(_ context.Context, v *optimistic.ACL) error {
+		*v = acl
+		return nil
+	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})
+	if err != nil {
+		return tally(err, r)
+	}
+	return opts.factory.Print(newWriteResult(opts.Container, "updated", r))
+}
