@@ -19,7 +19,7 @@ func (s *Service) putBlock(r *request, c *containerState) *answer {
 		c.blobs[r.blob] = b
 	}
 	if b.kind != "BlockBlob" {
-		return fail(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
+		return invalidBlobType()
 	}
 	if a := b.lease.check(r, "Blob", true); a != nil {
 		return a
@@ -34,7 +34,7 @@ func (s *Service) putBlock(r *request, c *containerState) *answer {
 		b.staged = map[string]block{}
 	}
 	b.staged[id] = block{id: id, data: r.body}
-	return ok(http.StatusCreated).set("Content-MD5", contentMD5(r.body)).set("x-ms-request-server-encrypted", "true")
+	return ok(http.StatusCreated).checked(r).set("x-ms-request-server-encrypted", "true")
 }
 
 type blockListBody struct {
@@ -53,7 +53,10 @@ func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *
 	}
 	holder := c.blobs[r.blob] // may hold staged blocks only
 	if holder == nil {
-		holder = &blobState{}
+		holder = &blobState{kind: "BlockBlob"}
+	}
+	if holder.kind != "BlockBlob" {
+		return invalidBlobType()
 	}
 	if a := holder.lease.check(r, "Blob", true); a != nil {
 		return a
@@ -62,28 +65,47 @@ func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *
 	if err := xml.Unmarshal(r.body, &list); err != nil {
 		return fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
 	}
+	committed := map[string]block{}
+	for _, b := range holder.blocks {
+		committed[b.id] = b
+	}
 	var blocks []block
 	for _, item := range list.Items {
 		staged, isStaged := holder.staged[item.ID]
-		at := slices.IndexFunc(holder.blocks, func(b block) bool { return b.id == item.ID })
+		kept, isKept := committed[item.ID]
 		switch from := item.XMLName.Local; {
-		case isStaged && from != "Committed":
+		case isStaged && from != "Committed": // also for Latest, which prefers what was staged
 			blocks = append(blocks, staged)
-		case at >= 0 && from != "Uncommitted":
-			blocks = append(blocks, holder.blocks[at])
+		case isKept && from != "Uncommitted":
+			blocks = append(blocks, kept)
 		default:
 			return fail(http.StatusBadRequest, "InvalidBlockList", "The specified block list is invalid.")
 		}
 	}
-	b, a := s.fresh(r, old)
+	b, a := s.fresh(r, c, old)
 	if a != nil {
 		return a
 	}
-	if old == nil {
-		b.lease = holder.lease // a blob of staged blocks only can be leased
-	}
 	b.kind, b.blocks, b.content = "BlockBlob", blocks, joinBlocks(blocks)
 	return s.store(r, c, b)
+}
+
+// joinBlocks makes the content of blocks, and lets them share it, so that nothing is held twice.
+func joinBlocks(blocks []block) []byte {
+	if len(blocks) == 1 {
+		return blocks[0].data
+	}
+	size := 0
+	for _, b := range blocks {
+		size += len(b.data)
+	}
+	content := make([]byte, 0, size)
+	for i := range blocks {
+		at := len(content)
+		content = append(content, blocks[i].data...)
+		blocks[i].data = content[at:len(content):len(content)]
+	}
+	return content
 }
 
 type listedBlock struct {
@@ -99,6 +121,9 @@ type blockLists struct {
 
 func (s *Service) getBlockList(r *request, c *containerState, cond conditions) *answer {
 	b := c.blobs[r.blob]
+	if at := r.query.Get("snapshot"); b != nil && at != "" {
+		b = b.at(at)
+	}
 	if b == nil {
 		return noSuchBlob()
 	}

@@ -91,19 +91,30 @@ func (c conditions) tagged(b *blobState) *answer {
 	return nil
 }
 
-// read evaluates the conditions of a read on a blob that exists.
+// read evaluates the conditions of a read on a blob that exists. Unlike a write, a read takes them in any combination and
+// asks for If-Match && If-Unmodified-Since && (If-None-Match || If-Modified-Since).
 func (c conditions) read(b *blobState) *answer {
+	changed := c.noneMatch != "" && !matches(c.noneMatch, b.etag) || c.hasModified && b.lastModified.After(c.modified)
 	switch {
 	case c.noneMatch == "*":
 		return fail(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
 	case c.match != "" && !matches(c.match, b.etag),
 		c.hasUnmodified && b.lastModified.After(c.unmodified):
 		return conditionNotMet(http.StatusPreconditionFailed)
-	case c.noneMatch != "" && matches(c.noneMatch, b.etag),
-		c.noneMatch == "" && c.hasModified && !b.lastModified.After(c.modified):
+	case (c.noneMatch != "" || c.hasModified) && !changed:
 		return conditionNotMet(http.StatusNotModified)
 	}
 	return c.tagged(b)
+}
+
+// source evaluates the conditions on the source of a copy. Whichever is not met, the answer is the same, so that it
+// cannot be taken for one about the destination, where an emulator says ConditionNotMet or 304 (REST: "Copy Blob").
+func (c conditions) source(b *blobState) *answer {
+	a := c.write(b, false)
+	if a != nil && a.status == http.StatusPreconditionFailed {
+		return fail(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
+	}
+	return a
 }
 
 // matches compares one header value, which may list several ETags on a read, quoted or bare.

@@ -4,9 +4,6 @@ import (
 	"encoding/xml"
 	"net/http"
 	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -23,11 +20,11 @@ var (
 
 // routeBlob finds what a request to the Blob service is about.
 func (s *Service) routeBlob(r *request) *answer {
+	if r.query.Get("restype") == "account" {
+		return ok(http.StatusOK).set("x-ms-sku-name", "Standard_LRS").set("x-ms-account-kind", "StorageV2").set("x-ms-is-hns-enabled", "false")
+	}
 	if r.container == "" {
-		if r.query.Get("comp") == "list" {
-			return s.listContainers(r)
-		}
-		return notImplemented()
+		return s.routeAccount(r)
 	}
 	if !containerName.MatchString(r.container) || len(r.container) > 63 || len(r.container) < 3 {
 		return fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
@@ -44,6 +41,25 @@ func (s *Service) routeBlob(r *request) *answer {
 		return noSuchContainer()
 	}
 	return s.routeBlobIn(r, c)
+}
+
+// routeAccount carries out what is about no container: the list of them, and the service's properties, which know no
+// version and no condition: the last writer wins.
+func (s *Service) routeAccount(r *request) *answer {
+	switch comp := r.query.Get("comp"); {
+	case comp == "list" && r.method == http.MethodGet:
+		return s.listContainers(r)
+	case comp == "properties" && r.method == http.MethodPut:
+		s.properties = r.body
+		return ok(http.StatusAccepted)
+	case comp == "properties" && r.method == http.MethodGet:
+		a := ok(http.StatusOK).set("Content-Type", "application/xml")
+		if a.body = s.properties; len(a.body) == 0 {
+			a.body = []byte(xml.Header + "<StorageServiceProperties/>")
+		}
+		return a
+	}
+	return notImplemented()
 }
 
 func (s *Service) routeContainer(r *request, c *containerState) *answer {
@@ -140,171 +156,4 @@ func (s *Service) createContainer(r *request, c *containerState) *answer {
 	c.metadata, c.access = metadata, r.header.Get("X-Ms-Blob-Public-Access")
 	s.containers[r.container] = c
 	return ok(http.StatusCreated).version(c.etag, c.lastModified)
-}
-
-// The lists, as XML.
-type (
-	listedMetadata map[string]string
-
-	listedContainer struct {
-		XMLName      xml.Name `xml:"Container"`
-		Name         string
-		LastModified string `xml:"Properties>Last-Modified"`
-		ETag         string `xml:"Properties>Etag"`
-		LeaseStatus  string `xml:"Properties>LeaseStatus"`
-		LeaseState   string `xml:"Properties>LeaseState"`
-		Metadata     listedMetadata
-	}
-
-	listedBlob struct {
-		XMLName       xml.Name `xml:"Blob"`
-		Name          string
-		Snapshot      string `xml:",omitempty"`
-		LastModified  string `xml:"Properties>Last-Modified"`
-		ETag          string `xml:"Properties>Etag"`
-		ContentLength int    `xml:"Properties>Content-Length"`
-		ContentType   string `xml:"Properties>Content-Type"`
-		BlobType      string `xml:"Properties>BlobType"`
-		AccessTier    string `xml:"Properties>AccessTier,omitempty"`
-		LeaseStatus   string `xml:"Properties>LeaseStatus,omitempty"`
-		LeaseState    string `xml:"Properties>LeaseState,omitempty"`
-		Metadata      listedMetadata
-		Tags          *tagSet `xml:",omitempty"`
-	}
-
-	listedPrefix struct {
-		XMLName xml.Name `xml:"BlobPrefix"`
-		Name    string
-	}
-
-	enumeration struct {
-		XMLName       xml.Name `xml:"EnumerationResults"`
-		ContainerName string   `xml:",attr,omitempty"`
-		Prefix        string   `xml:",omitempty"`
-		Delimiter     string   `xml:",omitempty"`
-		Containers    *listing `xml:"Containers,omitempty"`
-		Blobs         *listing `xml:"Blobs,omitempty"`
-		NextMarker    string
-	}
-
-	listing struct{ Items []any }
-)
-
-// MarshalXML writes a name as an element.
-func (m listedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	if len(m) == 0 {
-		return nil
-	}
-	if err := e.EncodeToken(start); err != nil {
-		return err
-	}
-	for name, value := range m {
-		if err := e.EncodeElement(value, xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
-			return err
-		}
-	}
-	return e.EncodeToken(start.End())
-}
-
-func (s *Service) listContainers(r *request) *answer {
-	prefix := r.query.Get("prefix")
-	var names []string
-	for name, c := range s.containers {
-		if strings.HasPrefix(name, prefix) && c.deleted.IsZero() {
-			names = append(names, name)
-		}
-	}
-	page, next := paged(r, names)
-	list := &listing{}
-	for _, name := range page {
-		c := s.containers[name]
-		item := listedContainer{Name: name, LastModified: c.lastModified.Format(http.TimeFormat), ETag: strings.Trim(c.etag, `"`)}
-		item.LeaseState, item.LeaseStatus = c.lease.state(), leaseStatus(&c.lease)
-		if strings.Contains(r.query.Get("include"), "metadata") {
-			item.Metadata = c.metadata
-		}
-		list.Items = append(list.Items, item)
-	}
-	return xmlAnswer(enumeration{Prefix: prefix, Containers: list, NextMarker: next})
-}
-
-func (s *Service) listBlobs(r *request, c *containerState) *answer {
-	prefix, delimiter, include := r.query.Get("prefix"), r.query.Get("delimiter"), strings.Join(r.query["include"], ",")
-	names := map[string]bool{} // true for what stands for several
-	for name := range c.blobs {
-		rest, ok := strings.CutPrefix(name, prefix)
-		if !ok || c.blob(name) == nil && !strings.Contains(include, "uncommittedblobs") {
-			continue
-		}
-		if before, _, cut := strings.Cut(rest, delimiter); delimiter != "" && cut {
-			names[prefix+before+delimiter] = true
-		} else {
-			names[name] = false
-		}
-	}
-	var all []string
-	for name := range names {
-		all = append(all, name)
-	}
-	page, next := paged(r, all)
-	list := &listing{}
-	for _, name := range page {
-		if names[name] {
-			list.Items = append(list.Items, listedPrefix{Name: name})
-			continue
-		}
-		b := c.blobs[name]
-		if strings.Contains(include, "snapshots") {
-			for _, snapshot := range b.snapshots {
-				list.Items = append(list.Items, listed(name, snapshot, include))
-			}
-		}
-		list.Items = append(list.Items, listed(name, b, include))
-	}
-	return xmlAnswer(enumeration{ContainerName: c.name, Prefix: prefix, Delimiter: delimiter, Blobs: list, NextMarker: next})
-}
-
-// listed shows a blob in a list. The ETag is bare there, as the service writes it.
-func listed(name string, b *blobState, include string) listedBlob {
-	item := listedBlob{
-		Name: name, Snapshot: b.snapshot, LastModified: b.lastModified.Format(http.TimeFormat), ETag: strings.Trim(b.etag, `"`),
-		ContentLength: len(b.content), ContentType: b.headers["Content-Type"], BlobType: b.kind, AccessTier: b.tier,
-	}
-	if b.snapshot == "" {
-		item.LeaseState, item.LeaseStatus = b.lease.state(), leaseStatus(&b.lease)
-	}
-	if strings.Contains(include, "metadata") {
-		item.Metadata = b.metadata
-	}
-	if strings.Contains(include, "tags") && len(b.tags) > 0 {
-		item.Tags = &tagSet{}
-		for key, value := range b.tags {
-			item.Tags.Tags = append(item.Tags.Tags, tag{key, value})
-		}
-	}
-	return item
-}
-
-func leaseStatus(l *lease) string {
-	if l.active() {
-		return "locked"
-	}
-	return "unlocked"
-}
-
-// paged sorts names and cuts out the page that the request asks for.
-func paged(r *request, names []string) (page []string, next string) {
-	slices.Sort(names)
-	if marker := r.query.Get("marker"); marker != "" {
-		at, _ := slices.BinarySearch(names, marker)
-		names = names[at:]
-	}
-	size := 5000
-	if n, err := strconv.Atoi(r.query.Get("maxresults")); err == nil && n > 0 {
-		size = min(size, n)
-	}
-	if len(names) > size {
-		return names[:size], names[size]
-	}
-	return names, ""
 }

@@ -1,112 +1,232 @@
 package aztest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 )
 
 // copyState is the last copy onto a blob.
 type copyState struct {
 	id, source, status string
+	description        string // why it failed
+	done               time.Time
+	copied, total      int64
+	at                 sourceAddress
+	version            string // the source's when the copy started
+}
+
+// pending tells whether a copy onto b is under way. b may be nil.
+func (b *blobState) pending() bool {
+	return b != nil && b.copied != nil && b.copied.status == "pending"
 }
 
 func (c *copyState) describe(a *answer) {
-	if c != nil {
-		a.set("x-ms-copy-id", c.id).set("x-ms-copy-status", c.status).set("x-ms-copy-source", c.source)
+	if c == nil {
+		return
+	}
+	a.set("x-ms-copy-id", c.id).set("x-ms-copy-status", c.status).set("x-ms-copy-source", c.source)
+	a.set("x-ms-copy-progress", c.progress()).set("x-ms-copy-status-description", c.description)
+	if !c.done.IsZero() {
+		a.set("x-ms-copy-completion-time", c.done.Format(http.TimeFormat))
 	}
 }
 
-// copyBlob copies within the account, at once. Conditions count on both sides; those on the source answer
-// SourceConditionNotMet (REST: "Copy Blob"), where an emulator says ConditionNotMet or 304.
-func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond conditions) *answer {
-	source, bad := s.copySource(r)
+func (c *copyState) progress() string { return fmt.Sprintf("%d/%d", c.copied, c.total) }
+
+// sourceAddress names a blob to copy from.
+type sourceAddress struct{ container, blob, snapshot string }
+
+// source finds the blob that a request copies from, and checks the conditions on it.
+func (s *Service) source(r *request) (*blobState, sourceAddress, *answer) {
+	var at sourceAddress
+	from, err := url.Parse(r.header.Get("X-Ms-Copy-Source"))
+	if err != nil {
+		return nil, at, invalidHeader("x-ms-copy-source", "(unparsable)")
+	}
+	_, path, _ := strings.Cut(strings.TrimPrefix(from.Path, "/"), "/")
+	at.container, at.blob, _ = strings.Cut(path, "/")
+	at.snapshot = from.Query().Get("snapshot")
+	b := s.find(at)
+	if b == nil {
+		return nil, at, fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified blob does not exist.")
+	}
+	cond, bad := conditionsOf(r, "X-Ms-Source-")
+	if bad != nil {
+		return nil, at, bad
+	}
+	return b, at, cond.source(b)
+}
+
+// find returns a blob by its address, or nil.
+func (s *Service) find(at sourceAddress) *blobState {
+	c := s.containers[at.container]
+	if c == nil || !c.deleted.IsZero() {
+		return nil
+	}
+	b := c.blob(at.blob)
+	if b != nil && at.snapshot != "" {
+		b = b.at(at.snapshot)
+	}
+	return b
+}
+
+// fetchSource makes the content of another blob, or a range of it, the body of a request that names one: Put Block From
+// URL and its like.
+func (s *Service) fetchSource(r *request) *answer {
+	if r.header.Get("X-Ms-Copy-Source") == "" {
+		return nil
+	}
+	b, _, bad := s.source(r)
 	if bad != nil {
 		return bad
 	}
-	sourceCond, bad := conditionsOf(r, "X-Ms-Source-")
-	if bad != nil {
-		return bad
+	if b.tier == archive {
+		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
-	if a := sourceCond.read(source); a != nil {
-		if a.status == http.StatusBadRequest {
-			return a
+	first, last := int64(0), b.length()-1
+	if given := r.header.Get("X-Ms-Source-Range"); given != "" {
+		var err error
+		if first, last, err = parseRange(given); err != nil || first >= b.length() {
+			return invalidRange(b.length())
 		}
-		return fail(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
+		if last < 0 || last >= b.length() {
+			last = b.length() - 1
+		}
 	}
-	if a := cond.write(old, true); a != nil {
+	r.body = b.read(first, last)
+	return checkSums(r.body, "x-ms-source-content-md5", r.header.Get("X-Ms-Source-Content-Md5"),
+		"x-ms-source-content-crc64", r.header.Get("X-Ms-Source-Content-Crc64"))
+}
+
+// putBlobFromURL is Put Blob with another blob for a body.
+func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, cond conditions) *answer {
+	source, _, bad := s.source(r)
+	if bad != nil {
+		return bad
+	}
+	if bad := s.fetchSource(r); bad != nil {
+		return bad
+	}
+	if r.header.Get("X-Ms-Blob-Type") != "BlockBlob" {
+		return invalidHeader("x-ms-blob-type", r.header.Get("X-Ms-Blob-Type"))
+	}
+	if r.header.Get("X-Ms-Copy-Source-Blob-Properties") != "false" {
+		for from, to := range contentHeaders {
+			r.header.Set(from, cmp.Or(r.header.Get(from), source.headers[to]))
+		}
+	}
+	return s.putBlob(r, c, old, cond)
+}
+
+// copyBlob copies within the account: at once, unless copies are held.
+func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond conditions) *answer {
+	source, at, bad := s.source(r)
+	if bad != nil {
+		return bad
+	}
+	if a := admitNew(r, c, old, cond); a != nil {
 		return a
 	}
-	if old != nil {
-		if a := old.lease.check(r, "Blob", true); a != nil {
-			return a
-		}
-		if old.copied != nil && old.copied.status == "pending" {
-			return fail(http.StatusConflict, "PendingCopyOperation", "There is currently a pending copy operation.")
-		}
+	atOnce := r.header.Get("X-Ms-Requires-Sync") == "true" // Copy Blob From URL
+	switch {
+	case old != nil && old.kind != source.kind:
+		return invalidBlobType()
+	case old != nil && old.lease.state() == leaseLeased && old.lease.duration >= 0 && !atOnce:
+		// The lease has to outlast the copy (REST: "Copy Blob"). An emulator takes any.
+		return fail(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
+	case source.tier == archive && r.header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
+		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
-	b, a := s.fresh(r, old)
+	b, a := s.fresh(r, c, old)
 	if a != nil {
 		return a
 	}
-	b.kind, b.content, b.blocks, b.ranges, b.sequence = source.kind, source.content, source.blocks, source.ranges, source.sequence
-	b.headers = maps.Clone(source.headers)
-	if len(b.metadata) == 0 {
-		b.metadata = maps.Clone(source.metadata)
+	if r.header.Get("X-Ms-Copy-Source-Tag-Option") == "COPY" {
+		b.tags = source.tags
 	}
-	s.requests++
-	b.copied = &copyState{id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.requests, s.etags), source: strings.SplitN(r.header.Get("X-Ms-Copy-Source"), "?", 2)[0], status: "success"}
-	if s.copiesPend {
-		b.copied.status = "pending"
+	if len(b.metadata) == 0 {
+		b.metadata = source.metadata
+	}
+	s.copies++
+	b.kind, b.headers = source.kind, maps.Clone(source.headers)
+	b.pages.size, b.sequence = source.pages.size, source.sequence
+	b.copied = &copyState{
+		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.copies, s.etags), status: "pending", at: at, version: source.etag, total: source.length(),
+		source: strings.SplitN(r.header.Get("X-Ms-Copy-Source"), "?", 2)[0], // it may end in a signature
+	}
+	if atOnce || !s.copiesPend {
+		b.take(source)
 	}
 	a = s.store(r, c, b)
 	a.status = http.StatusAccepted
 	a.header.Del("Content-Md5")
-	b.copied.describe(a)
-	return a
+	return a.set("x-ms-copy-id", b.copied.id).set("x-ms-copy-status", b.copied.status)
 }
 
-func (s *Service) copySource(r *request) (*blobState, *answer) {
-	from, err := url.Parse(r.header.Get("X-Ms-Copy-Source"))
-	if err != nil {
-		return nil, invalidHeader("x-ms-copy-source", "(unparsable)")
-	}
-	_, path, _ := strings.Cut(strings.TrimPrefix(from.Path, "/"), "/")
-	containerName, blobName, _ := strings.Cut(path, "/")
-	c := s.containers[containerName]
-	if c == nil || !c.deleted.IsZero() {
-		return nil, fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified container does not exist.")
-	}
-	b := c.blob(blobName)
-	if b != nil && from.Query().Get("snapshot") != "" {
-		b = b.at(from.Query().Get("snapshot"))
-	}
-	if b == nil {
-		return nil, fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified blob does not exist.")
-	}
-	return b, nil
+// take makes source's content that of b and ends the copy. Content is shared: clipped, so that neither grows into the
+// other.
+func (b *blobState) take(source *blobState) {
+	b.content, b.blocks, b.blockCount = slices.Clip(source.content), source.blocks, source.blockCount
+	b.pages = source.pages.clone()
+	b.copied.status, b.copied.copied, b.copied.done = "success", source.length(), now()
 }
 
-// abortCopy ends a pending copy and leaves an empty blob (REST: "Abort Copy Blob").
+// abortCopy ends a pending copy and leaves an empty blob with full metadata (REST: "Abort Copy Blob").
 func (s *Service) abortCopy(r *request, b *blobState) *answer {
 	switch {
-	case b.copied == nil || b.copied.status != "pending":
+	case r.header.Get("X-Ms-Copy-Action") != "abort":
+		return invalidHeader("x-ms-copy-action", r.header.Get("X-Ms-Copy-Action"))
+	case !b.pending():
 		return fail(http.StatusConflict, "NoPendingCopyOperation", "There is currently no pending copy operation.")
 	case b.copied.id != r.query.Get("copyid"):
 		return fail(http.StatusConflict, "CopyIdMismatch", "The specified copy ID did not match the copy ID for the pending copy operation.")
 	}
-	b.copied = &copyState{id: b.copied.id, source: b.copied.source, status: "aborted"}
-	b.content, b.blocks = nil, nil
-	s.touch(b)
+	s.endCopy(b, "aborted", "")
 	return ok(http.StatusNoContent)
 }
 
-// HoldCopies keeps copies that start from now on pending, so that they can be aborted; a false lets them finish at once
-// again, which is the default.
+// endCopy ends a copy that did not succeed.
+func (s *Service) endCopy(b *blobState, status, description string) {
+	b.copied.status, b.copied.description, b.copied.done = status, description, now()
+	b.pages = pages{}
+	s.touch(b)
+}
+
+// HoldCopies with true keeps the copies that start from now on pending, as large ones and ones from other accounts are:
+// their destination is empty and refuses every change, until somebody aborts them. With false, the default, copies are
+// done at once, and those that were pending finish: with status success, or failed if their source has changed since.
 func (s *Service) HoldCopies(pending bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.copiesPend = pending
+	if pending {
+		return
+	}
+	for _, container := range slices.Sorted(maps.Keys(s.containers)) {
+		blobs := s.containers[container].blobs
+		for _, name := range slices.Sorted(maps.Keys(blobs)) {
+			if b := blobs[name]; b.pending() {
+				s.finishCopy(b)
+			}
+		}
+	}
+}
+
+func (s *Service) finishCopy(b *blobState) {
+	source := s.find(b.copied.at)
+	switch {
+	case source == nil:
+		s.endCopy(b, "failed", `404 BlobNotFound "Copy failed when reading the source."`)
+	case source.etag != b.copied.version:
+		s.endCopy(b, "failed", `412 ConditionNotMet "Copy failed when reading the source."`)
+	default:
+		b.take(source)
+		s.touch(b) // the version changes when a copy starts and when it finishes
+	}
 }

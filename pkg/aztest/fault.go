@@ -1,22 +1,9 @@
 package aztest
 
 import (
-	"bytes"
-	"context"
-	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 // FaultKind is a way for a request to go wrong.
@@ -38,10 +25,16 @@ const (
 	LoseAnswer FaultKind = "lose-answer"
 	// LoseRequest breaks the connection before the request arrives; the caller cannot tell it from LoseAnswer.
 	LoseRequest FaultKind = "lose-request"
+	// CutAnswer carries the request out; the connection breaks in the middle of the answer's body, or, if it has none,
+	// before it.
+	CutAnswer FaultKind = "cut-answer"
 	// AnswerTwice carries the request out twice, as a proxy that retries does, and returns the second answer.
 	AnswerTwice FaultKind = "answer-twice"
 	// DelayCommit times out now and carries the request out after Delay, whatever has happened meanwhile.
 	DelayCommit FaultKind = "delay-commit"
+	// RepeatLater carries the request out and answers, and carries it out once more after Delay, as a network does that
+	// has kept a copy.
+	RepeatLater FaultKind = "repeat-later"
 	// Hang does nothing and gives no answer until the caller gives up.
 	Hang FaultKind = "hang"
 )
@@ -60,7 +53,7 @@ type Fault struct {
 	// 0: none skipped, no end.
 	Skip, Count int
 
-	Delay      time.Duration // for Slow and DelayCommit
+	Delay      time.Duration // for Slow, DelayCommit and RepeatLater
 	RetryAfter time.Duration // for Throttle and Answer; sent in whole seconds, at least 1 when set
 	Status     int           // for Answer and FailAfterCommit
 	Code       string        // for Answer and FailAfterCommit
@@ -75,260 +68,3 @@ func Writes(r *Request) bool {
 func Op(names ...string) func(*Request) bool {
 	return func(r *Request) bool { return slices.Contains(names, r.Op) }
 }
-
-// Injector is a transport that makes requests to the next one go wrong. It is safe for concurrent use. With the same
-// seed and the same order of requests, the same ones go wrong.
-type Injector struct {
-	next    policy.Transporter
-	latency func() time.Duration
-
-	mu      sync.Mutex // guards what follows; held for map work only
-	rng     *rand.Rand
-	faults  []*activeFault
-	log     []Request
-	pending []pendingRequest
-}
-
-type activeFault struct {
-	Fault
-	seen, hit int
-}
-
-// pendingRequest is one that a DelayCommit holds back.
-type pendingRequest struct {
-	due     time.Time
-	request func() *http.Request
-}
-
-// Inject puts faults in front of next, which may be a Service or the transport to a real one.
-func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
-	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374))}
-	i.SetFaults(faults...)
-	return i
-}
-
-// SetFaults replaces the faults.
-func (i *Injector) SetFaults(faults ...Fault) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.faults = nil
-	for _, f := range faults {
-		i.faults = append(i.faults, &activeFault{Fault: f})
-	}
-}
-
-// Requests returns how many requests have been sent, whatever became of them.
-func (i *Injector) Requests() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return len(i.log)
-}
-
-// Log returns the requests in the order in which they were sent.
-func (i *Injector) Log() []Request {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return slices.Clone(i.log)
-}
-
-// Reset empties the log.
-func (i *Injector) Reset() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.log = nil
-}
-
-// Flush carries out every request that is held back, due or not.
-func (i *Injector) Flush() { i.release(func(pendingRequest) bool { return true }) }
-
-// release carries out the pending requests that ready chooses, in the order in which they were sent. Their answers go
-// nowhere.
-func (i *Injector) release(ready func(pendingRequest) bool) {
-	i.mu.Lock()
-	var due []pendingRequest
-	i.pending = slices.DeleteFunc(i.pending, func(p pendingRequest) bool {
-		if !ready(p) {
-			return false
-		}
-		due = append(due, p)
-		return true
-	})
-	i.mu.Unlock()
-	for _, p := range due {
-		if response, err := i.next.Do(p.request()); err == nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			response.Body.Close()
-		}
-	}
-}
-
-// Do implements policy.Transporter.
-func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
-	copies, err := replayable(hr)
-	if err != nil {
-		return nil, err
-	}
-	i.release(func(p pendingRequest) bool { return !p.due.After(time.Now()) })
-	entry, fault := i.enter(hr)
-	response, err := i.meet(hr, copies, fault)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if err != nil {
-		if hr.Context().Err() != nil {
-			err = hr.Context().Err() // as net/http reports it
-		}
-		return nil, &url.Error{Op: method(hr.Method), URL: hr.URL.String(), Err: err}
-	}
-	entry.Status, entry.Code = response.StatusCode, response.Header.Get("x-ms-error-code")
-	if body, ok := response.Body.(codedBody); ok && entry.Code == "" {
-		entry.Code = body.code
-	}
-	if entry.slot < len(i.log) { // the log has not been reset meanwhile
-		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
-	}
-	return response, nil
-}
-
-type logEntry struct {
-	Request
-	slot int
-}
-
-// enter logs the request and draws its fault.
-func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	entry := logEntry{Request: describe(hr), slot: len(i.log)}
-	var drawn Fault
-	for _, f := range i.faults {
-		if f.Match != nil && !f.Match(&entry.Request) {
-			continue
-		}
-		f.seen++
-		if f.seen <= f.Skip || f.Count > 0 && f.hit >= f.Count {
-			continue
-		}
-		if f.Probability > 0 && f.Probability < 1 && i.rng.Float64() >= f.Probability {
-			continue
-		}
-		f.hit++
-		drawn = f.Fault
-		break
-	}
-	entry.Fault = drawn.Kind
-	i.log = append(i.log, entry.Request)
-	return entry, drawn
-}
-
-var (
-	errRefused  = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	errReset    = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	errTimedOut = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-)
-
-// meet lets the request meet its fault.
-func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) (*http.Response, error) {
-	ctx := hr.Context()
-	half := time.Duration(0)
-	if i.latency != nil {
-		half = i.latency() / 2
-	}
-	if f.Kind == Slow {
-		half += f.Delay
-	}
-	switch f.Kind {
-	case Refuse:
-		return nil, errRefused
-	case Hang:
-		<-ctx.Done()
-		return nil, ctx.Err()
-	case DelayCommit:
-		i.mu.Lock()
-		i.pending = append(i.pending, pendingRequest{due: time.Now().Add(f.Delay), request: copies})
-		i.mu.Unlock()
-		return nil, errTimedOut
-	}
-	if err := pause(ctx, half); err != nil {
-		return nil, err // it never arrived
-	}
-	switch f.Kind {
-	case LoseRequest:
-		return nil, errReset
-	case Throttle:
-		return f.answer(hr, http.StatusServiceUnavailable, "ServerBusy"), nil
-	case Answer:
-		return f.answer(hr, f.Status, f.Code), nil
-	case AnswerTwice:
-		if first, err := i.next.Do(copies()); err == nil {
-			_, _ = io.Copy(io.Discard, first.Body)
-			first.Body.Close()
-		}
-	}
-	response, err := i.next.Do(copies())
-	if err != nil {
-		return nil, err
-	}
-	if f.Kind == Slow {
-		half -= f.Delay
-	}
-	if err := pause(ctx, half); err != nil {
-		response.Body.Close()
-		return nil, err // carried out, and nobody waited for the answer
-	}
-	switch f.Kind {
-	case LoseAnswer:
-		response.Body.Close()
-		return nil, errReset
-	case FailAfterCommit:
-		response.Body.Close()
-		if f.Status == 0 {
-			return f.answer(hr, http.StatusInternalServerError, "InternalError"), nil
-		}
-		return f.answer(hr, f.Status, f.Code), nil
-	}
-	return response, nil
-}
-
-func (f Fault) answer(hr *http.Request, status int, code string) *http.Response {
-	a := fail(status, code, "This fault was injected.")
-	if f.RetryAfter > 0 {
-		a.set("Retry-After", strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
-	}
-	return a.response(hr)
-}
-
-// replayable reads the request's body and returns a maker of copies that can be sent on their own.
-func replayable(hr *http.Request) (func() *http.Request, error) {
-	var body []byte
-	if hr.Body != nil {
-		var err error
-		if body, err = io.ReadAll(hr.Body); err != nil {
-			return nil, err
-		}
-		hr.Body.Close()
-	}
-	return func() *http.Request {
-		r := hr.Clone(context.WithoutCancel(hr.Context()))
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		r.ContentLength = int64(len(body))
-		return r
-	}, nil
-}
-
-// pause waits, or says that the caller has given up.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// method is how net/http spells it in its errors: "Put".
-func method(m string) string { return m[:1] + strings.ToLower(m[1:]) }

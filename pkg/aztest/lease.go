@@ -54,21 +54,26 @@ func (l *lease) forgetIfOver() {
 	}
 }
 
+func (l *lease) status() string {
+	if l.active() {
+		return "locked"
+	}
+	return "unlocked"
+}
+
+// kind is how the service names the duration of a lease, and only while it is leased.
+func (l *lease) kind() string {
+	switch {
+	case l.state() != leaseLeased:
+		return ""
+	case l.duration < 0:
+		return "infinite"
+	}
+	return "fixed"
+}
+
 func (l *lease) describe(a *answer) {
-	state := l.state()
-	a.set("x-ms-lease-state", state)
-	if !l.active() {
-		a.set("x-ms-lease-status", "unlocked")
-		return
-	}
-	a.set("x-ms-lease-status", "locked")
-	if state == leaseLeased {
-		if l.duration < 0 {
-			a.set("x-ms-lease-duration", "infinite")
-		} else {
-			a.set("x-ms-lease-duration", "fixed")
-		}
-	}
+	a.set("x-ms-lease-state", l.state()).set("x-ms-lease-status", l.status()).set("x-ms-lease-duration", l.kind())
 }
 
 var leaseID = regexp.MustCompile(`^\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$`)
@@ -149,10 +154,10 @@ func (l *lease) change(id, proposed string) *answer {
 		return invalidHeader("x-ms-proposed-lease-id", proposed)
 	case state == leaseAvailable || state == leaseExpired || state == leaseBroken:
 		return fail(http.StatusConflict, "LeaseNotPresentWithLeaseOperation", "There is currently no lease on the blob.")
-	case state == leaseBreaking:
-		return fail(http.StatusConflict, "LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and cannot be changed.")
 	case !sameID(l.id, id) && !sameID(l.id, proposed): // a repeated change finds the new id and succeeds
 		return leaseMismatch()
+	case state == leaseBreaking:
+		return fail(http.StatusConflict, "LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and cannot be changed.")
 	}
 	l.id = proposed
 	return ok(http.StatusOK).set("x-ms-lease-id", l.id)

@@ -1,7 +1,6 @@
 package aztest
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -38,9 +37,6 @@ func (i *Injector) handler(host string) http.Handler {
 		hr.URL.Scheme, hr.URL.Host = "http", host
 		response, err := i.Do(hr)
 		if err != nil {
-			if errors.Is(err, http.ErrAbortHandler) {
-				return
-			}
 			panic(http.ErrAbortHandler)
 		}
 		defer response.Body.Close()
@@ -48,6 +44,9 @@ func (i *Injector) handler(host string) http.Handler {
 			w.Header()[http.CanonicalHeaderKey(name)] = values
 		}
 		w.WriteHeader(response.StatusCode)
-		_, _ = io.Copy(w, response.Body)
+		if _, err := io.Copy(w, response.Body); err != nil {
+			_ = http.NewResponseController(w).Flush() // what there is of the answer arrives
+			panic(http.ErrAbortHandler)
+		}
 	})
 }

@@ -2,6 +2,7 @@ package aztest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -45,14 +46,40 @@ func parseRequest(hr *http.Request) (*request, error) {
 	path := strings.TrimPrefix(hr.URL.Path, "/")
 	r.account, path, _ = strings.Cut(path, "/")
 	r.container, r.blob, _ = strings.Cut(path, "/")
-	if hr.Body != nil {
-		var err error
-		if r.body, err = io.ReadAll(hr.Body); err != nil {
-			return nil, err
-		}
-		hr.Body.Close()
+	var err error
+	r.body, err = bodyOf(hr)
+	return r, err
+}
+
+// payload is the body of a request that has been read once. Nobody writes to it again: the service keeps it as content,
+// and answers share it.
+type payload struct {
+	*bytes.Reader
+	data []byte
+}
+
+func newPayload(data []byte) payload { return payload{bytes.NewReader(data), data} }
+
+func (payload) Close() error { return nil }
+
+// bodyOf reads a request's body to its end and closes it, as a connection does.
+func bodyOf(hr *http.Request) ([]byte, error) {
+	if hr.Body == nil || hr.Body == http.NoBody {
+		return nil, nil
 	}
-	return r, nil
+	if p, ok := hr.Body.(payload); ok {
+		return p.data, nil
+	}
+	defer hr.Body.Close()
+	var b bytes.Buffer
+	if hr.ContentLength > 0 {
+		b.Grow(int(min(hr.ContentLength, 1<<30)) + bytes.MinRead) // and never again: content is held once
+	}
+	n, err := b.ReadFrom(hr.Body)
+	if err == nil && hr.ContentLength > 0 && n != hr.ContentLength {
+		err = fmt.Errorf("ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http says it
+	}
+	return b.Bytes(), err
 }
 
 func canonical(h http.Header) http.Header {
@@ -86,56 +113,74 @@ func describe(hr *http.Request) Request {
 // operation names a request of the Blob service as the REST reference does.
 func operation(method, resource string, q url.Values, h http.Header) string {
 	containerName, blobName, _ := strings.Cut(resource, "/")
-	comp, on := q.Get("comp"), "Blob"
+	comp, on, write := q.Get("comp"), "Blob", method == http.MethodPut
 	switch {
+	case containerName == "" && comp == "list":
+		return "List Containers"
+	case q.Get("restype") == "account":
+		return "Get Account Information"
 	case containerName == "":
-		return map[string]string{"list": "List Containers", "properties": "Blob Service Properties"}[comp]
+		return verb(write) + "Blob Service Properties"
 	case blobName == "":
 		on = "Container"
 	}
-	write := method == http.MethodPut
-	switch {
-	case comp == "lease":
+	fromURL := ""
+	if h.Get("X-Ms-Copy-Source") != "" {
+		fromURL = " From URL"
+	}
+	switch comp {
+	case "":
+		return plainOperation(method, on, fromURL != "", h)
+	case "lease":
 		action := h.Get("X-Ms-Lease-Action")
 		if action == "" {
 			action = "?"
 		}
 		return strings.ToUpper(action[:1]) + action[1:] + " " + on + " Lease"
-	case comp == "list":
+	case "list":
 		return "List Blobs"
-	case comp == "metadata":
-		return verb(write) + on + " Metadata"
-	case comp == "acl":
+	case "metadata", "properties":
+		return verb(write) + on + " " + strings.ToUpper(comp[:1]) + comp[1:]
+	case "acl":
 		return verb(write) + "Container ACL"
-	case comp == "properties":
-		return "Set Blob Properties"
-	case comp == "tags":
+	case "tags":
 		return verb(write) + "Blob Tags"
-	case comp == "tier":
+	case "tier":
 		return "Set Blob Tier"
-	case comp == "block":
-		return "Put Block"
-	case comp == "blocklist" && write:
-		return "Put Block List"
-	case comp == "blocklist":
+	case "block":
+		return "Put Block" + fromURL
+	case "blocklist":
+		if write {
+			return "Put Block List"
+		}
 		return "Get Block List"
-	case comp == "snapshot":
+	case "snapshot":
 		return "Snapshot Blob"
-	case comp == "copy":
+	case "copy":
 		return "Abort Copy Blob"
-	case comp == "appendblock":
-		return "Append Block"
-	case comp == "page" && write:
-		return "Put Page"
-	case comp == "pagelist":
+	case "appendblock":
+		return "Append Block" + fromURL
+	case "page":
+		return "Put Page" + fromURL
+	case "pagelist":
 		return "Get Page Ranges"
-	case comp == "seal":
+	case "seal":
 		return "Append Blob Seal"
-	case comp != "":
-		return method + " " + comp
-	case write && h.Get("X-Ms-Copy-Source") != "":
+	}
+	return method + " " + comp
+}
+
+// plainOperation names a request that no comp says more about.
+func plainOperation(method, on string, fromURL bool, h http.Header) string {
+	write := method == http.MethodPut
+	switch {
+	case write && fromURL && h.Get("X-Ms-Blob-Type") != "":
+		return "Put Blob From URL"
+	case write && fromURL && h.Get("X-Ms-Requires-Sync") == "true":
+		return "Copy Blob From URL"
+	case write && fromURL:
 		return "Copy Blob"
-	case on == "Container" && write:
+	case write && on == "Container":
 		return "Create Container"
 	case write:
 		return "Put Blob"

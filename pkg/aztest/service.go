@@ -30,8 +30,12 @@ type Options struct {
 	Latency func() time.Duration
 
 	// DeletionDelay is how long a deleted container's name stays taken (409 ContainerBeingDeleted). Defaults to 30 s,
-	// as the service documents.
+	// as the service documents; negative for none, as with an emulator.
 	DeletionDelay time.Duration
+
+	// Anonymous accepts requests without any credential, as if everything were public, for writing too. Defaults to
+	// refusing them with 401. To refuse everybody, set a fault: Answer with Status 403.
+	Anonymous bool
 
 	_ struct{}
 }
@@ -46,7 +50,9 @@ type Service struct {
 	tables     tables
 	etags      uint64
 	requests   uint64
+	copies     uint64
 	copiesPend bool
+	properties []byte // of the Blob service, as they were set
 }
 
 // New returns an empty account.
@@ -136,21 +142,21 @@ func (s *Service) carry(hr *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	a := s.route(r)
-	a.header.Set("x-ms-request-id", fmt.Sprintf("aztest-%08d", s.requests))
-	a.header.Set("x-ms-version", hr.Header.Get("x-ms-version"))
-	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	if id := r.header.Get("x-ms-client-request-id"); id != "" {
-		a.header.Set("x-ms-client-request-id", id)
-	}
-	return a.response(hr), nil
+	return s.route(r).stamped(fmt.Sprintf("aztest-%08d", s.requests), r.header).response(hr), nil
+}
+
+// stamped adds what every answer of the service carries, an error too: who asks for help is asked for the request id.
+func (a *answer) stamped(id string, request http.Header) *answer {
+	return a.set("x-ms-request-id", id).set("x-ms-version", request.Get("x-ms-version")).
+		set("x-ms-client-request-id", request.Get("x-ms-client-request-id")).
+		set("Date", time.Now().UTC().Format(http.TimeFormat)).set("Server", "aztest")
 }
 
 func (s *Service) route(r *request) *answer {
 	if r.account != Account {
 		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
-	if r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
+	if !s.o.Anonymous && r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
 		return fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
 	}
 	if r.host == tableHost {

@@ -20,7 +20,8 @@ type containerState struct {
 	deleted      time.Time // when it was deleted; zero while it lives
 }
 
-// blobState is a blob as the service keeps it. Content is never changed in place: readers may hold on to it.
+// blobState is a blob as the service keeps it. Content is never changed in place, because readers hold on to it and
+// copies share it; an append blob grows behind the end that readers know.
 type blobState struct {
 	kind         string // BlockBlob, AppendBlob, PageBlob
 	content      []byte
@@ -38,7 +39,7 @@ type blobState struct {
 	snapshots    []*blobState // oldest first
 	snapshot     string       // the timestamp of a snapshot; "" for the blob itself
 	sequence     int64        // page blobs
-	ranges       []pageRange  // page blobs
+	pages        pages        // page blobs, instead of content
 	blockCount   int          // append blobs
 	sealed       bool         // append blobs
 	copied       *copyState

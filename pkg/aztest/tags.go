@@ -4,8 +4,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -133,6 +136,15 @@ type tag struct {
 	Value string
 }
 
+// tagConditions are those that operations on tags take. The tags are no part of the version, so they take no If-Match; a
+// condition on the version of the blob they belong to has a header of its own, x-ms-blob-if-match and so on, since
+// version 2026-02-06. An emulator ignores those.
+func tagConditions(r *request) (conditions, *answer) {
+	c, bad := conditionsOf(r, "X-Ms-Blob-")
+	c.tags = r.header.Get("X-Ms-If-Tags")
+	return c, bad
+}
+
 // headerTags reads x-ms-tags, which is encoded like a query.
 func headerTags(r *request) (map[string]string, *answer) {
 	header := r.header.Get("X-Ms-Tags")
@@ -150,24 +162,38 @@ func headerTags(r *request) (map[string]string, *answer) {
 	return tags, validTags(tags)
 }
 
+var tagText = regexp.MustCompile(`^[a-zA-Z0-9 +\-./:=_]*$`)
+
 func validTags(tags map[string]string) *answer {
+	tooLarge := func() *answer {
+		return fail(http.StatusBadRequest, "TagsTooLarge", "The tags specified exceed the maximum permissible limit.")
+	}
 	if len(tags) > 10 {
-		return fail(http.StatusBadRequest, "InvalidTags", "The tags specified are invalid. There are more than 10.")
+		return tooLarge()
 	}
 	for name, value := range tags {
-		if name == "" || len(name) > 128 || len(value) > 256 {
-			return fail(http.StatusBadRequest, "InvalidTags", "The tags specified are invalid. A name or value is too long.")
+		switch {
+		case name == "":
+			return fail(http.StatusBadRequest, "EmptyTagName", "The name of one of the tag key-value pairs is empty.")
+		case len(name) > 128 || len(value) > 256:
+			return tooLarge()
+		case !tagText.MatchString(name + value):
+			return fail(http.StatusBadRequest, "InvalidTag", "The tags specified are invalid. It contains characters that are not permitted.")
 		}
 	}
 	return nil
 }
 
-func (s *Service) getTags(b *blobState) *answer {
-	set := tagSet{}
-	for name, value := range b.tags {
-		set.Tags = append(set.Tags, tag{name, value})
+func tagSetOf(tags map[string]string) *tagSet {
+	set := &tagSet{}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		set.Tags = append(set.Tags, tag{name, tags[name]})
 	}
-	return xmlAnswer(set)
+	return set
+}
+
+func (s *Service) getTags(b *blobState) *answer {
+	return xmlAnswer(tagSetOf(b.tags))
 }
 
 func (s *Service) setTags(r *request, b *blobState) *answer {
@@ -177,6 +203,9 @@ func (s *Service) setTags(r *request, b *blobState) *answer {
 	}
 	tags := map[string]string{}
 	for _, t := range set.Tags {
+		if _, twice := tags[t.Key]; twice {
+			return fail(http.StatusBadRequest, "DuplicateTagNames", "The tags specified contain duplicate names.")
+		}
 		tags[t.Key] = t.Value
 	}
 	if a := validTags(tags); a != nil {

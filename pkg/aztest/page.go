@@ -1,0 +1,134 @@
+package aztest
+
+import (
+	"encoding/xml"
+	"net/http"
+	"strconv"
+)
+
+const maxPageWrite = 4 << 20 // what one Put Page takes
+
+func (b *blobState) initPages(r *request) *answer {
+	size, given := number(r, "X-Ms-Blob-Content-Length")
+	if !given || size < 0 || size%pageSize != 0 || size > maxPages {
+		return invalidHeader("x-ms-blob-content-length", r.header.Get("X-Ms-Blob-Content-Length"))
+	}
+	b.pages.size = size
+	b.sequence, _ = number(r, "X-Ms-Blob-Sequence-Number")
+	return nil
+}
+
+// sequenceMet evaluates the conditions on the sequence number.
+func (b *blobState) sequenceMet(r *request) bool {
+	le, hasLe := number(r, "X-Ms-If-Sequence-Number-Le")
+	lt, hasLt := number(r, "X-Ms-If-Sequence-Number-Lt")
+	eq, hasEq := number(r, "X-Ms-If-Sequence-Number-Eq")
+	return (!hasLe || b.sequence <= le) && (!hasLt || b.sequence < lt) && (!hasEq || b.sequence == eq)
+}
+
+// putPage writes or clears pages, under conditions on the sequence number.
+func (s *Service) putPage(r *request, b *blobState) *answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	if !b.sequenceMet(r) {
+		return fail(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
+	}
+	first, last, err := parseRange(rangeOf(r))
+	if err != nil || last < first || first%pageSize != 0 || (last+1)%pageSize != 0 || last >= b.pages.size {
+		return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
+	}
+	switch r.header.Get("X-Ms-Page-Write") {
+	case "clear":
+		b.pages.write(first, last, nil)
+	default:
+		if last+1-first > maxPageWrite {
+			return fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		}
+		if int64(len(r.body)) != last+1-first {
+			return fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")
+		}
+		b.pages.write(first, last, r.body)
+	}
+	s.touch(b)
+	return ok(http.StatusCreated).version(b.etag, b.lastModified).checked(r).
+		set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
+}
+
+type (
+	listedRange struct {
+		XMLName xml.Name `xml:"PageRange"`
+		pageRange
+	}
+	clearedRange struct {
+		XMLName xml.Name `xml:"ClearRange"`
+		pageRange
+	}
+	pageList struct {
+		XMLName xml.Name `xml:"PageList"`
+		Written []listedRange
+		Cleared []clearedRange
+	}
+)
+
+// pageList is Get Page Ranges, of all or of a range, or of what has changed since a snapshot.
+func (b *blobState) pageList(r *request, previous *blobState) *answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	first, last := int64(0), b.pages.size-1
+	if given := rangeOf(r); given != "" {
+		var err error
+		if first, last, err = parseRange(given); err != nil || first >= b.pages.size {
+			return invalidRange(b.pages.size)
+		}
+		if last < 0 {
+			last = b.pages.size - 1
+		}
+	}
+	written, cleared := b.pages.ranges, []pageRange(nil)
+	if previous != nil {
+		written, cleared = b.pages.since(&previous.pages)
+	}
+	list := pageList{}
+	for _, one := range within(written, first, last) {
+		list.Written = append(list.Written, listedRange{pageRange: one})
+	}
+	for _, one := range within(cleared, first, last) {
+		list.Cleared = append(list.Cleared, clearedRange{pageRange: one})
+	}
+	a := xmlAnswer(list)
+	return a.version(b.etag, b.lastModified).set("x-ms-blob-content-length", strconv.FormatInt(b.pages.size, 10))
+}
+
+// resize changes a page blob's size and sequence number.
+func (b *blobState) resize(r *request) *answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	if size, given := number(r, "X-Ms-Blob-Content-Length"); given {
+		if size < 0 || size%pageSize != 0 || size > maxPages {
+			return invalidHeader("x-ms-blob-content-length", strconv.FormatInt(size, 10))
+		}
+		b.pages.resize(size)
+	}
+	n, given := number(r, "X-Ms-Blob-Sequence-Number")
+	switch action := r.header.Get("X-Ms-Sequence-Number-Action"); action {
+	case "":
+	case "increment":
+		if given {
+			return invalidHeader("x-ms-blob-sequence-number", strconv.FormatInt(n, 10))
+		}
+		b.sequence++
+	case "max", "update":
+		if !given || n < 0 {
+			return invalidHeader("x-ms-blob-sequence-number", r.header.Get("X-Ms-Blob-Sequence-Number"))
+		}
+		if action == "update" || n > b.sequence {
+			b.sequence = n
+		}
+	default:
+		return invalidHeader("x-ms-sequence-number-action", action)
+	}
+	return nil
+}

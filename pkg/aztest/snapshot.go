@@ -1,0 +1,62 @@
+package aztest
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// at returns the snapshot of that time, or nil.
+func (b *blobState) at(snapshot string) *blobState {
+	if i := slices.IndexFunc(b.snapshots, func(s *blobState) bool { return s.snapshot == snapshot }); i >= 0 {
+		return b.snapshots[i]
+	}
+	return nil
+}
+
+// snapshot does not change the blob's version, and needs no lease id: it only reads.
+func (s *Service) snapshot(r *request, b *blobState) *answer {
+	if a := b.lease.check(r, "Blob", false); a != nil {
+		return a
+	}
+	if b.tier == archive {
+		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+	}
+	metadata, a := metadataOf(r)
+	if a != nil {
+		return a
+	}
+	copied := *b
+	copied.lease, copied.snapshots, copied.staged = lease{}, nil, nil
+	copied.pages = b.pages.clone()
+	if len(metadata) > 0 {
+		// With metadata of its own the snapshot is another version than its base (REST: "Snapshot Blob").
+		copied.metadata, copied.etag, copied.lastModified = metadata, s.newETag(), now()
+	}
+	moment := time.Now().UTC()
+	for {
+		copied.snapshot = moment.Format("2006-01-02T15:04:05.0000000Z")
+		if b.at(copied.snapshot) == nil {
+			break
+		}
+		moment = moment.Add(100 * time.Nanosecond) // the service's resolution
+	}
+	b.snapshots = append(b.snapshots, &copied)
+	return ok(http.StatusCreated).version(copied.etag, copied.lastModified).set("x-ms-snapshot", copied.snapshot)
+}
+
+// deleteSnapshot deletes one; a lease on the blob does not extend to it.
+func (s *Service) deleteSnapshot(r *request, b *blobState, cond conditions) *answer {
+	one := b.at(r.query.Get("snapshot"))
+	switch {
+	case one == nil:
+		return noSuchBlob()
+	case r.header.Get("X-Ms-Delete-Snapshots") != "":
+		return invalidHeader("x-ms-delete-snapshots", r.header.Get("X-Ms-Delete-Snapshots"))
+	}
+	if a := cond.write(one, false); a != nil {
+		return a
+	}
+	b.snapshots = slices.DeleteFunc(slices.Clone(b.snapshots), func(s *blobState) bool { return s == one })
+	return ok(http.StatusAccepted)
+}
