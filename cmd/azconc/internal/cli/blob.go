@@ -17,5 +17,15 @@ func newBlobCmd(f *Factory) *cobra.Command {
 			newBlobMetadataSetCmd(f, nil),
 			newBlobMetadataUpdateCmd(f, nil),
 		),
+		newGroupCmd("headers", "Show and change the HTTP headers that a blob is served with",
+			newBlobHeadersShowCmd(f, nil),
+			newBlobHeadersSetCmd(f, nil),
+		),
+		newGroupCmd("tags", "Show and change a blob's index tags",
+			newBlobTagsShowCmd(f, nil),
+			newBlobTagsSetCmd(f, nil),
+			newBlobTagsUpdateCmd(f, nil),
+		),
+		newBlobSnapshotCmd(f, nil),
 	)
 }
