@@ -4,51 +4,20 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/azconc/azconc/optimistic"
 )
 
-type leaseReleaseOptions struct {
-	factory    *Factory
-	noun       leaseNoun
-	On         blobRef
-	LeaseID    string
-	Conditions optimistic.Conditions
-}
-
-func newLeaseReleaseCmd(noun leaseNoun) func(*Factory, func(*leaseReleaseOptions) error) *cobra.Command {
-	return func(f *Factory, runF func(*leaseReleaseOptions) error) *cobra.Command {
-		opts := &leaseReleaseOptions{factory: f, noun: noun}
-		var conditions conditionFlags
-		cmd := &cobra.Command{
-			Use:     "release " + noun.arg() + " --lease-id <id>",
-			Short:   "Let go of the lease",
-			Long:    "Let go of the lease, so that others can have it at once. If it is not held under the id the exit code is 9.",
-			Args:    resourceArgs(noun.arg()),
-			Example: "  azconc " + string(noun) + " lease release " + noun.example() + " --lease-id $LEASE",
-			RunE: func(cmd *cobra.Command, args []string) (err error) {
-				if opts.On, err = noun.parse(args[0]); err != nil {
-					return err
-				}
-				if opts.LeaseID, err = requiredLeaseID("--lease-id", opts.LeaseID); err != nil {
-					return err
-				}
-				if opts.Conditions, err = conditions.forWrite(); err != nil {
-					return err
-				}
-				if runF != nil {
-					return runF(opts)
-				}
-				return leaseReleaseRun(cmd.Context(), opts)
-			},
-		}
-		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
-		conditions.add(cmd, noun.conditions())
+func newLeaseReleaseCmd(noun leaseNoun) func(*Factory, func(*heldLeaseOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
+		cmd := newHeldLeaseCmd(f, noun, runF, leaseReleaseRun)
+		cmd.Use = "release " + noun.arg() + " --lease-id <id>"
+		cmd.Short = "Let go of the lease"
+		cmd.Long = "Let go of the lease, so that others can have it at once. If it is not held under the id the exit code is 9."
+		cmd.Example = "  azconc " + string(noun) + " lease release " + noun.example() + " --lease-id $LEASE"
 		return cmd
 	}
 }
 
-func leaseReleaseRun(ctx context.Context, opts *leaseReleaseOptions) error {
+func leaseReleaseRun(ctx context.Context, opts *heldLeaseOptions) error {
 	l, err := opts.factory.leased(opts.noun, opts.On, opts.LeaseID)
 	if err != nil {
 		return err

@@ -4,53 +4,22 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/azconc/azconc/optimistic"
 )
 
-type leaseRenewOptions struct {
-	factory    *Factory
-	noun       leaseNoun
-	On         blobRef
-	LeaseID    string
-	Conditions optimistic.Conditions
-}
+func newLeaseRenewCmd(noun leaseNoun) func(*Factory, func(*heldLeaseOptions) error) *cobra.Command {
+	return func(f *Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
+		cmd := newHeldLeaseCmd(f, noun, runF, leaseRenewRun)
+		cmd.Use = "renew " + noun.arg() + " --lease-id <id>"
+		cmd.Short = "Start the lease's time anew"
+		cmd.Long = `Start the lease's time anew, for as long as it was acquired for. If it is lost the exit code is 9.
 
-func newLeaseRenewCmd(noun leaseNoun) func(*Factory, func(*leaseRenewOptions) error) *cobra.Command {
-	return func(f *Factory, runF func(*leaseRenewOptions) error) *cobra.Command {
-		opts := &leaseRenewOptions{factory: f, noun: noun}
-		var conditions conditionFlags
-		cmd := &cobra.Command{
-			Use:   "renew " + noun.arg() + " --lease-id <id>",
-			Short: "Start the lease's time anew",
-			Long: `Start the lease's time anew, for as long as it was acquired for. If it is lost the exit code is 9.
-
-A lease that has expired can be renewed as long as nobody has acquired it or changed the ` + string(noun) + ` since.`,
-			Args:    resourceArgs(noun.arg()),
-			Example: "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE",
-			RunE: func(cmd *cobra.Command, args []string) (err error) {
-				if opts.On, err = noun.parse(args[0]); err != nil {
-					return err
-				}
-				if opts.LeaseID, err = requiredLeaseID("--lease-id", opts.LeaseID); err != nil {
-					return err
-				}
-				if opts.Conditions, err = conditions.forWrite(); err != nil {
-					return err
-				}
-				if runF != nil {
-					return runF(opts)
-				}
-				return leaseRenewRun(cmd.Context(), opts)
-			},
-		}
-		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
-		conditions.add(cmd, noun.conditions())
+A lease that has expired can be renewed as long as nobody has acquired it or changed the ` + string(noun) + ` since.`
+		cmd.Example = "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE"
 		return cmd
 	}
 }
 
-func leaseRenewRun(ctx context.Context, opts *leaseRenewOptions) error {
+func leaseRenewRun(ctx context.Context, opts *heldLeaseOptions) error {
 	l, err := opts.factory.leased(opts.noun, opts.On, opts.LeaseID)
 	if err != nil {
 		return err
