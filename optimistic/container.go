@@ -123,7 +123,6 @@ func (m ContainerMetadata) Prepare(base *Version[map[string]string], value map[s
 		return nil, err
 	}
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
-		CountRequest(ctx)
 		resp, err := m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
 		return deref(resp.ETag), err
 	}), nil

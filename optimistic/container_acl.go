@@ -133,7 +133,6 @@ func (a ContainerACL) Prepare(base *Version[ACL], value ACL, lineage Lineage, c 
 				Start: optionalTime(p.Start), Expiry: optionalTime(p.Expiry), Permission: optional(p.Permissions),
 			}})
 		}
-		CountRequest(ctx)
 		resp, err := a.Client.SetAccessPolicy(ctx, &opts)
 		return deref(resp.ETag), err
 	}), nil

@@ -17,6 +17,7 @@ import (
 const (
 	turnSeconds = 15               // the shortest lease there is
 	turnWait    = 20 * time.Second // longer than a lease that a crashed writer has left behind
+	turnTry     = 6 * time.Second  // for one request in it, so that one that hangs does not use it up
 	turnGrace   = 2 * time.Second  // for giving it back
 )
 
@@ -67,8 +68,9 @@ func (t *turn) take(ctx context.Context) error {
 	waiting := retry.Budget{Attempts: -1, Elapsed: turnWait, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: time.Second}}.Start()
 	unclear := false
 	for {
-		CountRequest(ctx)
-		resp, err := leasing.AcquireLease(ctx, turnSeconds, nil)
+		resp, err := inTurn(ctx, func(ctx context.Context) (lease.ContainerAcquireResponse, error) {
+			return leasing.AcquireLease(ctx, turnSeconds, nil)
+		})
 		if err == nil && deref(resp.LeaseID) != t.id {
 			err = errors.New("the service gave the lease another id")
 		}
@@ -113,8 +115,9 @@ func (t *turn) giveBack(ctx context.Context) {
 func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}.Start()
 	for {
-		CountRequest(ctx)
-		props, err := t.client.GetProperties(ctx, nil)
+		props, err := inTurn(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) {
+			return t.client.GetProperties(ctx, nil)
+		})
 		switch out := azerr.Classify(err); {
 		case err == nil && deref(props.ETag) == base:
 			return nil
@@ -143,7 +146,7 @@ func (t *turn) write(base azcore.ETag, send Write) Write {
 		tries := retry.Budget{Attempts: 4, Elapsed: turnSeconds * time.Second, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 		var lost error
 		for {
-			etag, err := send(ctx)
+			etag, err := inTurn(ctx, send)
 			if err == nil {
 				return etag, nil
 			}
@@ -160,6 +163,14 @@ func (t *turn) write(base azcore.ETag, send Write) Write {
 			return "", err
 		}
 	}
+}
+
+// inTurn sends one of the requests that make up a turn.
+func inTurn[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnTry)
+	defer cancel()
+	CountRequest(ctx)
+	return send(ctx)
 }
 
 // unsent describes what kept a write from being sent. An ambiguous answer to something before it loses its chain: the
