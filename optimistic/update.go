@@ -53,6 +53,8 @@ type updater[T any] struct {
 func (u *updater[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: u.o.Attempts, Elapsed: u.o.Elapsed, Backoff: u.o.Backoff}.Start()
 	var last *write // the write that met a conflict, while nothing has been read since
+	var leased *escalation
+	defer func() { leased.release(ctx, u.call) }()
 	for {
 		base, err := again(ctx, u.call, u.target.Read)
 		if err != nil {
@@ -73,6 +75,7 @@ func (u *updater[T]) run(ctx context.Context) error {
 			u.applied(*w, etag)
 			return nil
 		}
+		err = u.held(err, base.ETag)
 		conflict, ok := errors.AsType[*ConflictError](err)
 		if !ok {
 			return err
@@ -89,6 +92,14 @@ func (u *updater[T]) run(ctx context.Context) error {
 			return u.surrender(ctx, *w, conflict)
 		}
 		last = w
+		if k := u.o.EscalateAfter; k > 0 && u.res.Conflicts >= k && leased == nil && u.o.Conditions.LeaseID == "" {
+			if leased, err = u.escalate(ctx); err != nil {
+				return err
+			}
+			if leased != nil {
+				u.o.Conditions.LeaseID = leased.id
+			}
+		}
 	}
 }
 
