@@ -366,8 +366,8 @@ func (w transfers) writer(client *aztables.Client, me int) (v verdicts) {
 		if w.noLineage {
 			opts.LineageSize = -1
 		}
-		if n%7 == 0 {
-			opts.Attempts = 1
+		if n%3 == 0 {
+			opts.Attempts = 1 // so that conflicts reach the caller, too
 		}
 		from, to := fmt.Sprint("a", rng.IntN(w.among)), fmt.Sprint("a", rng.IntN(w.among))
 		found := 0
@@ -434,7 +434,7 @@ func TestNoTransferIsMadeTwiceOrByHalf(t *testing.T) {
 		all.add(v)
 	}
 	t.Logf("%d transfers: %d made, %d conflicts, %d unknown", all.operations, all.success, all.conflict, all.unknown)
-	if all.conflict == 0 || all.success < all.operations*3/4 {
+	if all.conflict == 0 || all.success < all.operations/2 {
 		t.Errorf("the workload is too tame, or too wild: %+v", all)
 	}
 }
