@@ -3,14 +3,13 @@ package cli
 import (
 	"context"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/cobra"
-
-	"github.com/azconc/azconc/optimistic"
 )
 
 func newTableMergeCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
 	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
-		return entityPut(ctx, opts, optimistic.MergeChanges, "merged")
+		return entityPut(ctx, opts, aztables.UpdateModeMerge, "merged")
 	})
 	cmd.Use = "merge <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
 	cmd.Short = "Set some of an entity's properties and keep the rest, if it is still at a version"

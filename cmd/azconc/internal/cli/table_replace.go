@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"maps"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
@@ -12,7 +15,7 @@ const ifMatchUsage = "the `ETag` that it must be at; '*': whatever is there, las
 
 func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
 	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
-		return entityPut(ctx, opts, optimistic.ReplaceWhole, "replaced")
+		return entityPut(ctx, opts, aztables.UpdateModeReplace, "replaced")
 	})
 	cmd.Use = "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
 	cmd.Short = "Replace all of an entity's properties, if it is still at a version"
@@ -23,7 +26,29 @@ func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra
 	return cmd
 }
 
-func entityPut(ctx context.Context, opts *entityWriteOptions, mode optimistic.EntityMode, done string) error {
+// pinnedEntity writes over a version that has not been read: what it holds is what is given, and the lineage starts anew.
+type pinnedEntity struct {
+	optimistic.Entity[optimistic.Properties]
+	on   tableRef
+	mode aztables.UpdateMode
+}
+
+func (e pinnedEntity) Prepare(base *optimistic.Version[optimistic.Properties], value optimistic.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
+	properties := maps.Clone(value)
+	properties[optimistic.LineageKey] = optimistic.Property{Type: optimistic.EDMString, Value: l.String()}
+	body, err := entityBody(e.on, properties)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		match := base.ETag // the SDK writes into its options
+		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: e.mode})
+		return resp.ETag, err
+	}, nil
+}
+
+func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
 	etag, err := tableETag(opts.IfMatch, true)
 	if err != nil {
 		return err
@@ -36,7 +61,6 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode optimistic.En
 	if err != nil {
 		return err
 	}
-	target.Mode = mode
-	r, err := optimistic.Replace(ctx, target, pinnedVersion(etag), properties, nil)
+	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, pinnedVersion(etag), properties, nil)
 	return opts.factory.printEntity(opts.Entity, done, r, err)
 }
