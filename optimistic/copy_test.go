@@ -42,7 +42,7 @@ func TestACopyHasContentAndMetadataOfItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, from, to := original(t)
 		res, err := Copy(t.Context(), to, from, nil)
-		if err != nil || !res.Changed || res.CopyID == "" || res.Status != blob.CopyStatusTypeSuccess || res.Source == "" {
+		if err != nil || !res.Changed || res.CopyID == "" || res.Status != blob.CopyStatusTypeSuccess || res.Source != "box/n.json" {
 			t.Fatalf("Copy = %+v, %v", res, err)
 		}
 		requests(t, s, res.Result, 2)
@@ -144,7 +144,7 @@ func TestACopyIsNeverTorn(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: copies, Count: 1, Delay: time.Second})
 		time.AfterFunc(500*time.Millisecond, func() { put(t, client, "b") })
 		res, err := Copy(t.Context(), s.Container("box").NewBlobClient("copy"), client.BlobClient(), nil)
-		if err != nil || res.Conflicts != 1 || res.Requests != 4 || res.Source != etagOf(t, client) || get(t, s.BlockBlob("box", "copy")) != "b" {
+		if err != nil || res.Conflicts != 1 || res.Requests != 4 || res.SourceETag != etagOf(t, client) || get(t, s.BlockBlob("box", "copy")) != "b" {
 			t.Errorf("Copy = %+v, %v\n%v", res, err, s.Log())
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: copies, Count: 1, Delay: time.Second})
