@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -16,28 +18,45 @@ func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memory
 
 func TestAzuriteAnswersAsExpected(t *testing.T) { all(t, azuriteHarness(t)) }
 
+func TestLeasesInMemoryExpireAsTheServicesDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { conformance.Expiry(t, memoryHarness()) })
+}
+
+// It is parallel because it has 15 seconds to wait.
+func TestLeasesOfAzuriteExpireAsExpected(t *testing.T) {
+	t.Parallel()
+	conformance.Expiry(t, azuriteHarness(t))
+}
+
 func memoryHarness() conformance.Harness {
 	s := aztest.New(nil)
 	var n atomic.Int32
 	return conformance.Harness{Container: func(t *testing.T) *container.Client {
-		return created(t, s.Container(fmt.Sprintf("conformance-%d", n.Add(1))))
+		return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
 	}}
 }
 
 func azuriteHarness(t *testing.T) conformance.Harness {
 	account := azuritetest.Account(t)
-	credential, err := container.NewSharedKeyCredential(account.Name, account.Key)
+	var n atomic.Int32
+	return conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
+		return created(t, containerClient(t, account.BlobURL, account.Name, account.Key, n.Add(1), nil))
+	}}
+}
+
+func containerClient(t *testing.T, blobURL, name, key string, n int32, transport policy.Transporter) *container.Client {
+	t.Helper()
+	credential, err := container.NewSharedKeyCredential(name, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var n atomic.Int32
-	return conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
-		client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", account.BlobURL, n.Add(1)), credential, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return created(t, client)
-	}}
+	client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", blobURL, n), credential, &container.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{conformance.Headers()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 func created(t *testing.T, client *container.Client) *container.Client {
@@ -53,4 +72,11 @@ func all(t *testing.T, h conformance.Harness) {
 	t.Run("container", func(t *testing.T) { conformance.Container(t, h) })
 	t.Run("lease", func(t *testing.T) { conformance.Lease(t, h) })
 	t.Run("versions", func(t *testing.T) { conformance.Versions(t, h) })
+	t.Run("pairs", func(t *testing.T) { conformance.Pairs(t, h) })
+	t.Run("sources", func(t *testing.T) { conformance.Sources(t, h) })
+	t.Run("positions", func(t *testing.T) { conformance.Positions(t, h) })
+	t.Run("snapshots", func(t *testing.T) { conformance.Snapshots(t, h) })
+	t.Run("uncommitted", func(t *testing.T) { conformance.Uncommitted(t, h) })
+	t.Run("content", func(t *testing.T) { conformance.Content(t, h) })
+	t.Run("tags", func(t *testing.T) { conformance.Tags(t, h) })
 }

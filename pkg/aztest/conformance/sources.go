@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+)
+
+const sourceNotMet said = "412 SourceConditionNotMet"
+
+// Sources asks for conditions on the source of a copy. Whichever is not met, the answer says that it was the source, so
+// that it cannot be taken for a conflict at the destination.
+func Sources(t *testing.T, h Harness) {
+	c := h.Container(t)
+	source := sourceURL(t, c, "source")
+	p, err := c.NewBlobClient("source").GetProperties(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := "it takes the source for the resource"
+	questions := []struct {
+		name       string
+		conditions *blob.SourceModifiedAccessConditions
+		emulator   said // when it copies whole blobs
+	}{
+		{"x-ms-source-if-match: another", &blob.SourceModifiedAccessConditions{SourceIfMatch: ref(azcore.ETag(`"0x8D0000000000001"`))}, notMet},
+		{"x-ms-source-if-none-match: the current", &blob.SourceModifiedAccessConditions{SourceIfNoneMatch: p.ETag}, notNew},
+		{"x-ms-source-if-modified-since: its time", &blob.SourceModifiedAccessConditions{SourceIfModifiedSince: p.LastModified}, notNew},
+		{"x-ms-source-if-unmodified-since: long ago", &blob.SourceModifiedAccessConditions{SourceIfUnmodifiedSince: ref(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}, notMet},
+	}
+	to := c.NewBlockBlobClient("destination")
+	for _, q := range questions {
+		expect{service: sourceNotMet, emulator: q.emulator, why: taken}.check(t, h, "Copy Blob, "+q.name, call(func(ctx context.Context) error {
+			_, err := to.StartCopyFromURL(ctx, source, &blob.StartCopyFromURLOptions{SourceModifiedAccessConditions: q.conditions})
+			return err
+		}))
+		expect{service: sourceNotMet, emulator: q.emulator, why: taken}.check(t, h, "Copy Blob From URL, "+q.name, call(func(ctx context.Context) error {
+			_, err := to.CopyFromURL(ctx, source, &blob.CopyFromURLOptions{SourceModifiedAccessConditions: q.conditions})
+			return err
+		}))
+		expect{service: sourceNotMet}.check(t, h, "Put Block From URL, "+q.name, call(func(ctx context.Context) error {
+			_, err := to.StageBlockFromURL(ctx, blockID, source, &blockblob.StageBlockFromURLOptions{SourceModifiedAccessConditions: q.conditions})
+			return err
+		}))
+	}
+	expect{service: sourceNotMet, emulator: notMet, why: taken}.check(t, h, "Copy Blob, x-ms-source-if-tags: false", call(func(ctx context.Context) error {
+		_, err := to.StartCopyFromURL(ctx, source, &blob.StartCopyFromURLOptions{
+			SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{SourceIfTags: ref(`"state" = 'nothing'`)}})
+		return err
+	}))
+	met := &blob.SourceModifiedAccessConditions{SourceIfMatch: p.ETag}
+	expect{service: success}.check(t, h, "Copy Blob, x-ms-source-if-match: the current", call(func(ctx context.Context) error {
+		_, err := to.StartCopyFromURL(ctx, source, &blob.StartCopyFromURLOptions{SourceModifiedAccessConditions: met})
+		return err
+	}))
+	expect{service: "409 InvalidBlobType", emulator: success, why: "it copies over a blob of another type"}.
+		check(t, h, "Copy Blob onto a blob of another type", call(func(ctx context.Context) error {
+			x := target{container: c, name: "append"}
+			x.create(t, "append")
+			_, err := x.any().StartCopyFromURL(ctx, source, nil)
+			return err
+		}))
+	expect{service: "409 NoPendingCopyOperation", emulator: "409 CopyIdMismatch", why: "its copies are never pending, and it looks at the id alone"}.
+		check(t, h, "Abort Copy Blob when it is done", call(func(ctx context.Context) error {
+			_, err := to.AbortCopyFromURL(ctx, "11111111-1111-4111-8111-111111111111", nil)
+			return err
+		}))
+	expect{service: "404 CannotVerifyCopySource", emulator: noBlob, why: taken}.check(t, h, "Copy Blob from nothing", call(func(ctx context.Context) error {
+		_, err := to.StartCopyFromURL(ctx, c.NewBlobClient("nothing").URL(), nil)
+		return err
+	}))
+}
