@@ -27,5 +27,8 @@ func newBlobCmd(f *Factory) *cobra.Command {
 			newBlobTagsUpdateCmd(f, nil),
 		),
 		newBlobSnapshotCmd(f, nil),
+		newBlobCopyCmd(f, nil),
+		newBlobCopyAbortCmd(f, nil),
+		newBlobAppendCmd(f, nil),
 	)
 }

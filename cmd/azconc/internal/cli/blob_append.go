@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+const maxAppend = 100 << 20
+
+type blobAppendOptions struct {
+	factory     *Factory
+	Blob        blobRef
+	File        string
+	Position    int64 // -1: wherever it ends
+	MaxSize     int64
+	Create      bool
+	ContentType string
+	Record      bool
+	Unique      bool
+	Conditions  optimistic.Conditions
+}
+
+func newBlobAppendCmd(f *Factory, runF func(*blobAppendOptions) error) *cobra.Command {
+	opts := &blobAppendOptions{factory: f}
+	var conditions conditionFlags
+	cmd := &cobra.Command{
+		Use:   "append <container/blob> --file <file>",
+		Short: "Add a file, or stdin, to an append blob, exactly once",
+		Long: `Add a file, or stdin, of at most 100 MiB to an append blob, as one block, exactly once.
+
+Every request is on condition that the blob ends where the bytes are to begin, so that it cannot be carried out twice. If
+somebody appends first, azconc tries behind them; with --position that is a conflict (exit code 4, reason "position").
+
+If an answer is lost, the bytes at the position tell: others there, and it is done again behind them. The very same bytes
+there may be those of another who appends the same, and the exit code is 5; --record puts a frame with an id around them,
+and --unique is your word that nobody else appends these bytes: then finding them is proof.`,
+		Args: resourceArgs("<container/blob>"),
+		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
+  azconc blob append logs/events --file event.json --record --max-size 1073741824`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = parseWritable(args[0]); err != nil {
+				return err
+			}
+			flags := cmd.Flags()
+			switch {
+			case opts.File == "":
+				return withHint(usagef("--file is missing"), "--file - reads stdin")
+			case !flags.Changed("position"):
+				opts.Position = -1
+			case opts.Position < 0:
+				return usagef("--position %d is negative", opts.Position)
+			}
+			if opts.MaxSize < 0 || flags.Changed("max-size") && opts.MaxSize == 0 {
+				return usagef("--max-size %d is not positive", opts.MaxSize)
+			}
+			if opts.ContentType != "" && !opts.Create {
+				return usagef("--content-type is for a blob that is made: give --create too")
+			}
+			if opts.Conditions, err = conditions.forWrite(); err != nil {
+				return err
+			}
+			if opts.Create && opts.Conditions.IfMatch != "" {
+				return withHint(usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blobAppendRun(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	flags.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
+	flags.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob stays within so many `bytes`")
+	flags.BoolVar(&opts.Create, "create", false, "make the blob if there is none")
+	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is made")
+	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
+	flags.BoolVar(&opts.Unique, "unique", false, "nobody else appends the same bytes")
+	flags.StringVar(&conditions.IfMatch, "if-match", "", "only if the blob is at this `ETag`; '*': only if it exists")
+	conditions.add(cmd, condTags|condLease)
+	return cmd
+}
+
+type appendResult struct {
+	writeResult
+	Offset int64  `json:"offset"`
+	End    int64  `json:"end"`
+	ID     string `json:"record_id,omitempty"`
+}
+
+func (r appendResult) text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s at %d, which ends at %d", r.Outcome, r.Resource, r.Offset, r.End)
+	if r.ID != "" {
+		fmt.Fprintf(w, ", record %s", r.ID)
+	}
+	fmt.Fprintln(w)
+}
+
+func blobAppendRun(ctx context.Context, opts *blobAppendOptions) error {
+	f := opts.factory
+	c, err := f.Container(opts.Blob)
+	if err != nil {
+		return err
+	}
+	data, err := f.wholeContent(ctx, opts.File, maxAppend)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 && !opts.Record {
+		return usagef("--file %s is empty: there is nothing to append", opts.File)
+	}
+	o := &optimistic.AppendOptions{
+		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
+		Create: opts.Create, Unique: opts.Unique,
+	}
+	if opts.Create {
+		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: optional(opts.ContentType)}
+		if opts.ContentType == "" {
+			o.HTTPHeaders.BlobContentType = optional(contentType(opts.Blob.Blob))
+		}
+	}
+	write := optimistic.Append
+	if opts.Record {
+		write = optimistic.AppendRecord
+	}
+	r, err := write(ctx, c.NewAppendBlobClient(opts.Blob.Blob), data, o)
+	if err != nil {
+		return appendError(tally(err, r.Result), opts)
+	}
+	out := newWriteResult(opts.Blob, "appended", r.Result)
+	out.Outcome = "appended"
+	return f.Print(appendResult{writeResult: out, Offset: r.Offset, End: r.End, ID: r.ID})
+}
+
+func appendError(err error, opts *blobAppendOptions) error {
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	switch {
+	case errors.Is(err, optimistic.ErrFull):
+		return withHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "begin another blob")
+	case errors.Is(err, optimistic.ErrSealed):
+		return withHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "begin another blob")
+	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
+		return withHint(err, "look at the end of the blob before trying again; with --record it is found out about")
+	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && !azerr.Has(err, "ContainerNotFound"):
+		return withHint(err, "--create makes it")
+	case ok && conflict.Reason == azerr.Position && opts.Position >= 0:
+		return withHint(err, "the blob does not end there; leave out --position to append wherever it ends")
+	}
+	return err
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+	"io"
+)
+
+// wholeContent reads what --file names, at most limit bytes of it: for requests that carry all of their content at once.
+func (f *Factory) wholeContent(ctx context.Context, name string, limit int64) ([]byte, error) {
+	content, size, err := f.openContent(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	var data []byte
+	if size <= limit {
+		if data, err = io.ReadAll(io.LimitReader(content, limit+1)); err != nil {
+			return nil, err
+		}
+		size = int64(len(data))
+	}
+	if size > limit {
+		return nil, usagef("--file %s is longer than the %d bytes that one request takes", name, limit)
+	}
+	return data, nil
+}
