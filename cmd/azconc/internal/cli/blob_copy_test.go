@@ -92,7 +92,7 @@ func TestACopyThatIsAbortedWhileWaitedForHasFailed(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b", "--wait", "-o", "json")
+		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b", "--wait", "--timeout", "1m", "-o", "json")
 		if v := r.json(t); r.code != 1 || v["copy_status"] != "aborted" {
 			t.Errorf("exit %d, %v, want 1", r.code, v)
 		}
