@@ -77,7 +77,13 @@ func lossyEmulator(t *testing.T, probability float64) emulator {
 	if _, err := Create(t.Context(), MetadataOfContainer(e.boxes), nil, &WriteOptions{Sending: quick}); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = e.queues.NewQueueClient("jobs").Create(t.Context(), nil) // its answer may be lost
+	queue, err := azqueue.NewQueueClientWithSharedKeyCredential(account.QueueURL+"/jobs", queueKey, &azqueue.ClientOptions{ClientOptions: options()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queue.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
