@@ -1,0 +1,254 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Acquire waits until it has the lease. Errors: *HeldError when Wait was over, ErrNotFound, ErrChanged with IfMatch, the
+// cause of ctx, or what the service said (an *OpError). On any error nothing is left behind: a request that may have been
+// carried out is followed by a release, on a context of its own, of 5 s twice at most. Should that fail too, the lease
+// ends by itself after its duration.
+//
+// The lease's Context derives from ctx, so ctx should last as long as the work: bound the waiting by Wait, not by a
+// deadline on ctx. The caller must call Release.
+//
+// Requests: 1 if it is free. Waiting sends HEAD requests only, until one shows it free. An answer that was lost is asked
+// for again with the same lease id, which the service answers as if for the first time (REST: "Lease Blob", acquire with
+// the active lease's id).
+func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
+	return acquire(ctx, target, opts, true)
+}
+
+// TryAcquire is Acquire without waiting: when somebody else holds the lease, it returns a *HeldError at once.
+func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
+	return acquire(ctx, target, opts, false)
+}
+
+func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bool) (*Lease, error) {
+	o, timing, err := opts.withDefaults(target)
+	if err != nil {
+		return nil, err
+	}
+	c := newClaim(target, o, timing)
+	if err := c.wire.usable(); err != nil {
+		return nil, err
+	}
+	began := c.wire.clock().now()
+	q := queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
+	for {
+		g, err := c.ask(ctx, o.IfMatch)
+		if err == nil {
+			c.waited = q.waited
+			l := newLease(ctx, c, g.t0, o)
+			l.emit(Event{Kind: Acquired, Took: c.wire.clock().now().since(began)})
+			return l, nil
+		}
+		held := azerr.Classify(err).Kind == azerr.Held
+		if !wait || !held && !q.rideOut(err) {
+			c.abandon(ctx)
+			if held {
+				return nil, q.heldError(err)
+			}
+			return nil, failedAs(ctx, "acquire", target.path, err)
+		}
+		if err := q.untilFree(ctx, err); err != nil {
+			c.abandon(ctx)
+			return nil, failedAs(ctx, "acquire", target.path, err)
+		}
+	}
+}
+
+// failedAs names the operation, but leaves the cause of ctx's end as it is.
+func failedAs(ctx context.Context, op, path string, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return opError(op, path, err)
+}
+
+// claim is one acquisition under way. All its requests carry the same id, which makes repeating them harmless.
+type claim struct {
+	wire   wire
+	timing timing
+	id     string
+	tries  int
+	waited time.Duration
+	open   bool // a request was sent that may have been granted
+}
+
+func newClaim(target Resource, o AcquireOptions, t timing) *claim {
+	w := newWire(target, o.Hooks)
+	w.seams = o.seams
+	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries}
+}
+
+// grant is an acquire that succeeded.
+type grant struct {
+	t0   instant   // just before the request was sent that succeeded
+	date time.Time // the service's clock when it answered
+}
+
+var errSlow = errors.New("the lease was granted so late that too little of it was left")
+
+// ask sends acquire requests until one is answered. A transient fault is followed by the same request again.
+func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
+	again := retry.Budget{Attempts: c.tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	for {
+		if ctx.Err() != nil {
+			return grant{}, context.Cause(ctx)
+		}
+		g, err := c.once(ctx, match)
+		if err == nil {
+			return g, nil
+		}
+		if ctx.Err() != nil {
+			return grant{}, context.Cause(ctx)
+		}
+		o := azerr.Classify(err)
+		if !o.Transient() && !errors.Is(err, errSlow) {
+			return grant{}, err
+		}
+		if again.Next(ctx, o.RetryAfter) != nil {
+			if ctx.Err() != nil {
+				return grant{}, context.Cause(ctx)
+			}
+			return grant{}, err
+		}
+	}
+}
+
+// once sends one acquire request.
+func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
+	clock := c.wire.clock()
+	if c.timing.infinite() {
+		// One that is given up on the way and carried out later would lock for ever, and a release may overtake it. So
+		// the end of ctx does not cut it off.
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timing.patience())
+	defer cancel()
+	t0 := clock.now()
+	r, err := c.wire.acquire(ctx, c.id, c.timing.seconds(), match)
+	if c.wire.seams.get().lateStart {
+		t0 = clock.now()
+	}
+	if err == nil && !strings.EqualFold(r.id, c.id) {
+		err = errForeign
+	}
+	if err != nil {
+		c.open = c.open || azerr.Classify(err).Ambiguous()
+		return grant{}, err
+	}
+	c.open = true
+	if !c.timing.infinite() && clock.now().since(t0) > c.timing.patience() {
+		return grant{}, errSlow // asking again with the same id starts the lease's time anew
+	}
+	return grant{t0: t0, date: r.date}, nil
+}
+
+const (
+	releaseTries = 2
+	releaseTry   = 5 * time.Second
+)
+
+// abandon gives back what may have been granted. It works on when ctx has ended.
+func (c *claim) abandon(ctx context.Context) {
+	if !c.open || c.wire.seams.get().leaky {
+		return
+	}
+	c.open = false
+	for range releaseTries {
+		ctx, cancel := retry.Detached(ctx, releaseTry)
+		err := c.wire.release(ctx, c.id)
+		cancel()
+		if v, _ := judge(err); err == nil || v == definitive {
+			return
+		}
+	}
+}
+
+// Adopt takes over a lease by its id, which another process has acquired and passed on, or this one before it was
+// restarted. The lease must be held, or have expired without anybody having leased or changed the resource since;
+// otherwise it returns a *LostError. It sends one renewal, and again after transient faults.
+//
+// The duration given must be the one the lease was acquired with: the service does not tell, and renews with that one.
+func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions) (*Lease, error) {
+	var given AcquireOptions
+	if opts != nil {
+		given = *opts
+	}
+	given.LeaseID = id
+	o, timing, err := given.withDefaults(target)
+	if err == nil && id == "" {
+		err = errors.New("adopt: no lease id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := newClaim(target, o, timing)
+	if err := c.wire.usable(); err != nil {
+		return nil, err
+	}
+	t0, err := c.prove(ctx)
+	if err != nil {
+		return nil, failedAs(ctx, "adopt", target.path, err)
+	}
+	l := newLease(ctx, c, t0, o)
+	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t0)})
+	return l, nil
+}
+
+// prove renews a lease that may have expired. Success proves that nobody has had it meanwhile.
+func (c *claim) prove(ctx context.Context) (instant, error) {
+	again := retry.Budget{Attempts: c.tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	for {
+		t0 := c.wire.clock().now()
+		err := c.renewal(ctx)
+		if err == nil && (c.timing.infinite() || c.wire.clock().now().since(t0) <= c.timing.patience()) {
+			return t0, nil
+		}
+		if err == nil {
+			err = errSlow
+		}
+		if v, reason := judge(err); v == definitive {
+			return t0, &LostError{Resource: c.wire.target.path, Reason: reason, Duration: c.timing.duration, Err: err}
+		}
+		o := azerr.Classify(err)
+		if ctx.Err() != nil {
+			return t0, context.Cause(ctx)
+		}
+		if !o.Transient() && !errors.Is(err, errSlow) || again.Next(ctx, o.RetryAfter) != nil {
+			return t0, err
+		}
+	}
+}
+
+func (c *claim) renewal(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timing.try)
+	defer cancel()
+	r, err := c.wire.renew(ctx, c.id)
+	return ownAnswer(c.wire, r, err, c.id)
+}
+
+// ownAnswer checks whose lease a successful renewal was about.
+func ownAnswer(w wire, r reply, err error, id string) error {
+	switch {
+	case err != nil || w.seams.get().blindRenewal:
+		return err
+	case r.id == "":
+		return errors.New("the service did not say whose lease it has renewed")
+	case !strings.EqualFold(r.id, id):
+		return errForeign
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Lease is a lease that this process holds, renewed by a goroutine of its own until Release, or until it is lost. It is
+// one acquisition: once over it stays over. A Lease is safe for concurrent use.
+//
+// What it promises: as long as Context has not ended, the service has not given the lease to anybody else, unless
+// somebody broke it or deleted what was leased; then Context ends when the next renewal finds out, within a third of the
+// duration.
+//
+// What it does not promise: that a request which was sent in time arrives in time. See Guard, and Held.Fence, which is
+// the cure.
+type Lease struct {
+	wire   wire
+	timing timing
+	health func(context.Context) error
+	waited time.Duration
+
+	parent context.Context         // what Acquire was given
+	ctx    context.Context         // the work's
+	end    context.CancelCauseFunc // of ctx
+
+	keeping context.Context    // the keepers': ends at Release or loss
+	quit    context.CancelFunc // of keeping
+	keepers sync.WaitGroup
+
+	turn   chan struct{} // holds a token while no request is under way: they are sent one at a time
+	hurry  chan struct{} // asks the renewer not to wait
+	rouse  chan struct{} // asks the watchman to look at the clocks
+	events sync.Mutex    // serialises hooks; never held while something is decided
+
+	releasing sync.Once
+	released  error // result of Release, guarded by releasing
+
+	mu        sync.Mutex // guards what follows; never held while a request is under way
+	id        string
+	next      string        // the id that a Change with an unclear outcome may have given it
+	granted   instant       // t₀ of the last request that acquired or renewed it
+	broken    *brokenBy     // our own Break
+	lost      *LostError    // final
+	gaveBack  bool          // Release has begun
+	stopped   bool          // ctx has ended, or is about to, because of a deadline
+	doubted   bool          // a Doubted event was not yet followed by Assured
+	untold    *LostError    // a doubt that was not yet told
+	unhealthy bool          // the last renewal was not sent because of the health check
+	failure   error         // of the last renewal; nil after a success
+	stirred   chan struct{} // closed and replaced whenever the gate may have moved
+	renewals  int
+	failures  int
+}
+
+// brokenBy is a break of ours: it bounds the lease, and there is no renewing any more.
+type brokenBy struct {
+	at    instant
+	grace time.Duration
+}
+
+// newLease takes over what c was granted at t0.
+func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Lease {
+	l := &Lease{
+		wire: c.wire, timing: c.timing, health: o.Health, waited: c.waited,
+		parent: ctx, id: c.id, granted: t0,
+		turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1), rouse: make(chan struct{}, 1), stirred: make(chan struct{}),
+	}
+	l.turn <- struct{}{}
+	l.ctx, l.end = context.WithCancelCause(ctx)
+	// The keepers go on when the caller's context ends: its work may still be stopping, and until it has stopped nobody
+	// else must come in.
+	l.keeping, l.quit = context.WithCancel(context.WithoutCancel(ctx))
+	l.keepers.Go(l.renewer)
+	if !l.wire.seams.get().lazyTimer {
+		l.keepers.Go(l.watchman)
+	}
+	return l
+}
+
+// Context is for the work done under the lease. It derives from the context given to Acquire, and ends when the work has
+// to stop: with a *LostError as its cause, or ErrReleased, or the cause of the parent. It never comes back: see Reclaim.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// ID returns the lease id, for requests of the caller's own that shall be made under the lease. Who knows it can act as
+// the holder: do not store it where others read.
+func (l *Lease) ID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
+// Resource returns what is leased.
+func (l *Lease) Resource() Resource { return l.wire.target }
+
+// Duration returns the lease's duration, Infinite included.
+func (l *Lease) Duration() time.Duration { return l.timing.duration }
+
+// Valid tells whether the lease cannot have been given to anybody else, by our clocks alone: no request is sent. It is
+// true until the full duration has passed since the last renewal was sent, and until a loss is known; Context ends
+// earlier, to leave time for stopping.
+func (l *Lease) Valid() bool {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gate(now) != gateClosed
+}
+
+// Err returns nil while the lease is held, a *LostError once it is lost, and ErrReleased after Release.
+func (l *Lease) Err() error {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gate(now) != gateClosed {
+		return nil
+	}
+	return l.over(now)
+}
+
+// over says why the gate is closed. It is called with mu held.
+func (l *Lease) over(now instant) error {
+	switch {
+	case l.lost != nil:
+		return l.lost
+	case l.gaveBack:
+		return ErrReleased
+	}
+	return l.loss(now, Expired, l.failure)
+}
+
+// loss describes a loss. It is called with mu held.
+func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
+	e := &LostError{
+		Resource: l.wire.target.path, Reason: reason, Duration: l.timing.duration,
+		Renewed: l.granted.wall(), Elapsed: now.since(l.granted), Err: err,
+	}
+	if jump := now.jumpSince(l.granted); jump > jumpTolerance {
+		e.Jump = jump
+	}
+	return e
+}
+
+// remaining tells how long the work may go on, and how long the lease is ours at least. It is called with mu held.
+func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
+	const forever = 1 << 62
+	stop, hard = forever, forever
+	if !l.timing.infinite() {
+		elapsed := now.since(l.granted)
+		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
+	}
+	if l.broken != nil {
+		elapsed := now.since(l.broken.at)
+		stop, hard = min(stop, l.broken.grace*2/3-elapsed), min(hard, l.broken.grace-elapsed)
+	}
+	return stop, hard
+}
+
+// Deadline returns when Context will end unless the lease is renewed before, by the wall clock. For an infinite lease ok
+// is false.
+func (l *Lease) Deadline() (at time.Time, ok bool) {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stop, _ := l.remaining(now)
+	if l.timing.infinite() && l.broken == nil {
+		return time.Time{}, false
+	}
+	return now.wall().Add(stop), true
+}
+
+// Stats tells what a lease has taken so far.
+type Stats struct {
+	Requests int           // sent, whatever became of them
+	Renewals int           // that succeeded
+	Failures int           // renewals that failed
+	Waited   time.Duration // for another holder
+}
+
+// Stats returns the numbers so far.
+func (l *Lease) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Stats{Requests: int(l.wire.requests.Load()), Renewals: l.renewals, Failures: l.failures, Waited: l.waited}
+}
+
+// lose ends the lease for good. Only the first reason counts.
+func (l *Lease) lose(reason Reason, err error) *LostError {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	if l.lost != nil || l.gaveBack {
+		lost := l.lost
+		if lost == nil {
+			lost = l.loss(now, reason, err)
+		}
+		l.mu.Unlock()
+		return lost
+	}
+	lost := l.loss(now, reason, err)
+	l.lost = lost
+	l.stir()
+	l.mu.Unlock()
+	// First the work, then those who watch: a hook that hangs must not keep the work going.
+	l.end(lost)
+	l.quit()
+	l.emit(Event{Kind: Lost, Err: lost})
+	return lost
+}
+
+// stir wakes those who wait at the gate. It is called with mu held.
+func (l *Lease) stir() {
+	close(l.stirred)
+	l.stirred = make(chan struct{})
+}
+
+func (l *Lease) emit(e Event) {
+	e.Resource = l.wire.target.path
+	l.events.Lock()
+	defer l.events.Unlock()
+	l.wire.hooks.emit(e)
+}
+
+// bound makes a request of the caller's end with the keepers, so that Release need not wait for it.
+func (l *Lease) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.keeping, func() { cancel(ErrReleased) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// take waits for the turn to send a request.
+func (l *Lease) take(ctx context.Context) error {
+	select {
+	case <-l.turn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *Lease) give() { l.turn <- struct{}{} }
+
+// Do acquires the lease, runs fn, and releases it when fn has returned. fn's context ends when the work must stop; the
+// lease is renewed until fn has returned all the same, for as long as that is possible.
+//
+// It returns fn's error; when the lease was lost while fn ran, the error is a *LostError too, even if fn returned nil:
+// it may have worked on while somebody else held the lease.
+func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx context.Context, l *Lease) error) error {
+	l, err := Acquire(ctx, target, opts)
+	if err != nil {
+		return err
+	}
+	finished := false
+	defer func() {
+		if !finished { // a panic, or runtime.Goexit: the lease goes back before it goes on
+			_ = l.Release(ctx)
+		}
+	}()
+	err = fn(l.Context(), l)
+	finished = true
+	return settleDo(err, l.Context(), l.Release(ctx))
+}
+
+// settleDo joins what the work, its context and the release said. A release that nobody confirmed is none of the
+// worker's business: the lease ends by itself.
+func settleDo(err error, work context.Context, released error) error {
+	lost, ok := errors.AsType[*LostError](context.Cause(work))
+	if !ok {
+		if lost, ok = errors.AsType[*LostError](released); !ok {
+			return err
+		}
+	}
+	if err == nil || errors.Is(err, ErrLost) {
+		return cmpErr(err, lost)
+	}
+	return fmt.Errorf("%w; the work returned: %w", lost, err)
+}
+
+func cmpErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}

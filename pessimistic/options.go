@@ -1,0 +1,105 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// AcquireOptions tunes Acquire, TryAcquire and Do. The zero value is the default.
+type AcquireOptions struct {
+	// Duration is how long the lease lasts without being renewed: 15 s to 60 s in whole seconds, or Infinite. It is
+	// renewed for as long as it is held, so it is not how long the work may take, but how long others must wait after
+	// the holder has crashed. Defaults to 30 s.
+	Duration time.Duration
+
+	// Wait bounds how long Acquire waits for another holder; the last attempt is made when it is over. Negative or 0
+	// means no bound but the end of ctx. TryAcquire does not wait. Defaults to 0.
+	Wait time.Duration
+
+	// Poll spaces the looks at a lease that another holds: the first waits are at least Poll.Base, later ones up to
+	// Poll.Cap, drawn at random from a range that grows with the last one. Defaults to 250 ms and 5 s.
+	Poll retry.Backoff
+
+	// Tries bounds how often one request is sent again after a transient fault, before anything was heard of another
+	// holder; negative means no bound. A waiter who has heard of one rides out faults for as long as it may wait.
+	// Defaults to 6.
+	Tries int
+
+	// IfMatch demands a version of the blob. Containers cannot be asked for one. Defaults to none.
+	IfMatch azcore.ETag
+
+	// LeaseID is the id to acquire with, a GUID. Who uses the same id shares the lease. Defaults to a random one, which
+	// is what a lock needs.
+	LeaseID string
+
+	// Health is asked before every renewal. While it returns an error, the lease is not renewed: a process that lives
+	// but cannot work loses what it holds. It should return before its context ends. Defaults to none.
+	Health func(context.Context) error
+
+	// Hooks let the program watch. Defaults to silence.
+	Hooks Hooks
+
+	seams *seams
+
+	_ struct{}
+}
+
+func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, error) {
+	var out AcquireOptions
+	if o != nil {
+		out = *o
+	}
+	out.Duration = cmp.Or(out.Duration, defaultDuration)
+	out.Tries = cmp.Or(out.Tries, 6)
+	out.Poll = pollDefaults(out.Poll)
+	t, err := timingOf(out.Duration)
+	if err != nil {
+		return out, t, fmt.Errorf("AcquireOptions.%w", err)
+	}
+	if out.LeaseID != "" {
+		id, err := uuid.Parse(out.LeaseID)
+		if err != nil {
+			return out, t, fmt.Errorf("AcquireOptions.LeaseID: %w; the service takes GUIDs only", err)
+		}
+		out.LeaseID = id.String() // lower case, in which an emulator compares it
+	}
+	if out.IfMatch != "" && target.leasable != nil && !target.leasable.conditional() {
+		return out, t, errors.New("AcquireOptions.IfMatch: the leases of a container take no ETag condition")
+	}
+	return out, t, nil
+}
+
+func pollDefaults(b retry.Backoff) retry.Backoff {
+	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
+	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)
+	return b
+}
+
+// pace draws the waits between looks by decorrelated jitter: uniform between the base and three times the last wait.
+// Full jitter would start again near zero each time, and a look costs a request.
+type pace struct {
+	retry.Backoff
+	last time.Duration
+}
+
+func (p *pace) next() time.Duration {
+	random := p.Rand
+	if random == nil {
+		random = rand.Float64
+	}
+	p.last = max(p.last, p.Base)
+	p.last = min(p.Cap, p.Base+time.Duration(random()*float64(3*p.last-p.Base)))
+	return p.last
+}
+
+// reset is for when something has moved: the holder has changed, so that the lock is likely to be free soon.
+func (p *pace) reset() { p.last = 0 }

@@ -1,0 +1,101 @@
+package pessimistic
+
+import (
+	"context"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// queue waits for somebody else's lease to end. It looks with HEAD requests, which cost the service little and leave no
+// errors in anybody's logs, unlike trying to acquire.
+type queue struct {
+	wire  wire
+	wait  time.Duration // see AcquireOptions.Wait
+	began instant
+	pace  pace
+
+	heard   bool // of another holder
+	refused int  // looks in a row that were refused
+	waited  time.Duration
+	seen    Observation // the last one
+}
+
+// rideOut tells whether a waiter should bear with a fault: only once it is known that it asks in the right place.
+func (q *queue) rideOut(err error) bool {
+	return q.heard && azerr.Classify(err).Transient()
+}
+
+// untilFree returns nil when the lease looks free, a *HeldError when the time for waiting is over, or why it cannot go
+// on. cause is what the last attempt met.
+func (q *queue) untilFree(ctx context.Context, cause error) error {
+	q.heard = true
+	q.wire.hooks.emit(Event{Kind: Waiting, Resource: q.wire.target.path, Holder: holderIn(q.seen.Metadata)})
+	for {
+		if err := q.sleep(ctx, cause); err != nil {
+			return err
+		}
+		free, err := q.looks(ctx)
+		if err != nil || free {
+			return err
+		}
+	}
+}
+
+// sleep waits for the next look.
+func (q *queue) sleep(ctx context.Context, cause error) error {
+	now := q.wire.clock().now()
+	q.waited = now.since(q.began)
+	pause := q.pace.next()
+	if q.wait > 0 {
+		if q.waited >= q.wait {
+			return q.heldError(cause)
+		}
+		pause = min(pause, q.wait-q.waited)
+	}
+	err := retry.Sleep(ctx, pause)
+	q.waited = q.wire.clock().now().since(q.began)
+	return err
+}
+
+// looks takes one look.
+func (q *queue) looks(ctx context.Context) (free bool, err error) {
+	tried, cancel := context.WithTimeout(ctx, maxDuration/2)
+	seen, err := q.wire.look(tried, "")
+	cancel()
+	if err == nil {
+		if q.seen.ETag != "" && q.seen.ETag != seen.ETag {
+			q.pace.reset()
+		}
+		q.seen, q.refused = seen, 0
+		return seen.State.Free(), nil
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	o := azerr.Classify(err)
+	if o.Kind == azerr.Unauthorised {
+		// Keys are changed and roles reassigned while we wait, but not often.
+		if q.refused++; q.refused < 6 {
+			return false, nil
+		}
+		return false, err
+	}
+	if o.Transient() {
+		return false, nil
+	}
+	return false, err
+}
+
+// heldError says what is known of the holder.
+func (q *queue) heldError(cause error) *HeldError {
+	e := &HeldError{Resource: q.wire.target.path, State: StateLeased, Waited: q.waited, Err: cause}
+	if q.seen.State != "" {
+		r := recordIn(q.seen.Metadata)
+		e.Holder, e.Fence, e.Since, e.State = r.owner, r.fence, r.since, q.seen.State
+	}
+	return e
+}
+
+func holderIn(metadata map[string]string) string { return recordIn(metadata).owner }

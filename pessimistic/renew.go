@@ -1,0 +1,251 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It goes on
+// trying until the lease is over: an error, whatever it is, is no reason to stop as long as there is time.
+func (l *Lease) renewer() {
+	timer := time.NewTimer(l.timing.cadence)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		failed := l.failure != nil
+		wait := l.timing.cadence - l.wire.clock().now().since(l.granted)
+		l.mu.Unlock()
+		if failed {
+			wait = l.pauseAfterFailure()
+		}
+		timer.Reset(max(wait, 0))
+		select {
+		case <-timer.C:
+		case <-l.hurry:
+		case <-l.keeping.Done():
+			return
+		}
+		if l.wire.seams.get().lazyTimer {
+			l.look()
+		}
+		if l.keeping.Err() != nil || l.given() {
+			return
+		}
+		l.tellDoubt()
+		_ = l.renewOnce(l.keeping, false)
+	}
+}
+
+// given tells whether there is nothing left to renew: a lease that we broke ourselves cannot be renewed.
+func (l *Lease) given() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken != nil
+}
+
+// pauseAfterFailure is about a second. The service may wish for more, and gets it only as far as another try still
+// fits in before the work has to stop: a lease is worth more than good manners.
+func (l *Lease) pauseAfterFailure() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pause := l.timing.pause()
+	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
+		stop, _ := l.remaining(l.wire.clock().now())
+		pause = max(pause, min(wish, stop-l.timing.try))
+	}
+	return pause
+}
+
+// renewOnce sends one renewal, and before it the change of id that is still open. The error says why the lease was not
+// renewed; the lease may be over then or not.
+func (l *Lease) renewOnce(ctx context.Context, patient bool) (err error) {
+	if err := l.take(ctx); err != nil {
+		return err
+	}
+	defer l.give()
+	clock := l.wire.clock()
+	defer func() {
+		if p := recover(); p != nil { // of a hook, a health check or the SDK
+			err = l.settle(clock.now(), fmt.Errorf("panic while renewing: %v", p))
+		}
+	}()
+	if l.health != nil {
+		if err := l.checkHealth(ctx); err != nil {
+			return l.settle(clock.now(), &unhealthyError{err})
+		}
+	}
+	l.mu.Lock()
+	_, hard := l.remaining(clock.now())
+	id, next, over := l.id, l.next, l.gate(clock.now()) == gateClosed
+	l.mu.Unlock()
+	if over {
+		return l.Err()
+	}
+	limit := min(l.timing.try, hard)
+	if patient {
+		limit = hard // the caller's own context bounds it
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if next != "" {
+		if err := l.changeOnce(ctx, id, next); err != nil {
+			return l.settle(clock.now(), err)
+		}
+		id = next
+	}
+	t0 := clock.now()
+	r, err := l.wire.renew(ctx, id)
+	if l.wire.seams.get().lateStart {
+		t0 = clock.now()
+	}
+	return l.settle(t0, ownAnswer(l.wire, r, err, id))
+}
+
+func (l *Lease) checkHealth(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timing.try)
+	defer cancel()
+	return l.health(ctx)
+}
+
+type unhealthyError struct{ err error }
+
+func (e *unhealthyError) Error() string { return "unhealthy: " + e.err.Error() }
+func (e *unhealthyError) Unwrap() error { return e.err }
+
+// settle takes note of a renewal's outcome.
+func (l *Lease) settle(t0 instant, err error) error {
+	now := l.wire.clock().now()
+	if l.keeping.Err() != nil && errors.Is(err, context.Canceled) {
+		return err // given up by Release: that says nothing
+	}
+	if v, reason := judge(err); v == definitive {
+		return l.lose(reason, err)
+	}
+	l.mu.Lock()
+	_, hard := l.remaining(now)
+	if hard <= 0 || l.lost != nil {
+		// Too late, even if it succeeded: this handle was over before the answer came, and its users have been told.
+		l.mu.Unlock()
+		return l.lose(Expired, err)
+	}
+	stop, _ := l.remaining(now)
+	if err != nil {
+		_, l.unhealthy = err.(*unhealthyError)
+		l.failure = err
+		l.failures++
+		l.mu.Unlock()
+		l.emit(Event{Kind: RenewFailed, Err: err, Margin: max(stop, 0)})
+		return err
+	}
+	if t0.since(l.granted) > 0 {
+		l.granted = t0
+	}
+	l.failure, l.unhealthy = nil, false
+	l.renewals++
+	assured := l.doubted && l.gate(now) == gateOpen
+	if assured {
+		l.doubted = false
+	}
+	left, _ := l.remaining(now)
+	l.stir()
+	l.mu.Unlock()
+	l.emit(Event{Kind: Renewed, Took: now.since(t0), Margin: stop})
+	if assured {
+		l.emit(Event{Kind: Assured, Margin: left})
+	}
+	return nil
+}
+
+// watchman looks at the clocks, and at nothing else: no request and no hook can keep it from ending the work in time. It
+// looks when a deadline is due, and once a second for the case that the machine has stood still.
+func (l *Lease) watchman() {
+	timer := time.NewTimer(watch)
+	defer timer.Stop()
+	for {
+		next, over := l.look()
+		if over {
+			return
+		}
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-l.rouse:
+		case <-l.keeping.Done():
+			return
+		}
+	}
+}
+
+// look ends what is due, and returns when to look again.
+func (l *Lease) look() (next time.Duration, over bool) {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	if l.lost != nil || l.gaveBack {
+		l.mu.Unlock()
+		return 0, true
+	}
+	stop, hard := l.remaining(now)
+	failure := l.failure
+	var lost *LostError
+	switch {
+	case hard <= 0:
+		reason := Expired
+		if l.broken != nil {
+			reason = Broken
+		}
+		l.mu.Unlock()
+		l.lose(reason, failure)
+		return 0, true
+	case stop <= 0 && !l.stopped:
+		reason := Stopped
+		switch {
+		case l.broken != nil:
+			reason = Broken
+		case l.unhealthy:
+			reason = Unhealthy
+		}
+		l.stopped, l.doubted = true, true
+		lost = l.loss(now, reason, failure)
+		l.stir()
+	}
+	if now.jumpSince(l.granted) > jumpTolerance {
+		// The renewer tells: a hook of the watchman's that hangs here might let the next deadline pass.
+		if !l.doubted {
+			l.doubted, l.untold = true, l.loss(now, Stopped, failure)
+		}
+		l.renewNow()
+	}
+	l.mu.Unlock()
+	if lost != nil {
+		l.end(lost)
+		l.emit(Event{Kind: Doubted, Err: lost})
+	}
+	next = min(watch, hard)
+	if stop > 0 {
+		next = min(next, stop)
+	}
+	return next, false
+}
+
+// tellDoubt reports a jump of the clock.
+func (l *Lease) tellDoubt() {
+	l.mu.Lock()
+	untold := l.untold
+	l.untold = nil
+	l.mu.Unlock()
+	if untold != nil {
+		l.emit(Event{Kind: Doubted, Err: untold})
+	}
+}
+
+// renewNow asks the renewer not to wait.
+func (l *Lease) renewNow() {
+	select {
+	case l.hurry <- struct{}{}:
+	default:
+	}
+}

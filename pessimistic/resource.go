@@ -1,0 +1,286 @@
+package pessimistic
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// Resource is something that can be leased. It is a value, safe for concurrent use.
+type Resource struct {
+	path     string
+	leasable leasable
+}
+
+// String returns the resource's path, never its URL.
+func (r Resource) String() string { return r.path }
+
+// Blob is a blob of any type. It must exist; snapshots cannot be leased.
+//
+// While it is leased, the service refuses every write and the deletion without the lease's id (412 LeaseIdMissing);
+// reads are free, and deleting the whole container is not prevented.
+func Blob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client](client *C) Resource {
+	if client == nil {
+		return Resource{}
+	}
+	var c *blob.Client
+	switch one := any(client).(type) {
+	case *blob.Client:
+		c = one
+	case *blockblob.Client:
+		c = one.BlobClient()
+	case *appendblob.Client:
+		c = one.BlobClient()
+	case *pageblob.Client:
+		c = one.BlobClient()
+	}
+	return Resource{path: resource.Path(c.URL()), leasable: blobLease{c}}
+}
+
+// Container is a container. Its lease guards its deletion, and nothing else: writing to its blobs, its metadata and its
+// access policy stays possible for everybody (REST: "Lease Container"). As a lock it binds those who ask for it.
+func Container(client *container.Client) Resource {
+	if client == nil {
+		return Resource{}
+	}
+	return Resource{path: resource.Path(client.URL()), leasable: containerLease{client}}
+}
+
+// leasable is the lease protocol of one kind of resource: a single request each.
+type leasable interface {
+	acquire(ctx context.Context, id string, seconds int32, match azcore.ETag) (reply, error)
+	renew(ctx context.Context, id string) (reply, error)
+	change(ctx context.Context, id, to string) (reply, error)
+	release(ctx context.Context, id string) error
+	breaks(ctx context.Context, seconds int32, match azcore.ETag) (remaining time.Duration, err error)
+	look(ctx context.Context, id string) (Observation, error)
+	conditional() bool // whether conditions on the ETag are honoured
+}
+
+// reply is what the service says to a lease operation.
+type reply struct {
+	id   string
+	date time.Time
+}
+
+// State is the state of a lease as the service shows it.
+type State string
+
+// The states (REST: "Lease Blob", lease states).
+const (
+	StateAvailable State = "available" // never leased, or released
+	StateLeased    State = "leased"
+	StateExpired   State = "expired"  // not renewed in time
+	StateBreaking  State = "breaking" // broken, with a period to go
+	StateBroken    State = "broken"   // broken, and free
+)
+
+const infinite = "infinite" // x-ms-lease-duration
+
+// Free tells whether the lease can be acquired.
+func (s State) Free() bool { return s != StateLeased && s != StateBreaking }
+
+// Observation is what anybody can see about a lease: not whose it is, and not how long it will last.
+type Observation struct {
+	State    State
+	Infinite bool
+	ETag     azcore.ETag
+	Modified time.Time
+	Metadata map[string]string // names in lower case
+	Date     time.Time         // the service's clock
+}
+
+// Look asks for the state of a resource's lease: one HEAD request.
+func Look(ctx context.Context, target Resource, opts *LookOptions) (Observation, error) {
+	var o LookOptions
+	if opts != nil {
+		o = *opts
+	}
+	w := newWire(target, o.Hooks)
+	if err := w.usable(); err != nil {
+		return Observation{}, err
+	}
+	seen, err := w.look(ctx, "")
+	if err != nil {
+		return Observation{}, opError("look at", target.path, err)
+	}
+	return seen, nil
+}
+
+// LookOptions tunes Look. The zero value is the default.
+type LookOptions struct {
+	Hooks Hooks // Defaults to silence.
+
+	_ struct{}
+}
+
+type blobLease struct{ client *blob.Client }
+
+// holder makes a lease client for one request. The SDK's client keeps an id that ChangeLease writes without a lock, so
+// none is ever shared.
+func (b blobLease) holder(id string) (*lease.BlobClient, error) {
+	return lease.NewBlobClient(b.client, &lease.BlobClientOptions{LeaseID: &id})
+}
+
+func (b blobLease) acquire(ctx context.Context, id string, seconds int32, match azcore.ETag) (reply, error) {
+	h, err := b.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: ifMatch(match)})
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (b blobLease) renew(ctx context.Context, id string) (reply, error) {
+	h, err := b.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.RenewLease(ctx, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (b blobLease) change(ctx context.Context, id, to string) (reply, error) {
+	h, err := b.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.ChangeLease(ctx, to, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (b blobLease) release(ctx context.Context, id string) error {
+	h, err := b.holder(id)
+	if err != nil {
+		return err
+	}
+	_, err = h.ReleaseLease(ctx, nil)
+	return err
+}
+
+func (b blobLease) breaks(ctx context.Context, seconds int32, match azcore.ETag) (time.Duration, error) {
+	h, err := b.holder("") // a break needs no id
+	if err != nil {
+		return 0, err
+	}
+	resp, err := h.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds, ModifiedAccessConditions: ifMatch(match)})
+	return time.Duration(deref(resp.LeaseTime)) * time.Second, err
+}
+
+func (b blobLease) look(ctx context.Context, id string) (Observation, error) {
+	resp, err := b.client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: &blob.AccessConditions{
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(id)}}})
+	if err != nil {
+		return Observation{}, err
+	}
+	return Observation{
+		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
+		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
+	}, nil
+}
+
+func (blobLease) conditional() bool { return true }
+
+type containerLease struct{ client *container.Client }
+
+func (c containerLease) holder(id string) (*lease.ContainerClient, error) {
+	return lease.NewContainerClient(c.client, &lease.ContainerClientOptions{LeaseID: &id})
+}
+
+func (c containerLease) acquire(ctx context.Context, id string, seconds int32, _ azcore.ETag) (reply, error) {
+	h, err := c.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.AcquireLease(ctx, seconds, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (c containerLease) renew(ctx context.Context, id string) (reply, error) {
+	h, err := c.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.RenewLease(ctx, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (c containerLease) change(ctx context.Context, id, to string) (reply, error) {
+	h, err := c.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.ChangeLease(ctx, to, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (c containerLease) release(ctx context.Context, id string) error {
+	h, err := c.holder(id)
+	if err != nil {
+		return err
+	}
+	_, err = h.ReleaseLease(ctx, nil)
+	return err
+}
+
+func (c containerLease) breaks(ctx context.Context, seconds int32, _ azcore.ETag) (time.Duration, error) {
+	h, err := c.holder("")
+	if err != nil {
+		return 0, err
+	}
+	resp, err := h.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: &seconds})
+	return time.Duration(deref(resp.LeaseTime)) * time.Second, err
+}
+
+func (c containerLease) look(ctx context.Context, id string) (Observation, error) {
+	resp, err := c.client.GetProperties(ctx, &container.GetPropertiesOptions{
+		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: optional(id)}})
+	if err != nil {
+		return Observation{}, err
+	}
+	return Observation{
+		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
+		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
+	}, nil
+}
+
+func (containerLease) conditional() bool { return false }
+
+// ifMatch translates a condition for the SDK. An empty ETag must not be passed on as a pointer: an emulator takes
+// "If-Match:" without a value for no condition at all.
+func ifMatch(etag azcore.ETag) *blob.ModifiedAccessConditions {
+	return &blob.ModifiedAccessConditions{IfMatch: optional(etag)}
+}
+
+func optional[S ~string](s S) *S {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// lowered folds names to lower case: HTTP has changed their case on the way.
+func lowered(metadata map[string]*string) map[string]string {
+	out := make(map[string]string, len(metadata))
+	for name, value := range metadata {
+		out[strings.ToLower(name)] = deref(value)
+	}
+	return out
+}

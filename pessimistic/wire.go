@@ -1,0 +1,141 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// wire sends the requests about one resource, one try each, and counts them. It is safe for concurrent use.
+type wire struct {
+	target   Resource
+	hooks    Hooks
+	requests *atomic.Int64
+	seams    *seams
+}
+
+// seams are for this package's tests: a clock that jumps, and bugs planted on purpose, which the tests must convict. A
+// nil *seams is production.
+type seams struct {
+	jumped        func() time.Duration // see clock
+	lateStart     bool                 // t₀ is taken after the answer
+	sdkRetries    bool                 // the SDK retries as it likes
+	lazyTimer     bool                 // the deadline is looked at between requests only
+	blindRenewal  bool                 // a renewal's answer is not checked for whose lease it is
+	leaky         bool                 // an acquire that was given up is not released
+	noFence       bool                 // fenced writers do not look at the fence
+	dropIfMatch   bool                 // fenced writers do not put the condition on the write
+	frozenFence   bool                 // the fence does not grow from holder to holder
+	trustingStamp bool                 // an unclear answer to a stamp counts as success
+	eagerRelease  bool                 // the lease is released while the renewer is still running
+}
+
+func (s *seams) get() seams {
+	if s == nil {
+		return seams{}
+	}
+	return *s
+}
+
+func newWire(target Resource, hooks Hooks) wire {
+	return wire{target: target, hooks: hooks, requests: new(atomic.Int64)}
+}
+
+func (w wire) clock() clock { return clock{w.seams.get().jumped} }
+
+func (w wire) usable() error {
+	if w.target.leasable == nil {
+		return errors.New("no resource: Blob or Container was not called, or with a nil client")
+	}
+	return nil
+}
+
+// send prepares one request. The SDK's own retries are off, always: they would hide when the try that succeeded was
+// sent, they outlast a short lease, and they turn a lost answer into a wrong one.
+func (w wire) send(ctx context.Context, op string) (context.Context, func(error)) {
+	w.requests.Add(1)
+	done := func(error) {}
+	if w.hooks.Trace != nil {
+		ctx, done = w.hooks.Trace(ctx, op, w.target.path)
+	}
+	if w.seams.get().sdkRetries {
+		return ctx, done
+	}
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), done
+}
+
+func (w wire) acquire(ctx context.Context, id string, seconds int32, match azcore.ETag) (reply, error) {
+	ctx, done := w.send(ctx, "acquire")
+	r, err := w.target.leasable.acquire(ctx, id, seconds, match)
+	done(err)
+	return r, err
+}
+
+func (w wire) renew(ctx context.Context, id string) (reply, error) {
+	ctx, done := w.send(ctx, "renew")
+	r, err := w.target.leasable.renew(ctx, id)
+	done(err)
+	return r, err
+}
+
+func (w wire) change(ctx context.Context, id, to string) (reply, error) {
+	ctx, done := w.send(ctx, "change")
+	r, err := w.target.leasable.change(ctx, id, to)
+	done(err)
+	return r, err
+}
+
+func (w wire) release(ctx context.Context, id string) error {
+	ctx, done := w.send(ctx, "release")
+	err := w.target.leasable.release(ctx, id)
+	done(err)
+	return err
+}
+
+func (w wire) breaks(ctx context.Context, seconds int32, match azcore.ETag) (time.Duration, error) {
+	ctx, done := w.send(ctx, "break")
+	remaining, err := w.target.leasable.breaks(ctx, seconds, match)
+	done(err)
+	return remaining, err
+}
+
+func (w wire) look(ctx context.Context, id string) (Observation, error) {
+	ctx, done := w.send(ctx, "look")
+	seen, err := w.target.leasable.look(ctx, id)
+	done(err)
+	return seen, err
+}
+
+// verdict is what an answer means for a lease that we hold, or think we hold.
+type verdict uint8
+
+const (
+	unclear    verdict = iota // no answer, or one that says nothing about the lease: it may still be ours
+	definitive                // it is not ours any more; reason says why
+)
+
+// judge is the allow-list of answers that end a lease. Everything else does not: a 403 during a change of keys, a 503,
+// a name that does not resolve for a minute leave the service's idea of the lease as it is, and the deadline decides.
+func judge(err error) (verdict, Reason) {
+	switch o := azerr.Classify(err); {
+	case o.Kind == azerr.Lost && azerr.Has(err, "LeaseIsBrokenAndCannotBeRenewed", "LeaseAlreadyBroken", "LeaseIsBreakingAndCannotBeChanged"):
+		return definitive, Broken
+	case o.Kind == azerr.Lost:
+		return definitive, Taken
+	case o.Kind == azerr.NotFound && o.Code != "": // a 404 without a code may come from anything on the way
+		return definitive, Deleted
+	case errors.Is(err, errForeign):
+		return definitive, Taken
+	}
+	return unclear, 0
+}
+
+// errForeign is a success that was somebody else's: emulators renew an expired lease for whoever asks, and answer with
+// the id of the true holder.
+var errForeign = errors.New("the service renewed somebody else's lease")
