@@ -63,6 +63,14 @@ func (s *Service) source(r *request) (*blobState, sourceAddress, *answer) {
 	return b, at, cond.source(b)
 }
 
+// readable tells whether a source can be read with no more than the request says about it: unlike in Copy Blob, the
+// credential of the request is good for the destination only.
+func (s *Service) readable(r *request, at sourceAddress) bool {
+	from, err := url.Parse(r.header.Get("X-Ms-Copy-Source"))
+	return s.o.Anonymous || err == nil && from.Query().Get("sig") != "" ||
+		r.header.Get("X-Ms-Copy-Source-Authorization") != "" || s.containers[at.container].access != ""
+}
+
 // find returns a blob by its address, or nil.
 func (s *Service) find(at sourceAddress) *blobState {
 	c := s.containers[at.container]
@@ -82,9 +90,12 @@ func (s *Service) fetchSource(r *request) *answer {
 	if r.header.Get("X-Ms-Copy-Source") == "" {
 		return nil
 	}
-	b, _, bad := s.source(r)
+	b, at, bad := s.source(r)
 	if bad != nil {
 		return bad
+	}
+	if !s.readable(r, at) {
+		return fail(http.StatusUnauthorized, "CannotVerifyCopySource", "Server failed to authenticate the request to the copy source.")
 	}
 	if b.tier == archive {
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")

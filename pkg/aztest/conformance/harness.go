@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
@@ -17,7 +18,8 @@ type Harness struct {
 	// Emulator tells that the service is one that is known to differ here and there.
 	Emulator bool
 
-	// Container returns a client for a container that exists and is nobody else's.
+	// Container returns a client for a container that exists and is nobody else's. Headers must be among its
+	// PerCallPolicies.
 	Container func(t *testing.T) *container.Client
 }
 
@@ -26,11 +28,29 @@ type said string
 
 const success said = "ok"
 
+type headersKey struct{}
+
+// Headers is a policy that puts the headers on the wire which the suite asks with and the SDK has no way to send. It works
+// before the request is signed.
+func Headers() policy.Policy { return headers{} }
+
+type headers struct{}
+
+func (headers) Do(r *policy.Request) (*http.Response, error) {
+	if given, ok := r.Raw().Context().Value(headersKey{}).(http.Header); ok {
+		maps.Copy(r.Raw().Header, given)
+	}
+	return r.Next()
+}
+
 // call runs one operation with the SDK's retries off and returns what the service said. It also sees what the SDK does
 // not report: a GET that is answered 304 is no error to it.
-func call(run func(context.Context) error) said {
+func call(run func(context.Context) error) said { return callWith(nil, run) }
+
+// callWith is call with more headers.
+func callWith(h http.Header, run func(context.Context) error) said {
 	var raw *http.Response
-	ctx := policy.WithCaptureResponse(context.Background(), &raw)
+	ctx := policy.WithCaptureResponse(context.WithValue(context.Background(), headersKey{}, h), &raw)
 	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 	err := run(ctx)
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
