@@ -173,7 +173,6 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 			if at, err = a.end(ctx); err != nil {
 				return 0, err
 			}
-			known = true
 		}
 		if a.o.MaxSize > 0 && at+int64(len(a.data)) > a.o.MaxSize {
 			return 0, a.final(ErrFull, fmt.Errorf("%d bytes at %d would pass the %d allowed", len(a.data), at, a.o.MaxSize))
@@ -269,6 +268,9 @@ func (a *appending) look(ctx context.Context, at int64, id string) (State, error
 	case t.ours:
 		a.twin = true
 	default: // others are there, or nobody can be any more
+		if t.end == at {
+			now.ETag = "@sealed" // not the position any more that the append depends on
+		}
 		now.Lineage = Lineage{{ID: "another's", Base: positionTag(at)}}
 	}
 	return now, nil

@@ -51,7 +51,7 @@ func Records(r io.Reader) iter.Seq2[Record, error] {
 		in := bufio.NewReader(r)
 		for offset := int64(0); ; {
 			record, size, err := readRecord(in)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
@@ -74,7 +74,7 @@ const maxRecordHeader = 64
 
 func readRecord(in *bufio.Reader) (Record, int64, error) {
 	header, err := in.Peek(maxRecordHeader)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return Record{}, 0, err
 	}
 	if len(header) == 0 {
@@ -82,7 +82,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 	}
 	end := bytes.IndexByte(header, '\n')
 	if end < 0 {
-		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && err == io.EOF {
+		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && errors.Is(err, io.EOF) {
 			return Record{}, 0, io.ErrUnexpectedEOF
 		}
 		return Record{}, 0, errNotRecord
@@ -98,7 +98,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 	_, _ = in.Discard(end + 1) // it has been peeked at
 	// Read what is there instead of trusting the length with so much memory.
 	var data bytes.Buffer
-	if _, err := io.CopyN(&data, in, n+1); err == io.EOF {
+	if _, err := io.CopyN(&data, in, n+1); errors.Is(err, io.EOF) {
 		return Record{}, 0, io.ErrUnexpectedEOF
 	} else if err != nil {
 		return Record{}, 0, err

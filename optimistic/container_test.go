@@ -199,6 +199,29 @@ func TestATurnThatWasLeftBehindIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestALostAnswerIsNotForgottenWhenTheTurnEnds: the write lands, its answer is lost, and somebody breaks the lease, so
+// that the repetition is refused. The refusal says nothing about the first.
+func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := box(t, nil)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Container Metadata"), Count: 1})
+		go func() {
+			time.Sleep(time.Microsecond)
+			breaker, err := lease.NewContainerClient(client, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err := breaker.BreakLease(context.Background(), &lease.ContainerBreakOptions{BreakPeriod: ref(int32(0))}); err != nil {
+				t.Error(err)
+			}
+		}()
+		res, err := Update(t.Context(), MetadataOfContainer(client), setMeta("a", "1"), nil)
+		if err != nil || res.Attempts != 1 || res.Ambiguous != 1 || res.Resolved != 1 {
+			t.Errorf("Update = %+v, %v\n%v", res, err, s.Log())
+		}
+	})
+}
+
 // TestAWriteThatIsLateDoesNotLandInAnothersTurn: its request arrives after the turn is over and a rival has written.
 func TestAWriteThatIsLateDoesNotLandInAnothersTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -323,6 +346,33 @@ func TestALostAnswerToAnACLIsResolvedWithinTheTurn(t *testing.T) {
 			t.Errorf("the container is %s", state)
 		}
 	})
+}
+
+// TestTheDateGuardsOnlyTheFirstTry: the first try lands two seconds later than the version that was read, and its answer
+// is lost. The second must not stumble over the first.
+func TestTheDateGuardsOnlyTheFirstTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := box(t, &aztest.Options{Latency: func() time.Duration { return time.Second }})
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Container ACL"), Count: 1})
+		if res, err := Update(t.Context(), ACLOfContainer(client), setACL(ACL{Access: "blob"}), nil); err != nil || !res.Changed {
+			t.Errorf("Update = %+v, %v\n%v", res, err, s.Log())
+		}
+	})
+}
+
+func TestADeletionThatIsRefusedGivesTheTurnBack(t *testing.T) {
+	s, client := box(t, nil)
+	v, err := Read(t.Context(), MetadataOfContainer(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetFaults(aztest.Fault{Kind: aztest.Answer, Match: aztest.Op("Delete Container"), Status: 403, Code: "AuthorizationPermissionMismatch"})
+	if _, err := Delete(t.Context(), MetadataOfContainer(client), v.State, nil); azerr.Classify(err).Kind != azerr.Unauthorised {
+		t.Errorf("err = %v, want it refused", err)
+	}
+	if state := leaseState(t, client); state != lease.StateTypeAvailable {
+		t.Errorf("the container is %s", state)
+	}
 }
 
 func TestContainersRefuseWhatTheyCannotBear(t *testing.T) {

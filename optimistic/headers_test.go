@@ -101,10 +101,10 @@ func TestALineageFromBeforeIsNoProofForHeaders(t *testing.T) {
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		_, err := Update(t.Context(), BlobHeaders(client.BlobClient()), setType, nil)
-		if !errors.Is(err, ErrOutcomeUnknown) {
-			t.Errorf("err = %v, want unknown", err)
+		unknown, ok := errors.AsType[*UnknownError](err)
+		if !ok {
+			t.Fatalf("err = %v, want unknown", err)
 		}
-		unknown, _ := errors.AsType[*UnknownError](err)
 		if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v", err)
 		}

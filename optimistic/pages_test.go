@@ -128,7 +128,7 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 				wg.Go(func() {
 					for range 30 {
 						if _, err := Update(context.Background(), target, func(_ context.Context, data *[]byte) error { (*data)[0]++; return nil },
-							&UpdateOptions{Attempts: -1, Elapsed: -1}); err != nil {
+							&UpdateOptions{Attempts: -1, Elapsed: -1, Sending: quick}); err != nil {
 							t.Error(err)
 						}
 					}

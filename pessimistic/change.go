@@ -328,7 +328,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	t0, err := c.prove(ctx)
 	if err != nil {
 		if lost, ok := errors.AsType[*LostError](err); ok {
-			l.lose(lost.Reason, lost.Err)
+			_ = l.lose(lost.Reason, lost.Err)
 		}
 		return nil, failedAs(ctx, "reclaim", l.wire.target.path, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -301,3 +302,10 @@ func mustRelease(t *testing.T, l *Lease) {
 func pollEvery(d time.Duration) retry.Backoff {
 	return retry.Backoff{Base: d, Cap: d, Rand: func() float64 { return 0 }}
 }
+
+func deleteWith(id string) *blob.DeleteOptions {
+	return &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}}
+}
+
+// pass lets the bubble's time pass.
+func pass(d time.Duration) { time.Sleep(d) }

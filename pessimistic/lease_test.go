@@ -49,7 +49,7 @@ func TestALeaseOutlivesItsDurationByBeingRenewedEveryThird(t *testing.T) {
 		for _, d := range []time.Duration{15 * time.Second, 30 * time.Second, 60 * time.Second} {
 			w.reset()
 			l := acquired(t, w, &AcquireOptions{Duration: d})
-			time.Sleep(10*d + time.Second)
+			pass(10*d + time.Second)
 			if l.Context().Err() != nil {
 				t.Fatalf("%v: lost: %v", d, context.Cause(l.Context()))
 			}
@@ -68,7 +68,7 @@ func TestRenewalsAreSpacedFromStartToStart(t *testing.T) {
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 4 * time.Second, Match: aztest.Op("Renew Blob Lease")})
 		l := acquired(t, w, nil)
 		began := time.Now()
-		time.Sleep(95 * time.Second)
+		pass(95 * time.Second)
 		mustRelease(t, l)
 		var at []time.Duration
 		for _, r := range w.faults.Log() {
@@ -129,7 +129,7 @@ func TestWaitersOnlyLookUntilTheLeaseIsFree(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		go func() {
-			time.Sleep(100 * time.Second)
+			pass(100 * time.Second)
 			mustRelease(t, holder)
 		}()
 		began := time.Now()
@@ -181,7 +181,7 @@ func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
 		why := errors.New("closing time")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			time.Sleep(7 * time.Second)
+			pass(7 * time.Second)
 			cancel(why)
 		}()
 		began := time.Now()
@@ -206,9 +206,9 @@ func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
 		holder := w.steal("b", 0)
 		w.faults.SetFaults()
 		go func() {
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			w.faults.SetFaults(down)
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 			mustRelease(t, holder)
 			w.faults.SetFaults()
 		}()
@@ -304,7 +304,7 @@ func TestAnInfiniteLeaseStaysAndItsLossIsFound(t *testing.T) {
 			t.Error("an infinite lease has a deadline")
 		}
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if l.Context().Err() != nil || l.Guard(t.Context()) != nil {
 			t.Errorf("ended by an outage: %v", context.Cause(l.Context()))
 		}
@@ -334,7 +334,7 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 		if err := l.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := l.Change(t.Context(), ""); err != nil {
 			t.Error(err)
 		}
@@ -416,10 +416,10 @@ func TestHooksTellTheStoryOfALease(t *testing.T) {
 			return ctx, func(err error) { traced = append(traced, fmt.Sprint(err == nil)) }
 		}
 		holder := w.steal("b", 15*time.Second)
-		go func() { time.Sleep(time.Second); mustRelease(t, holder) }()
+		go func() { pass(time.Second); mustRelease(t, holder) }()
 		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pollEvery(time.Second)})
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		mustRelease(t, l)
 		if got, want := seen.kinds(), []EventKind{Waiting, Acquired, RenewFailed, Renewed, Released}; !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)

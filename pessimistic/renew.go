@@ -134,7 +134,7 @@ func (l *Lease) settle(t0 instant, err error) error {
 	}
 	stop, _ := l.remaining(now)
 	if err != nil {
-		_, l.unhealthy = err.(*unhealthyError)
+		_, l.unhealthy = errors.AsType[*unhealthyError](err)
 		l.failure = err
 		l.failures++
 		l.mu.Unlock()
@@ -198,7 +198,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 			reason = Broken
 		}
 		l.mu.Unlock()
-		l.lose(reason, failure)
+		_ = l.lose(reason, failure)
 		return 0, true
 	case stop <= 0 && !l.stopped:
 		reason := Stopped
