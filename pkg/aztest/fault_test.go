@@ -72,6 +72,8 @@ func TestWhatEachFaultDoes(t *testing.T) {
 		{aztest.Fault{Kind: aztest.FailAfterCommit}, isAnswer(500, "InternalError"), "new", 0, true},
 		{aztest.Fault{Kind: aztest.LoseAnswer}, isError(syscall.ECONNRESET), "new", 0, true},
 		{aztest.Fault{Kind: aztest.LoseRequest}, isError(syscall.ECONNRESET), "old", 0, false},
+		{aztest.Fault{Kind: aztest.CutAnswer}, isError(syscall.ECONNRESET), "new", 0, true}, // the answer has no body to cut
+		{aztest.Fault{Kind: aztest.RepeatLater, Delay: time.Second}, none, "new", 0, true},
 		{aztest.Fault{Kind: aztest.AnswerTwice}, isAnswer(412, "ConditionNotMet"), "new", 0, true},
 		{aztest.Fault{Kind: aztest.DelayCommit, Delay: time.Second}, func(err error) bool {
 			timeout, ok := errors.AsType[net.Error](err)
@@ -108,6 +110,9 @@ func TestWhatEachFaultDoes(t *testing.T) {
 				if got := stored(t, client); got != tt.holds {
 					t.Errorf("the service holds %q, want %q", got, tt.holds)
 				}
+				if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.RawResponse.Header.Get("x-ms-request-id") == "" {
+					t.Error("the answer has no request id")
+				}
 				if tt.fault.Kind == aztest.DelayCommit {
 					time.Sleep(tt.fault.Delay)
 					if got := stored(t, client); got != "new" {
@@ -118,6 +123,86 @@ func TestWhatEachFaultDoes(t *testing.T) {
 		})
 	}
 }
+
+// TestALateRepetitionIsARequestLikeAnyOther: what a network kept destroys what was written in between, unless a condition
+// stands in its way.
+func TestALateRepetitionIsARequestLikeAnyOther(t *testing.T) {
+	for _, conditional := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := aztest.New(nil)
+			client := s.BlockBlob("box", "blob")
+			old, err := client.Upload(t.Context(), content("old"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := &blockblob.UploadOptions{}
+			if conditional {
+				opts.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: old.ETag}}
+			}
+			s.SetFaults(aztest.Fault{Kind: aztest.RepeatLater, Delay: time.Minute, Count: 1})
+			if _, err := client.Upload(once(t.Context()), content("mine"), opts); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Upload(t.Context(), content("another's"), nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			want := map[bool]string{false: "mine", true: "another's"}[conditional]
+			if got := stored(t, client); got != want {
+				t.Errorf("conditional %t: the service holds %q, want %q", conditional, got, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsHeldBackLandsInTheOrderInWhichItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		client := s.BlockBlob("box", "blob")
+		for text, delay := range map[string]time.Duration{"second": 2 * time.Second, "first": time.Second} {
+			s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Delay: delay, Count: 1})
+			_, _ = client.Upload(once(t.Context()), content(text), nil)
+		}
+		time.Sleep(time.Hour)
+		if got := stored(t, client); got != "second" {
+			t.Errorf("the service holds %q, want what was due last", got)
+		}
+	})
+}
+
+// TestACutAnswerIsNoticed: a list that ends in its middle is an error, in memory and through a socket.
+func TestACutAnswerIsNoticed(t *testing.T) {
+	s := aztest.New(nil)
+	s.BlockBlob("box", "blob")
+	server := httptest.NewServer(s.BlobHandler())
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for name, client := range map[string]*http.Client{"in memory": {Transport: roundTrip(s.Do)}, "through a socket": {Transport: transport}} {
+		base := s.BlobURL()
+		if name == "through a socket" {
+			base = server.URL + "/" + aztest.Account
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"?comp=list&sig=any", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.CutAnswer, Count: 1})
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if !errors.Is(err, io.ErrUnexpectedEOF) || len(data) == 0 {
+			t.Errorf("%s: %d bytes, then %v", name, len(data), err)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestFaultsAreCountedAndSkipped(t *testing.T) {
 	s := aztest.New(nil)

@@ -1,8 +1,10 @@
 package aztest_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -71,5 +73,56 @@ func TestTagPredicates(t *testing.T) {
 		if code(err) != want {
 			t.Errorf("%s: %q, want %q", predicate, code(err), want)
 		}
+	}
+}
+
+func TestAListTellsWhatThePropertiesTell(t *testing.T) {
+	s := aztest.New(nil)
+	c, client := s.Container("box"), s.BlockBlob("box", "blob")
+	owner, kind := "me", "text/plain"
+	if _, err := client.Upload(t.Context(), content("x"), &blockblob.UploadOptions{
+		Metadata: map[string]*string{"owner": &owner}, Tags: map[string]string{"b": "2", "a": "1"}, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CreateSnapshot(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expectCode(t, "lease", leased{t, client}.acquire(mine, -1), "")
+	id := mine
+	held := &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}
+	if _, err := client.StartCopyFromURL(t.Context(), client.URL(), &blob.StartCopyFromURLOptions{AccessConditions: held, BlobTags: map[string]string{"b": "2", "a": "1"}}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Include: container.ListBlobsInclude{Metadata: true, Tags: true, Copy: true, Snapshots: true},
+	}).NextPage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Segment.BlobItems) != 2 {
+		t.Fatalf("%d items, want a snapshot and its base", len(page.Segment.BlobItems))
+	}
+	p, err := client.GetProperties(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, base := page.Segment.BlobItems[0], page.Segment.BlobItems[1]
+	if snapshot.Snapshot == nil || snapshot.Properties.LeaseState != nil || *snapshot.Properties.TagCount != 2 {
+		t.Errorf("the snapshot: %v", snapshot)
+	}
+	got := base.Properties
+	if string(*got.ETag) != strings.Trim(string(*p.ETag), `"`) || !got.LastModified.Equal(*p.LastModified) || !got.CreationTime.Equal(*p.CreationTime) ||
+		*got.ContentLength != *p.ContentLength || *got.ContentType != kind || !bytes.Equal(got.ContentMD5, p.ContentMD5) {
+		t.Errorf("the list says %+v, the properties say %+v", got, p)
+	}
+	if *got.LeaseDuration != *p.LeaseDuration || *got.LeaseState != *p.LeaseState || *got.LeaseStatus != *p.LeaseStatus {
+		t.Errorf("lease: %s %s %s", *got.LeaseDuration, *got.LeaseState, *got.LeaseStatus)
+	}
+	if *got.CopyID != *p.CopyID || string(*got.CopyStatus) != "success" || *got.CopyProgress != "1/1" {
+		t.Errorf("copy: %s %s %s", *got.CopyID, *got.CopyStatus, *got.CopyProgress)
+	}
+	if tags := base.BlobTags.BlobTagSet; len(tags) != 2 || *tags[0].Key != "a" || *base.Metadata["owner"] != owner {
+		t.Errorf("%d tags, metadata %v", len(tags), base.Metadata)
 	}
 }

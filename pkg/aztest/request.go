@@ -2,6 +2,7 @@ package aztest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,7 +18,7 @@ type Request struct {
 	Op       string      // the operation's name in the REST reference, such as "Put Blob"
 	Resource string      // container/blob
 	Query    url.Values  // without a signature
-	Header   http.Header // without Authorization
+	Header   http.Header // without credentials
 	Status   int         // of the answer that the caller got; 0 when it got none
 	Code     string      // its error code
 	Fault    FaultKind   // what went wrong on purpose; "" for nothing
@@ -71,15 +72,19 @@ func bodyOf(hr *http.Request) ([]byte, error) {
 		return p.data, nil
 	}
 	defer hr.Body.Close()
-	var b bytes.Buffer
-	if hr.ContentLength > 0 {
-		b.Grow(int(min(hr.ContentLength, 1<<30)) + bytes.MinRead) // and never again: content is held once
+	if hr.ContentLength <= 0 || hr.ContentLength > 4<<30 {
+		return io.ReadAll(hr.Body)
 	}
-	n, err := b.ReadFrom(hr.Body)
-	if err == nil && hr.ContentLength > 0 && n != hr.ContentLength {
-		err = fmt.Errorf("ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http says it
+	data := make([]byte, hr.ContentLength) // as large as it will get: content is held once
+	if n, err := io.ReadFull(hr.Body, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("http: ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http says it
+	} else if err != nil {
+		return nil, err
 	}
-	return b.Bytes(), err
+	if n, _ := io.CopyN(io.Discard, hr.Body, 1); n != 0 {
+		return nil, fmt.Errorf("http: request body larger than ContentLength=%d", hr.ContentLength)
+	}
+	return data, nil
 }
 
 func canonical(h http.Header) http.Header {
@@ -94,7 +99,12 @@ func canonical(h http.Header) http.Header {
 // describe is the request as the log shows it.
 func describe(hr *http.Request) Request {
 	r := Request{Method: hr.Method, Query: url.Values{}, Header: canonical(hr.Header), At: time.Now()}
-	r.Header.Del("Authorization")
+	for _, secret := range []string{"Authorization", "X-Ms-Copy-Source-Authorization", "X-Ms-Encryption-Key"} {
+		r.Header.Del(secret)
+	}
+	if source := r.Header.Get("X-Ms-Copy-Source"); source != "" {
+		r.Header.Set("X-Ms-Copy-Source", withoutSignature(source))
+	}
 	for name, values := range hr.URL.Query() {
 		if !strings.EqualFold(name, "sig") {
 			r.Query[strings.ToLower(name)] = values
@@ -108,6 +118,17 @@ func describe(hr *http.Request) Request {
 	}
 	r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	return r
+}
+
+func withoutSignature(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	q.Del("sig")
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // operation names a request of the Blob service as the REST reference does.

@@ -17,13 +17,6 @@ func Snapshots(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := x.any().CreateSnapshot(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *first.Snapshot == *second.Snapshot {
-		t.Error("two snapshots have one name")
-	}
 	if _, err := x.block().Upload(ctx, text("a longer text"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +41,10 @@ func Snapshots(t *testing.T, h Harness) {
 	ask("delete a blob that has snapshots", "409 SnapshotsPresent", remove(x.any(), nil))
 	ask("delete a snapshot", success, remove(old, nil))
 	ask("delete it again", noBlob, remove(old, nil))
-	ask("delete the other snapshots", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: ref(blob.DeleteSnapshotsOptionTypeOnly)}))
+	if _, err := x.any().CreateSnapshot(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	ask("delete the snapshots only", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: ref(blob.DeleteSnapshotsOptionTypeOnly)}))
 	ask("delete the blob", success, remove(x.any(), nil))
 	x.create(t, "")
 	if _, err := x.any().CreateSnapshot(ctx, nil); err != nil {
