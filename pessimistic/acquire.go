@@ -47,6 +47,9 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 	q := queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // it came with the end: nobody would work under it
+		}
 		if err == nil {
 			c.waited = q.waited
 			l := newLease(ctx, c, g.t0, o)

@@ -120,13 +120,14 @@ func (w *world) state(name string) State {
 	return w.look(name).State
 }
 
-// thief acquires and releases as somebody else, directly.
+// steal acquires as somebody else, directly.
 func (w *world) steal(name string, d time.Duration) *Lease {
 	w.t.Helper()
 	l, err := TryAcquire(context.Background(), Blob(w.service.BlockBlob("box", name)), &AcquireOptions{Duration: d})
 	if err != nil {
 		w.t.Fatalf("steal %s: %v", name, err)
 	}
+	w.t.Cleanup(func() { _ = l.Release(context.Background()) })
 	return l
 }
 
@@ -199,6 +200,13 @@ func (w *witness) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = nil
+}
+
+// on has every request told that was carried out, before its answer goes back.
+func (w *witness) on(tell func(carried)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tell = tell
 }
 
 func (w *witness) seen() []carried {

@@ -282,12 +282,12 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var jump time.Duration
 		first := true
-		w.witness.tell = func(c carried) {
+		w.witness.on(func(c carried) {
 			if c.op == "acquire" && first {
 				first = false
 				jump = 16 * time.Second // the machine stands still while the answer is on its way
 			}
-		}
+		})
 		l := acquired(t, w, &AcquireOptions{seams: &seams{jumped: func() time.Duration { return jump }}})
 		w.wantOps("acquire", "acquire")
 		mustRelease(t, l)

@@ -26,13 +26,13 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	eager := l.wire.seams.get().eagerRelease
 	lost := l.close()
 	if !eager {
-		l.keepers.Wait() // whoever renews after the release would, for an instant, believe in a lease that is gone
+		l.keepers.Wait()                 // a renewal must not follow the release
+		_ = l.take(context.Background()) // nor any other request; close has cut them off
+		defer l.give()
 	}
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // nothing of ours is there to be released
 	}
-	_ = l.take(context.Background()) // requests under way were cut off by close
-	defer l.give()
 	began := l.wire.clock().now()
 	err := l.sendRelease(ctx)
 	l.emit(Event{Kind: Released, Err: err, Took: l.wire.clock().now().since(began)})

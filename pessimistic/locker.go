@@ -1,0 +1,274 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Locker gives named locks in a container. Each lock is an empty blob of its own, made when first asked for and kept
+// when released, because it remembers the fence. Whoever holds a lock holds the lease of its blob, and has written into
+// its metadata who he is and with which fencing token, never the lease's id.
+//
+// What it promises: at any time at most one Held of a name has a Context that has not ended (with the exceptions of
+// Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted in between.
+//
+// What it does not promise: fairness between processes, and that a write which was sent in time arrives in time. For the
+// latter, write through Held.Blob.
+//
+// A Locker keeps no state and is safe for concurrent use.
+type Locker struct {
+	client *container.Client
+	path   string
+	opts   LockerOptions
+}
+
+// LockerOptions tunes a Locker. The zero value is the default.
+type LockerOptions struct {
+	// Owner is how this process calls itself to those who wait for it. Defaults to "host/pid".
+	Owner string
+
+	// Prefix comes before each name to make the blob's, so that locks can share a container with other blobs. Defaults
+	// to none.
+	Prefix string
+
+	// Duration, Poll, Tries and Health are those of AcquireOptions.
+	Duration time.Duration
+	Poll     retry.Backoff
+	Tries    int
+	Health   func(context.Context) error
+
+	// TakeoverDelay is for how long a new holder waits, holding the lock, when the one before did not release it:
+	// requests that he sent while the lock was still his may be under way. Writes that carry a fence do not need it;
+	// for others 15 s is usual. Defaults to none.
+	TakeoverDelay time.Duration
+
+	// Hooks let the program watch. Defaults to silence.
+	Hooks Hooks
+
+	seams *seams
+
+	_ struct{}
+}
+
+// LockOptions tunes one acquisition. The zero value is the default.
+type LockOptions struct {
+	// Wait bounds how long Lock waits for another holder. Negative or 0 means no bound but the end of ctx. Defaults to 0.
+	Wait time.Duration
+
+	_ struct{}
+}
+
+// NewLocker returns a Locker for the locks in a container, which must exist by the time of the first lock. It sends no
+// request.
+func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
+	k := &Locker{client: client}
+	if opts != nil {
+		k.opts = *opts
+	}
+	if client == nil {
+		return nil, errors.New("no container client")
+	}
+	k.path = resource.Path(client.URL())
+	if k.opts.TakeoverDelay < 0 || k.opts.TakeoverDelay > time.Minute {
+		return nil, fmt.Errorf("LockerOptions.TakeoverDelay: %v is not in 0…60s", k.opts.TakeoverDelay)
+	}
+	if len(k.opts.Owner) > maxOwner {
+		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, no more than %d fit", len(k.opts.Owner), maxOwner)
+	}
+	k.opts.Owner = cmp.Or(k.opts.Owner, ownName())
+	if _, err := timingOf(cmp.Or(k.opts.Duration, defaultDuration)); err != nil {
+		return nil, fmt.Errorf("LockerOptions.%w", err)
+	}
+	return k, nil
+}
+
+// maxOwner leaves room in a blob's 8 KiB of metadata even when every byte has to be escaped.
+const maxOwner = 512
+
+// maxBlobName is the service's limit in characters (REST: "Naming and referencing containers, blobs, and metadata").
+const maxBlobName = 1024
+
+func ownName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	if len(host) > maxOwner-32 {
+		host = host[:maxOwner-32]
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// Lock waits until it has the lock. Errors: *HeldError when Wait was over, ErrNotFound when the container is missing, the
+// cause of ctx, or what the service said. On any error nothing is left behind, as with Acquire; with a TakeoverDelay, see
+// there, the lease of a failed takeover may be left to run out, so that the next one does not take the lock for clean.
+//
+// The Held's Context derives from ctx. The caller must call Release.
+//
+// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 for the first time ever; then 1 to release.
+// Waiting costs one HEAD per look.
+func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Held, error) {
+	return k.lock(ctx, name, opts, true)
+}
+
+// TryLock is Lock without waiting: when somebody else holds the lock, it returns a *HeldError, after 1 request if he has
+// held it for longer than a moment.
+func (k *Locker) TryLock(ctx context.Context, name string) (*Held, error) {
+	return k.lock(ctx, name, nil, false)
+}
+
+// Do locks, runs fn, and releases when fn has returned. Errors are as with the package's Do.
+func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
+	h, err := k.Lock(ctx, name, opts)
+	if err != nil {
+		return err
+	}
+	finished := false
+	defer func() {
+		if !finished { // a panic, or runtime.Goexit: the lock goes back before it goes on
+			_ = h.Release(ctx)
+		}
+	}()
+	err = fn(h.Context(), h)
+	finished = true
+	return settleDo(err, h.Context(), h.Release(ctx))
+}
+
+// blob is the lock blob of a name.
+func (k *Locker) blob(name string) (*blockblob.Client, error) {
+	full := k.opts.Prefix + name
+	if name == "" || len([]rune(full)) > maxBlobName {
+		return nil, fmt.Errorf("lock name %q: not 1 to %d characters with the prefix", name, maxBlobName)
+	}
+	return k.client.NewBlockBlobClient(full), nil
+}
+
+// taking is one call of Lock under way.
+type taking struct {
+	k      *Locker
+	name   string
+	client *blockblob.Client
+	claim  *claim
+	queue  queue
+	opts   AcquireOptions
+	made   bool // this call has made the lock blob
+}
+
+func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
+	client, err := k.blob(name)
+	if err != nil {
+		return nil, err
+	}
+	given := AcquireOptions{
+		Duration: k.opts.Duration, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
+		seams: k.opts.seams,
+	}
+	if opts != nil {
+		given.Wait = opts.Wait
+	}
+	target := Blob(client)
+	o, timing, err := given.withDefaults(target)
+	if err != nil {
+		return nil, err
+	}
+	c := newClaim(target, o, timing)
+	began := c.wire.clock().now()
+	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
+		queue: queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}}
+	base, g, err := t.win(ctx, wait)
+	if err != nil {
+		c.abandon(ctx)
+		return nil, failedAs(ctx, "lock", target.path, err)
+	}
+	return t.settle(ctx, base, g, began)
+}
+
+// win gets the lease, at the version of the lock blob that it returns: the fence of the last holder is in it.
+func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error) {
+	seen, err := t.find(ctx)
+	for {
+		if err != nil {
+			return seen, grant{}, err
+		}
+		t.queue.seen = seen
+		if !seen.State.Free() {
+			if !wait {
+				return seen, grant{}, t.queue.heldError(nil)
+			}
+			if err = t.queue.untilFree(ctx, nil); err == nil {
+				seen = t.queue.seen
+			} else if azerr.Classify(err).Kind == azerr.NotFound {
+				seen, err = t.find(ctx) // collected while we waited
+				continue
+			} else {
+				return seen, grant{}, err
+			}
+		}
+		g, asked := t.claim.ask(ctx, seen.ETag)
+		switch o := azerr.Classify(asked); {
+		case asked == nil:
+			return seen, g, nil
+		case ctx.Err() != nil:
+			return seen, grant{}, asked
+		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound, t.queue.rideOut(asked):
+			// Somebody was faster. Looking again tells who.
+			seen, err = t.find(ctx)
+		default:
+			return seen, grant{}, asked
+		}
+	}
+}
+
+// settle makes a Held of a lease: it waits out what the last holder may have sent, and stamps the lock.
+func (t *taking) settle(ctx context.Context, base Observation, g grant, began instant) (*Held, error) {
+	t.claim.waited = t.queue.waited
+	l := newLease(ctx, t.claim, g.t0, t.opts)
+	previous := t.previous(base)
+	unclean := previous.Ended == EndedByExpiry || previous.Ended == EndedByBreak
+	if delay := t.k.opts.TakeoverDelay; delay > 0 && unclean {
+		if err := retry.Sleep(l.Context(), delay); err != nil {
+			l.forsake(ctx, base)
+			return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+		}
+	}
+	s := newStamp(t, base, g)
+	etag, err := s.write(l.Context())
+	if v, reason := judge(err); v == definitive {
+		err = l.lose(reason, err)
+	}
+	if err != nil {
+		if t.k.opts.TakeoverDelay > 0 && unclean {
+			l.forsake(ctx, base)
+		} else {
+			_ = l.Release(ctx)
+		}
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+	}
+	h := &Held{Lease: l, name: t.name, token: s.record.fence, owner: s.record.owner, previous: previous, etag: etag}
+	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(began), Fence: h.token})
+	return h, nil
+}
+
+// forsake gives up a lease such that the lock still looks as unclean as it was: a release would make the next holder
+// believe that the last one had ended in peace. The break is bound to the version before our stamp, so it cannot hit
+// somebody who came later; if it is refused, the lease runs out.
+func (l *Lease) forsake(ctx context.Context, base Observation) {
+	l.releasing.Do(func() {
+		_ = l.close()
+		l.keepers.Wait()
+		ctx, cancel := retry.Detached(ctx, releaseTry)
+		defer cancel()
+		_, _ = breakUntil(ctx, l.wire, 0, base.ETag)
+	})
+}

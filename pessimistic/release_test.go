@@ -1,0 +1,244 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+var releases = aztest.Op("Release Blob Lease", "Release Container Lease")
+
+func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.Throttle, aztest.Hang, aztest.Refuse} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				w.faults.SetFaults(aztest.Fault{Kind: kind, Match: releases, Count: 1})
+				mustRelease(t, l)
+				w.wantOps("acquire", "release", "release")
+				if w.state("b") != StateAvailable {
+					t.Errorf("state %v", w.state("b"))
+				}
+			})
+		})
+	}
+}
+
+// With the SDK's retries a lost answer to a release comes back as "lease id mismatch": the SDK has released twice.
+func TestTheSDKsRetriesWouldMakeALossOfAReleasedLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, &AcquireOptions{seams: &seams{sdkRetries: true}})
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: releases, Count: 1})
+		if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("err = %v; the planted bug was not seen, so the test above proves nothing", err)
+		}
+	})
+}
+
+func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: releases})
+		err := l.Release(t.Context())
+		if _, ok := errors.AsType[*UnknownError](err); !ok || !errors.Is(err, ErrUnknown) || errors.Is(err, ErrLost) {
+			t.Errorf("err = %v", err)
+		}
+		if again := l.Release(t.Context()); again != err {
+			t.Errorf("a second release: %v", again)
+		}
+		w.wantOps("acquire", "release", "release")
+	})
+}
+
+// A release works on when its context has ended (azure-webjobs-sdk#2962 released with the token of the function that had
+// been cancelled), and takes no longer than the lease would.
+func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := Acquire(ctx, Blob(w.blob("b")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := l.Release(ctx); err != nil || w.state("b") != StateAvailable {
+			t.Errorf("err = %v, state %v", err, w.state("b"))
+		}
+		l = acquired(t, w, &AcquireOptions{Duration: 15 * time.Second})
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
+		pass(8 * time.Second)
+		began := time.Now()
+		if err := l.Release(ctx); !errors.Is(err, ErrUnknown) || time.Since(began) > 7*time.Second {
+			t.Errorf("err = %v after %v, want unknown within what was left of the lease, 7 s", err, time.Since(began))
+		}
+	})
+}
+
+// The keepers of a parent that was cancelled go on until Release: the work may still be stopping.
+func TestTheLeaseIsRenewedUntilTheWorkHasStopped(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := Acquire(ctx, Blob(w.blob("b")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-l.Context().Done()
+		pass(5 * time.Minute) // of tidying up
+		if !l.Valid() || w.state("b") != StateLeased {
+			t.Errorf("valid %v, state %v", l.Valid(), w.state("b"))
+		}
+		mustRelease(t, l)
+	})
+}
+
+func TestReleasingWhatIsLostSaysHowItWasLost(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		happen func(t *testing.T, w *world, l *Lease)
+		reason Reason
+		ops    []string
+	}{
+		{"broken, and nobody has it", func(t *testing.T, w *world, _ *Lease) {
+			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+				t.Fatal(err)
+			}
+			pass(11 * time.Second)
+		}, Broken, []string{"acquire", "renew", "release"}},
+		{"taken before we knew", func(t *testing.T, w *world, _ *Lease) {
+			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+				t.Fatal(err)
+			}
+			w.steal("b", 15*time.Second)
+		}, Taken, []string{"acquire", "release"}},
+		{"taken, and we knew", func(t *testing.T, w *world, _ *Lease) {
+			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+				t.Fatal(err)
+			}
+			w.steal("b", 15*time.Second)
+			pass(11 * time.Second)
+		}, Taken, []string{"acquire", "renew"}},
+		{"deleted", func(t *testing.T, w *world, l *Lease) {
+			if _, err := w.service.BlockBlob("box", "b").Delete(t.Context(), deleteWith(l.ID())); err != nil {
+				t.Fatal(err)
+			}
+			pass(11 * time.Second)
+		}, Deleted, []string{"acquire", "renew"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				tt.happen(t, w, l)
+				mustLost(t, l.Release(t.Context()), tt.reason)
+				w.wantOps(tt.ops...)
+				w.witness.on(nil)
+			})
+		})
+	}
+}
+
+// No request about a lease may follow its release: a renewal that was under way is waited for.
+func TestTheRenewerIsJoinedBeforeTheRelease(t *testing.T) {
+	for _, eager := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, w *world) {
+			var released atomic.Bool
+			var after atomic.Int32
+			// A line that holds a renewal for a while, even if nobody waits for its answer any more.
+			slow := transport(func(r *http.Request) (*http.Response, error) {
+				switch header(r.Header, "x-ms-lease-action") {
+				case "renew":
+					pass(3 * time.Second)
+					if released.Load() {
+						after.Add(1)
+					}
+				case "release":
+					released.Store(true)
+				}
+				return w.faults.Do(r)
+			})
+			l, err := Acquire(t.Context(), Blob(w.containerOver(slow).NewBlobClient("b")), &AcquireOptions{seams: &seams{eagerRelease: eager}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(11 * time.Second)
+			_ = l.Release(t.Context())
+			pass(5 * time.Second)
+			if got := after.Load() > 0; got != eager {
+				t.Errorf("eager %v: a renewal arrived after the release: %v", eager, got)
+			}
+		})
+	}
+}
+
+// An acquire that is cancelled while request k is under way leaves nothing behind, wherever in it the end comes: before
+// it arrives, after it was carried out, while waiting between two.
+func TestACancelledAcquireLeavesNoLease(t *testing.T) {
+	const steps = 140
+	leaked := func(t *testing.T, leaky bool, d time.Duration) (leaks, cancelled int) {
+		for step := range steps {
+			inBubble(t, func(t *testing.T, _ *world) {
+				w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 0 }})
+				slow := transport(func(r *http.Request) (*http.Response, error) {
+					return latent(r, w.faults, 200*time.Millisecond)
+				})
+				w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1}, aztest.Fault{Kind: aztest.Throttle, Count: 1})
+				holder := w.steal("b", 15*time.Second)
+				go func() { pass(2 * time.Second); _ = holder.Release(context.Background()) }()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(step)*50*time.Millisecond)
+				defer cancel()
+				l, err := Acquire(ctx, Blob(w.containerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pollEvery(400 * time.Millisecond), seams: &seams{leaky: leaky}})
+				if err == nil {
+					mustRelease(t, l)
+				} else {
+					cancelled++
+				}
+				pass(3 * time.Second)
+				if w.state("b") != StateAvailable {
+					leaks++
+				}
+			})
+		}
+		return leaks, cancelled
+	}
+	for _, d := range []time.Duration{30 * time.Second, Infinite} {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			leaks, cancelled := leaked(t, false, d)
+			if leaks > 0 || cancelled < 40 || cancelled == steps {
+				t.Errorf("%d leaks, %d of %d cancelled", leaks, cancelled, steps)
+			}
+			if leaks, _ := leaked(t, true, d); leaks == 0 {
+				t.Error("the planted leak was not found")
+			}
+		})
+	}
+}
+
+// latent is a line with a latency, half of it on each way.
+func latent(r *http.Request, next interface {
+	Do(*http.Request) (*http.Response, error)
+}, d time.Duration) (*http.Response, error) {
+	pause := func() error {
+		select {
+		case <-time.After(d / 2):
+			return nil
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+	}
+	if err := pause(); err != nil {
+		return nil, err
+	}
+	resp, err := next.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := pause(); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
