@@ -34,7 +34,7 @@
 // stays ended; the write gate (Guard) opens again when a renewal succeeds after all.
 //
 // A jump of the wall clock by more than a second closes the gate and renews at once. Timers stand still with a suspended
-// machine: Guard, Valid and the fenced writers see a jump at once, Context up to a second after waking up.
+// machine: Guard and Valid see a jump at once, Context up to a second after waking up.
 //
 // # Failures
 //

@@ -35,7 +35,7 @@ func (l *Lease) gate(now instant) gateState {
 // somebody may have (apache/jackrabbit-oak, PR 1204, on writers queued in such a gate).
 //
 // Between the gate and the service lies the network. A write that passes the gate and arrives a minute late is only
-// stopped by a fence, see Held.Blob and Held.Table. No request is sent by Guard itself.
+// stopped by a fence, see Held.Fence. No request is sent by Guard itself.
 func (l *Lease) Guard(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {

@@ -28,7 +28,8 @@ func (h *Held) Owner() string { return h.owner }
 // a smaller one.
 func (h *Held) Fence() fence.Token { return h.token }
 
-// ETag returns the lock blob's version, which names this acquisition: Locker.Break with it hits nobody else.
+// ETag returns the lock blob's version, which names this acquisition: Break with it as the condition hits
+// nobody else.
 func (h *Held) ETag() azcore.ETag { return h.etag }
 
 // Previous tells about the holder before.

@@ -128,7 +128,15 @@ func (l *Lease) over(now instant) error {
 	case l.gaveBack:
 		return ErrReleased
 	}
-	return l.loss(now, Expired, l.failure)
+	return l.loss(now, l.ending(), l.failure)
+}
+
+// ending is why a lease is over whose time is up. It is called with mu held.
+func (l *Lease) ending() Reason {
+	if l.broken != nil {
+		return Broken
+	}
+	return Expired
 }
 
 // loss describes a loss. It is called with mu held.

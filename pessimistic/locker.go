@@ -24,7 +24,7 @@ import (
 // Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted in between.
 //
 // What it does not promise: fairness between processes, and that a write which was sent in time arrives in time. For the
-// latter, write through Held.Blob.
+// latter, hand Held.Fence to what is written to, and let that refuse a smaller one than it has seen.
 //
 // A Locker keeps no state and is safe for concurrent use.
 type Locker struct {

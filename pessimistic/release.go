@@ -55,7 +55,7 @@ func (l *Lease) close() *LostError {
 	l.mu.Lock()
 	if _, hard := l.remaining(now); hard <= 0 && l.lost == nil {
 		// The watchman would have noticed within the second.
-		l.lost = l.loss(now, Expired, l.failure)
+		l.lost = l.loss(now, l.ending(), l.failure)
 	}
 	lost := l.lost
 	l.gaveBack = true

@@ -193,10 +193,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 	var lost *LostError
 	switch {
 	case hard <= 0:
-		reason := Expired
-		if l.broken != nil {
-			reason = Broken
-		}
+		reason := l.ending()
 		l.mu.Unlock()
 		_ = l.lose(reason, failure)
 		return 0, true
