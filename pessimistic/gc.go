@@ -1,0 +1,160 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
+)
+
+// GCOptions tunes Locker.GC. The zero value is the default.
+type GCOptions struct {
+	// Prefix restricts it to names that begin with it. Defaults to none.
+	Prefix string
+
+	// Unused is for how long nobody must have acquired a lock, by the service's clock, at least a minute. Defaults to
+	// 7 days.
+	Unused time.Duration
+
+	// DryRun only tells what would be deleted. Defaults to false.
+	DryRun bool
+
+	// Each is called with every lock that was deleted, or would be, one at a time. Defaults to nothing.
+	Each func(LockInfo)
+
+	_ struct{}
+}
+
+// GCResult counts what GC has met.
+type GCResult struct {
+	Seen     int // locks
+	Deleted  int // or, in a dry run, what would have been
+	Held     int // kept, because they are held
+	Recent   int // kept, because they were used not long ago, or while GC was running
+	Requests int
+}
+
+// gcAtOnce is how many deletions are under way at a time.
+const gcAtOnce = 8
+
+// GC deletes the blobs of locks that nobody uses any more. There is no need to: an idle lock costs nothing but its place
+// in a list.
+//
+// A lock that is held is never deleted, nor one that was acquired since it was listed: each deletion is conditional on the
+// version, and the service refuses to delete what is leased. The fence goes on growing, because a new one starts from the
+// service's clock; a lock whose fence is ahead of it is kept.
+//
+// Errors: those of List, and the first refusal of a deletion; what was deleted until then is counted. Requests: those of
+// List, 1 for the clock, and 1 per deletion.
+func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
+	var o GCOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Unused = cmp.Or(o.Unused, 7*24*time.Hour)
+	if err := checkUnused(o.Unused); err != nil {
+		return GCResult{}, err
+	}
+	c := &collection{k: k, o: o, wire: newWire(Container(k.client), k.opts.Hooks)}
+	seen, err := k.looksAt(ctx, c.wire) // at the container, for the service's clock
+	if err == nil {
+		c.now = seen.Date
+		err = c.run(ctx)
+	}
+	c.res.Requests = int(c.wire.requests.Load())
+	if err != nil {
+		return c.res, failedAs(ctx, "collect locks in", k.path, err)
+	}
+	return c.res, nil
+}
+
+// collection is one GC under way.
+type collection struct {
+	k    *Locker
+	o    GCOptions
+	wire wire
+	now  time.Time // by the service's clock
+
+	mu  sync.Mutex // guards res and calls of o.Each
+	res GCResult
+}
+
+func (c *collection) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(gcAtOnce)
+	for info, err := range c.k.list(ctx, c.wire, ListOptions{Prefix: c.o.Prefix}) {
+		if err != nil {
+			if refused := group.Wait(); refused != nil {
+				return refused // which is why the list was cut off
+			}
+			return err
+		}
+		c.consider(ctx, group, info)
+	}
+	return group.Wait()
+}
+
+func (c *collection) consider(ctx context.Context, group *errgroup.Group, info LockInfo) {
+	c.mu.Lock()
+	c.res.Seen++
+	recent := c.now.Sub(info.Modified) < c.o.Unused || info.Fence >= fence.Token(c.now.UnixMilli())
+	switch {
+	case info.Held:
+		c.res.Held++
+	case recent:
+		c.res.Recent++
+	}
+	c.mu.Unlock()
+	switch {
+	case info.Held || recent:
+	case c.o.DryRun:
+		c.deleted(info)
+	default:
+		group.Go(func() error { return c.remove(ctx, info) })
+	}
+}
+
+func (c *collection) deleted(info LockInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.res.Deleted++
+	if c.o.Each != nil {
+		c.o.Each(info)
+	}
+}
+
+// remove deletes one lock blob. What has gone, or been acquired meanwhile, is no failure; nor is it our deletion, except
+// when an answer of ours was lost.
+func (c *collection) remove(ctx context.Context, info LockInfo) error {
+	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
+	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests}
+	ambiguous := false
+	err := c.k.repeat(ctx, func(ctx context.Context) error {
+		ctx, done := w.send(ctx, "delete")
+		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: ifMatch(info.ETag)}})
+		done(err)
+		ambiguous = ambiguous || azerr.Classify(err).Ambiguous()
+		return err
+	})
+	switch o := azerr.Classify(err); {
+	case err == nil, o.Kind == azerr.NotFound && ambiguous:
+		c.deleted(info)
+	case o.Kind == azerr.Held:
+		c.mu.Lock()
+		c.res.Held++
+		c.mu.Unlock()
+	case o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
+		c.mu.Lock()
+		c.res.Recent++
+		c.mu.Unlock()
+	default:
+		return failedAs(ctx, "delete", w.target.path, err)
+	}
+	return nil
+}
