@@ -130,15 +130,16 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 
 func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[LockInfo, error] {
 	return func(yield func(LockInfo, error) bool) {
-		prefix := k.opts.Prefix + o.Prefix
-		pages := k.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
-			Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true},
-		})
-		for pages.More() {
+		from := container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
+		if prefix := k.opts.Prefix + o.Prefix; prefix != "" {
+			from.Prefix = &prefix
+		}
+		for more := true; more; more = deref(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
 			err := k.repeat(ctx, func(ctx context.Context) (err error) {
 				ctx, done := w.send(ctx, "list")
-				page, err = pages.NextPage(ctx)
+				// A pager is of no use after its first error, so every request gets one.
+				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)
 				done(err)
 				return err
 			})
@@ -146,6 +147,7 @@ func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[Lock
 				yield(LockInfo{}, failedAs(ctx, "list locks in", k.path, err))
 				return
 			}
+			from.Marker = page.NextMarker
 			for _, item := range page.Segment.BlobItems {
 				info, ok := k.listed(item)
 				if ok && (info.Held || !o.Held) && !yield(info, nil) {

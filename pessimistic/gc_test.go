@@ -1,0 +1,117 @@
+package pessimistic
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// aged makes locks of different ages: "old" and "older" unused for more than a week, "held" acquired as long ago,
+// "fresh" used today.
+func aged(t *testing.T, w *world) *Held {
+	t.Helper()
+	k := w.direct(nil)
+	mustRelease(t, locked(t, k, "old", nil).Lease)
+	mustRelease(t, locked(t, k, "older", nil).Lease)
+	held := locked(t, k, "held", nil)
+	pass(8 * 24 * time.Hour)
+	mustRelease(t, locked(t, k, "fresh", nil).Lease)
+	w.reset()
+	return held
+}
+
+func TestCollectingDeletesWhatNobodyHasUsedForLong(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		held := aged(t, w)
+		k := w.lockerOf(nil)
+		var names []string
+		each := func(i LockInfo) { names = append(names, i.Name) }
+		dry, err := k.GC(t.Context(), &GCOptions{DryRun: true, Each: each})
+		if err != nil || dry.Deleted != 2 || len(names) != 2 {
+			t.Errorf("dry run: %+v, %v, %q", dry, err, names)
+		}
+		w.wantOps("look", "list")
+		names = nil
+		w.reset()
+		got, err := k.GC(t.Context(), &GCOptions{Each: each})
+		slices.Sort(names)
+		if want := (GCResult{Seen: 4, Deleted: 2, Held: 1, Recent: 1, Requests: 4}); err != nil || got != want || !slices.Equal(names, []string{"old", "older"}) {
+			t.Errorf("collected %+v, %v, %q; want %+v", got, err, names, want)
+		}
+		w.wantOps("look", "list", "delete", "delete")
+		if w.get("b") != "content" {
+			t.Error("a blob that is no lock was touched")
+		}
+		if err := held.Verify(t.Context()); err != nil {
+			t.Errorf("the holder: %v", err)
+		}
+		mustRelease(t, held.Lease)
+	})
+}
+
+func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
+	for _, releaseIt := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, w *world) {
+			held := aged(t, w)
+			var taken *Held
+			w.witness.on(func(c carried) {
+				if c.op == "get" && taken == nil { // the list is on its way
+					taken = locked(t, w.direct(nil), "old", nil)
+					if releaseIt {
+						mustRelease(t, taken.Lease)
+					}
+				}
+			})
+			got, err := w.lockerOf(nil).GC(t.Context(), nil)
+			if err != nil || got.Deleted != 1 || got.Held+got.Recent != 3 {
+				t.Errorf("collected %+v, %v", got, err)
+			}
+			if w.look("old").ETag != taken.ETag() {
+				t.Error("it is another lock now")
+			}
+			if !releaseIt {
+				mustRelease(t, taken.Lease)
+			}
+			mustRelease(t, held.Lease)
+		})
+	}
+}
+
+func TestALostAnswerIsStillACollection(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		held := aged(t, w)
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.4})
+		got, err := w.lockerOf(nil).GC(t.Context(), nil)
+		if err != nil || got.Deleted != 2 {
+			t.Errorf("collected %+v, %v", got, err)
+		}
+		mustRelease(t, held.Lease)
+	})
+}
+
+func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.put("ahead", "")
+		ahead := record{lock: true, owner: "x", nonce: "n", fence: 1 << 60, since: time.Now(), duration: 30 * time.Second}
+		if _, err := w.service.BlockBlob("box", "ahead").SetMetadata(t.Context(), ahead.over(nil), nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(30 * 24 * time.Hour)
+		got, err := w.lockerOf(nil).GC(t.Context(), nil)
+		if err != nil || got.Deleted != 0 || got.Recent != 1 {
+			t.Errorf("collected %+v, %v: the next holder's fence would be smaller", got, err)
+		}
+	})
+}
+
+func TestCollectingTooEagerlyIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		for _, d := range []time.Duration{-time.Hour, time.Second} {
+			if _, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: d}); err == nil || len(w.ops()) != 0 {
+				t.Errorf("unused %v: err = %v after %v", d, err, w.ops())
+			}
+		}
+	})
+}
