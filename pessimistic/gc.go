@@ -142,14 +142,20 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 		ambiguous = ambiguous || azerr.Classify(err).Ambiguous()
 		return err
 	})
+	found := false
+	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
+		// The version is not there: because somebody has acquired the lock, or because our first try has deleted it.
+		_, err = c.k.looksAt(ctx, w)
+		found = err == nil
+	}
 	switch o := azerr.Classify(err); {
-	case err == nil, o.Kind == azerr.NotFound && ambiguous:
+	case err == nil && !found, ambiguous && o.Kind == azerr.NotFound:
 		c.deleted(info)
 	case o.Kind == azerr.Held:
 		c.mu.Lock()
 		c.res.Held++
 		c.mu.Unlock()
-	case o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
+	case found, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
 		c.mu.Lock()
 		c.res.Recent++
 		c.mu.Unlock()
