@@ -8,15 +8,15 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// aged makes locks of different ages: "old" and "older" unused for more than a week, "held" acquired as long ago,
-// "fresh" used today.
+// aged makes locks of different ages: "old" and "older" unused for three hours, "held" acquired as long ago,
+// "fresh" used just now.
 func aged(t *testing.T, w *world) *Held {
 	t.Helper()
 	k := w.direct(nil)
 	mustRelease(t, locked(t, k, "old", nil).Lease)
 	mustRelease(t, locked(t, k, "older", nil).Lease)
 	held := locked(t, k, "held", nil)
-	pass(8 * 24 * time.Hour)
+	pass(3 * time.Hour)
 	mustRelease(t, locked(t, k, "fresh", nil).Lease)
 	w.reset()
 	return held
@@ -28,14 +28,14 @@ func TestCollectingDeletesWhatNobodyHasUsedForLong(t *testing.T) {
 		k := w.lockerOf(nil)
 		var names []string
 		each := func(i LockInfo) { names = append(names, i.Name) }
-		dry, err := k.GC(t.Context(), &GCOptions{DryRun: true, Each: each})
+		dry, err := k.GC(t.Context(), &GCOptions{Unused: 2 * time.Hour, DryRun: true, Each: each})
 		if err != nil || dry.Deleted != 2 || len(names) != 2 {
 			t.Errorf("dry run: %+v, %v, %q", dry, err, names)
 		}
 		w.wantOps("look", "list")
 		names = nil
 		w.reset()
-		got, err := k.GC(t.Context(), &GCOptions{Each: each})
+		got, err := k.GC(t.Context(), &GCOptions{Unused: 2 * time.Hour, Each: each})
 		slices.Sort(names)
 		if want := (GCResult{Seen: 4, Deleted: 2, Held: 1, Recent: 1, Requests: 4}); err != nil || got != want || !slices.Equal(names, []string{"old", "older"}) {
 			t.Errorf("collected %+v, %v, %q; want %+v", got, err, names, want)
@@ -64,7 +64,7 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 					}
 				}
 			})
-			got, err := w.lockerOf(nil).GC(t.Context(), nil)
+			got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
 			if err != nil || got.Deleted != 1 || got.Held+got.Recent != 3 {
 				t.Errorf("collected %+v, %v", got, err)
 			}
@@ -83,7 +83,7 @@ func TestALostAnswerIsStillACollection(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.4})
-		got, err := w.lockerOf(nil).GC(t.Context(), nil)
+		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
 		if err != nil || got.Deleted != 2 {
 			t.Errorf("collected %+v, %v", got, err)
 		}
@@ -98,8 +98,8 @@ func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
 		if _, err := w.service.BlockBlob("box", "ahead").SetMetadata(t.Context(), ahead.over(nil), nil); err != nil {
 			t.Fatal(err)
 		}
-		pass(30 * 24 * time.Hour)
-		got, err := w.lockerOf(nil).GC(t.Context(), nil)
+		pass(30 * time.Hour)
+		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
 		if err != nil || got.Deleted != 0 || got.Recent != 1 {
 			t.Errorf("collected %+v, %v: the next holder's fence would be smaller", got, err)
 		}
