@@ -253,4 +253,3 @@ func checkUnused(d time.Duration) error {
 	}
 	return nil
 }
-

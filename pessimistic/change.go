@@ -335,9 +335,11 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.releasing.Do(func() {}) // nothing is left to be released by this handle
 	l.mu.Lock()
 	l.gaveBack = true
+	tenure, least := l.tenure, l.least
 	l.stir()
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0, AcquireOptions{Health: l.health})
+	again.entrust(tenure, least)
 	again.emit(Event{Kind: Acquired, Took: again.wire.clock().now().since(t0)})
 	return again, nil
 }

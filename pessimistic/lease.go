@@ -52,6 +52,8 @@ type Lease struct {
 	unhealthy bool          // the last renewal was not sent because of the health check
 	failure   error         // of the last renewal; nil after a success
 	stirred   chan struct{} // closed and replaced whenever the gate may have moved
+	tenure    *tenure       // of a named lock; nil for others
+	least     time.Duration // see LockerOptions.AtLeast
 	renewals  int
 	failures  int
 }

@@ -26,11 +26,15 @@ import (
 // What it does not promise: fairness between processes, and that a write which was sent in time arrives in time. For the
 // latter, hand Held.Fence to what is written to, and let that refuse a smaller one than it has seen.
 //
-// A Locker keeps no state and is safe for concurrent use.
+// Goroutines that want the same name from the same Locker stand in line: one of them deals with the service, and when
+// it has done its work it passes the lease on, with a new fence. See LockerOptions.HandOvers.
+//
+// A Locker is safe for concurrent use. It runs no goroutine but those of the leases it has given out.
 type Locker struct {
 	client *container.Client
 	path   string
 	opts   LockerOptions
+	lines  lines
 }
 
 // LockerOptions tunes a Locker. The zero value is the default.
@@ -52,6 +56,17 @@ type LockerOptions struct {
 	// requests that he sent while the lock was still his may be under way. Writes that carry a fence do not need it;
 	// for others 15 s is usual. Defaults to none.
 	TakeoverDelay time.Duration
+
+	// HandOvers bounds how often in a row a lock is passed from one goroutine to the next within this Locker, first come,
+	// first served, before other processes get a chance; it is also passed on for no longer than a lease lasts. Who is
+	// handed the lock holds it under the same lease id and with a fence of his own. Negative turns handing over off.
+	// Defaults to 100.
+	HandOvers int
+
+	// AtLeast is how long a lock is held even if the work takes less: Release waits until then, or until its ctx ends. It
+	// keeps a job that is started at the same time on several machines, by clocks that differ, from running on each in
+	// turn. Defaults to none.
+	AtLeast time.Duration
 
 	// Hooks let the program watch. Defaults to silence.
 	Hooks Hooks
@@ -83,6 +98,10 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 	if k.opts.TakeoverDelay < 0 || k.opts.TakeoverDelay > time.Minute {
 		return nil, fmt.Errorf("LockerOptions.TakeoverDelay: %v is not in 0…60s", k.opts.TakeoverDelay)
 	}
+	if k.opts.AtLeast < 0 {
+		return nil, fmt.Errorf("LockerOptions.AtLeast: %v is negative", k.opts.AtLeast)
+	}
+	k.opts.HandOvers = cmp.Or(k.opts.HandOvers, 100)
 	if len(k.opts.Owner) > maxOwner {
 		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, no more than %d fit", len(k.opts.Owner), maxOwner)
 	}
@@ -117,13 +136,14 @@ func ownName() string {
 // The Held's Context derives from ctx. The caller must call Release.
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 for the first time ever; then 1 to release.
-// Waiting costs one HEAD per look.
+// Waiting costs one HEAD per look, however many goroutines of this Locker wait. Being handed the lock costs 1 (stamp),
+// and handing it over none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Held, error) {
 	return k.lock(ctx, name, opts, true)
 }
 
 // TryLock is Lock without waiting: when somebody else holds the lock, it returns a *HeldError, after 1 request if he has
-// held it for longer than a moment.
+// held it for longer than a moment, and without any if it is a goroutine of this Locker that holds it or waits for it.
 func (k *Locker) TryLock(ctx context.Context, name string) (*Held, error) {
 	return k.lock(ctx, name, nil, false)
 }
@@ -162,7 +182,9 @@ type taking struct {
 	claim  *claim
 	queue  queue
 	opts   AcquireOptions
+	line   *line
 	made   bool // this call has made the lock blob
+	passed bool // the lease, and with it the place in the line, has been passed on
 }
 
 func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
@@ -183,15 +205,35 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
-	began := c.wire.clock().now()
 	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
-		queue: queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}}
+		queue: queue{wire: c.wire, wait: o.Wait, began: c.wire.clock().now(), pace: pace{Backoff: o.Poll}}}
+	line, handed, err := k.lines.enter(ctx, t, wait)
+	if err != nil {
+		return nil, err
+	}
+	t.line = line
+	h, err := t.turn(ctx, handed, wait)
+	if err != nil && !t.passed {
+		line.leave(ctx, err)
+	}
+	return h, err
+}
+
+// turn is what the one in front of the line does: it takes what it was handed, or asks the service.
+func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, error) {
+	if handed != nil {
+		return t.inherit(ctx, handed)
+	}
+	err := t.line.yield(ctx, t.opts.Poll)
+	if err != nil || ctx.Err() != nil {
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, cmpErr(err, ctx.Err()))
+	}
 	base, g, err := t.win(ctx, wait)
 	if err != nil {
-		c.abandon(ctx)
-		return nil, failedAs(ctx, "lock", target.path, err)
+		t.claim.abandon(ctx)
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
 	}
-	return t.settle(ctx, base, g, began)
+	return t.settle(ctx, base, g)
 }
 
 // win gets the lease, at the version of the lock blob that it returns: the fence of the last holder is in it.
@@ -230,34 +272,58 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 	}
 }
 
-// settle makes a Held of a lease: it waits out what the last holder may have sent, and stamps the lock.
-func (t *taking) settle(ctx context.Context, base Observation, g grant, began instant) (*Held, error) {
+// settle makes a Held of a lease that the service has granted: it waits out what the last holder may have sent, and
+// stamps the lock.
+func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, error) {
 	t.claim.waited = t.queue.waited
 	l := newLease(ctx, t.claim, g.t0, t.opts)
 	previous := t.previous(base)
 	unclean := previous.Ended == EndedByExpiry || previous.Ended == EndedByBreak
-	if delay := t.k.opts.TakeoverDelay; delay > 0 && unclean {
+	delay := t.k.opts.TakeoverDelay
+	if delay > 0 && unclean {
 		if err := retry.Sleep(l.Context(), delay); err != nil {
 			l.forsake(ctx, base)
 			return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
 		}
 	}
-	s := newStamp(t, base, g)
+	h, err := t.stamped(ctx, l, base, g.date, g.t0)
+	switch {
+	case err == nil:
+		h.previous = previous
+	case delay > 0 && unclean:
+		l.forsake(ctx, base)
+	default:
+		_ = l.Release(ctx)
+	}
+	return h, err
+}
+
+// stamped writes our record into the lock blob, whose lease we have, and makes a Held of it. date is the service's clock
+// at the moment that ours showed at.
+func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date time.Time, at instant) (*Held, error) {
+	s := newStamp(t, base, date)
 	etag, err := s.write(l.Context())
 	if v, reason := judge(err); v == definitive {
 		err = l.lose(reason, err)
 	}
 	if err != nil {
-		if t.k.opts.TakeoverDelay > 0 && unclean {
-			l.forsake(ctx, base)
-		} else {
-			_ = l.Release(ctx)
-		}
 		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
 	}
-	h := &Held{Lease: l, name: t.name, token: s.record.fence, owner: s.record.owner, previous: previous, etag: etag}
-	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(began), Fence: h.token})
-	return h, nil
+	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
+	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, date: date, at: at, limit: t.limit()}
+	l.entrust(held, t.k.opts.AtLeast)
+	t.line.holds(held)
+	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})
+	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
+}
+
+// limit bounds how long the lock stays with this process.
+func (t *taking) limit() bounds {
+	b := bounds{times: t.k.opts.HandOvers, time: t.claim.timing.duration}
+	if t.claim.timing.infinite() {
+		b.time = defaultDuration
+	}
+	return b
 }
 
 // forsake gives up a lease such that the lock still looks as unclean as it was: a release would make the next holder

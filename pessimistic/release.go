@@ -18,7 +18,10 @@ import (
 //
 // Requests: 1, or none when somebody else has the lease already.
 func (l *Lease) Release(ctx context.Context) error {
-	l.releasing.Do(func() { l.released = l.giveBack(ctx) })
+	l.releasing.Do(func() {
+		l.holdOut(ctx)
+		l.released = l.giveBack(ctx)
+	})
 	return l.released
 }
 
@@ -29,6 +32,12 @@ func (l *Lease) giveBack(ctx context.Context) error {
 		l.keepers.Wait()                 // a renewal must not follow the release
 		_ = l.take(context.Background()) // nor any other request; close has cut them off
 		defer l.give()
+		passed, left := l.passOn(ctx, lost)
+		if passed {
+			l.emit(Event{Kind: HandedOver})
+			return nil
+		}
+		defer left()
 	}
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // nothing of ours is there to be released

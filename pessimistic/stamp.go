@@ -91,7 +91,7 @@ type stamp struct {
 	err    error // why there can be no stamp
 }
 
-func newStamp(t *taking, base Observation, g grant) stamp {
+func newStamp(t *taking, base Observation, date time.Time) stamp {
 	s := stamp{t: t, base: base}
 	previous, err := fence.Parse(base.Metadata[fence.Key])
 	if err != nil {
@@ -100,7 +100,7 @@ func newStamp(t *taking, base Observation, g grant) stamp {
 	}
 	s.record = record{
 		lock: true, owner: t.k.opts.Owner, nonce: uuid.NewString(),
-		fence: fence.Next(previous, g.date), since: g.date, duration: t.opts.Duration,
+		fence: fence.Next(previous, date), since: date, duration: t.opts.Duration,
 	}
 	if t.claim.wire.seams.get().frozenFence {
 		s.record.fence = max(previous, 1)

@@ -1,0 +1,283 @@
+package pessimistic
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// lines are the queues within this process, one for each name that is wanted or held.
+type lines struct {
+	mu     sync.Mutex
+	byName map[string]*line
+}
+
+// line is the goroutines of this process that want one lock. The one in front deals with the service; the others cost no
+// requests, and get the lock from it by word of mouth when it is done. It is first come, first served.
+type line struct {
+	all  *lines
+	name string
+
+	// all.mu guards what follows.
+	busy    bool // somebody is in front: asking the service, or holding
+	holding *tenure
+	waiting []*place
+	handed  int     // hand-overs in a row
+	since   instant // when the service was last asked, for the row
+	tired   time.Duration
+}
+
+// place is one goroutine's in the line.
+type place struct{ called chan turn }
+
+// turn is what the one in front leaves to the next: a lease, an error that the next would meet as well, or neither.
+type turn struct {
+	lease *baton
+	err   error
+}
+
+// baton is a lease on its way from one goroutine to the next. Nobody renews it meanwhile, which takes no time.
+type baton struct {
+	claim   *claim
+	granted instant
+	tenure  tenure
+}
+
+// tenure is what a holder knows of the lock blob, whose version only he can change.
+type tenure struct {
+	line  *line
+	owner string
+	token fence.Token
+	seen  Observation // the blob as he has stamped it
+	date  time.Time   // the service's clock when he was granted the lease
+	at    instant     // ours at the same moment
+	limit bounds
+}
+
+// bounds keep a busy process from holding a lock for ever while others wait.
+type bounds struct {
+	times int
+	time  time.Duration
+}
+
+// enter gets in line. It returns when it is our turn: with a lease from the goroutine before, or with none, which means
+// to ask the service. Errors: *HeldError, the cause of ctx, or what the one in front has met. After an error there is
+// nothing to leave.
+func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton, error) {
+	ls.mu.Lock()
+	l := ls.byName[t.name]
+	if l == nil {
+		if ls.byName == nil {
+			ls.byName = map[string]*line{}
+		}
+		l = &line{all: ls, name: t.name}
+		ls.byName[t.name] = l
+	}
+	if !l.busy {
+		l.busy = true
+		ls.mu.Unlock()
+		return l, nil, nil
+	}
+	if !wait {
+		defer ls.mu.Unlock()
+		return nil, nil, l.heldError(t)
+	}
+	p := &place{called: make(chan turn, 1)}
+	l.waiting = append(l.waiting, p)
+	ls.mu.Unlock()
+	var over <-chan time.Time
+	if t.opts.Wait > 0 {
+		timer := time.NewTimer(t.opts.Wait)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case called := <-p.called:
+		t.queue.waited = t.claim.wire.clock().now().since(t.queue.began)
+		if called.err != nil {
+			return nil, nil, called.err
+		}
+		return l, called.lease, nil
+	case <-ctx.Done():
+		return l.desert(p, t, context.Cause(ctx))
+	case <-over:
+		ls.mu.Lock()
+		t.queue.waited = t.opts.Wait
+		err := l.heldError(t)
+		ls.mu.Unlock()
+		return l.desert(p, t, err)
+	}
+}
+
+// desert leaves the line without having had a turn. Whoever was called in the same moment takes the turn all the same,
+// and finds out himself that there is nothing in it for him.
+func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	if i := slices.Index(l.waiting, p); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		return nil, nil, err
+	}
+	called := <-p.called // it is there: who takes a place out of the line fills it under the same mutex
+	if called.err != nil {
+		return nil, nil, called.err
+	}
+	return l, called.lease, nil
+}
+
+// heldError says that the lock is with this process already. It is called with all.mu held.
+func (l *line) heldError(t *taking) *HeldError {
+	e := &HeldError{Resource: t.claim.wire.target.path, State: StateLeased, Local: true, Waited: t.queue.waited}
+	if l.holding != nil {
+		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.token, l.holding.date
+	}
+	return e
+}
+
+// leave lets the next one have a turn with the service. A failure that has nothing to do with who asks is everybody's:
+// a hundred goroutines need not find out one after the other that the container is missing.
+func (l *line) leave(ctx context.Context, err error) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	l.holding, l.handed = nil, 0
+	if err != nil && ctx.Err() == nil {
+		switch azerr.Classify(err).Kind {
+		case azerr.NotFound, azerr.Unauthorised, azerr.BadInput, azerr.Permanent:
+			for _, p := range l.waiting {
+				p.called <- turn{err: err}
+			}
+			l.waiting = nil
+		}
+	}
+	l.call(turn{})
+}
+
+// call gives the turn to the one who has waited longest. It is called with all.mu held.
+func (l *line) call(next turn) {
+	if len(l.waiting) == 0 {
+		l.busy = false
+		delete(l.all.byName, l.name)
+		return
+	}
+	p := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	p.called <- next
+}
+
+// holds notes who holds the lock, for those who ask within this process.
+func (l *line) holds(t *tenure) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	l.holding = t
+	if l.handed == 0 {
+		l.since = t.at
+	}
+}
+
+// handOver passes the lease to the next in line, if there is one and it is not other processes' turn. The caller has
+// stopped renewing it.
+func (l *line) handOver(b *baton) bool {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	limit := b.tenure.limit
+	if len(l.waiting) == 0 || limit.times < 0 {
+		return false
+	}
+	if held := b.claim.wire.clock().now().since(l.since); l.handed >= limit.times || held >= limit.time {
+		l.tired = held
+		return false
+	}
+	l.handed++
+	l.call(turn{lease: b})
+	return true
+}
+
+// yield lets other processes have a try after this one has held the lock for a row of goroutines: for a quarter of the
+// time it was held, which is more than the longest wait between two looks when it was held for long.
+func (l *line) yield(ctx context.Context, poll retry.Backoff) error {
+	l.all.mu.Lock()
+	tired := l.tired
+	l.tired = 0
+	l.all.mu.Unlock()
+	if tired == 0 {
+		return nil
+	}
+	pause := max(poll.Base, min(poll.Cap, tired/4))
+	return retry.Sleep(ctx, pause+time.Duration(rand.Int64N(int64(poll.Base)+1)))
+}
+
+// inherit makes a Held of a lease that the goroutine before has handed over: it stamps the lock with a fence of its own,
+// on the version that the one before has left. Nothing but the stamp is sent.
+func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
+	t.claim = b.claim
+	t.claim.tries, t.claim.waited = t.opts.Tries, t.queue.waited
+	l := newLease(ctx, t.claim, b.granted, t.opts)
+	if ctx.Err() != nil {
+		t.passed = true
+		l.entrust(&b.tenure, 0)
+		_ = l.Release(ctx) // hands it on
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, context.Cause(ctx))
+	}
+	now := l.wire.clock().now()
+	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date.Add(now.since(b.tenure.at)), now)
+	if err != nil {
+		_ = l.Release(ctx)
+		return nil, err
+	}
+	h.previous = Previous{Ended: EndedByRelease, Owner: b.tenure.owner, Fence: b.tenure.token, Since: b.tenure.date}
+	return h, nil
+}
+
+// entrust tells a lease what it needs in order to be handed over, and for how long it must be held at least.
+func (l *Lease) entrust(t *tenure, least time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tenure, l.least = t, least
+}
+
+// holdOut waits until the lease may be released.
+func (l *Lease) holdOut(ctx context.Context) {
+	l.mu.Lock()
+	var left time.Duration
+	if l.tenure != nil && l.least > 0 {
+		left = l.least - l.wire.clock().now().since(l.tenure.at)
+	}
+	l.mu.Unlock()
+	if left <= 0 {
+		return
+	}
+	ctx, cancel := l.bound(ctx) // a lease that is lost needs no holding
+	defer cancel()
+	_ = retry.Sleep(ctx, left)
+}
+
+// passOn hands the lease to the next goroutine in line, if it is good for that: without any doubt, and with nothing open.
+// The caller has the turn, and the renewer has been joined. If it is not passed on, left is to be called when the lease
+// has been given back.
+func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
+	l.mu.Lock()
+	t := l.tenure
+	now := l.wire.clock().now()
+	stop, _ := l.remaining(now)
+	sound := lost == nil && stop > 0 && l.broken == nil && l.next == "" && now.jumpSince(l.granted) <= jumpTolerance
+	b := &baton{granted: l.granted}
+	if t != nil {
+		w := newWire(l.wire.target, l.wire.hooks)
+		w.seams = l.wire.seams
+		b.tenure, b.claim = *t, &claim{wire: w, timing: l.timing, id: l.id}
+	}
+	l.mu.Unlock()
+	switch {
+	case t == nil:
+		return false, func() {}
+	case sound && t.line.handOver(b):
+		return true, nil
+	}
+	return false, func() { t.line.leave(ctx, nil) }
+}
