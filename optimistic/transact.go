@@ -26,6 +26,12 @@ type TransactOptions struct {
 	// Defaults to none: a transaction that depends on an entity being absent, without creating it, is refused.
 	Guard string
 
+	// Holder makes it a transaction under a lock: it is refused with ErrFenced when a later holder has written to the
+	// partition, in the same request that writes, and before every request the holder is asked whether he still has the
+	// lock. The entity FenceRow of the partition stores the latest fence; every such transaction reads it first, asserts
+	// it, and so has one entity less to spend. It does for Guard, too. Defaults to none.
+	Holder Holder
+
 	// Attempts bounds how often the function is run; negative means no bound. Defaults to 12.
 	Attempts int
 
@@ -77,7 +83,7 @@ type TransactResult struct {
 // One partition, 100 entities, 4 MiB, no entity twice (several writes to one become one). Anything else is refused
 // before it is sent.
 //
-// Cost: 1 request per entity read, 1 for the transaction; each conflict costs as much again, and a conflict that is
+// Cost: 1 request per entity read (the fence under a Holder is one), 1 for the transaction; each conflict costs as much again, and a conflict that is
 // final 1 more. Transact is safe for concurrent use; tx is not, and ends with change.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
 	var o TransactOptions
@@ -94,7 +100,10 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	resource := tableName(table) + "/" + partition
 	t := transaction{
 		call:  newCall("transact", resource, u.Sending, TableEntity[Properties](table, partition, "")),
-		table: table, partition: partition, change: change, o: u, guard: o.Guard, operation: o.OperationID != "",
+		table: table, partition: partition, change: change, o: u, guard: o.Guard, operation: o.OperationID != "", holder: o.Holder,
+	}
+	if t.holder != nil && t.guard == "" {
+		t.guard = FenceRow // which every transaction under a lock writes, so nothing can appear behind its back
 	}
 	err = t.run(ctx)
 	return TransactResult{Result: t.finish(), ETags: t.etags}, err
@@ -107,6 +116,7 @@ type transaction struct {
 	change    func(context.Context, *Tx) error
 	o         UpdateOptions
 	guard     string
+	holder    Holder
 	operation bool
 	etags     map[string]azcore.ETag
 }
@@ -121,6 +131,9 @@ func (t *transaction) run(ctx context.Context) error {
 		s, err := t.attempt(ctx, last)
 		if s == nil || err != nil {
 			return err
+		}
+		if t.holder != nil {
+			s.write.send = guarded(t.holder, s.write.send)
 		}
 		_, err = t.commit(ctx, s.write)
 		if err == nil {
@@ -171,7 +184,12 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	var err error
 	if !tx.applied {
 		t.res.Attempts++
-		err = t.change(withAttempt(ctx, t.res.Attempts-1), tx)
+		if t.holder != nil {
+			err = tx.claim(ctx, t.holder)
+		}
+		if err == nil {
+			err = t.change(withAttempt(ctx, t.res.Attempts-1), tx)
+		}
 	}
 	if err == nil && !tx.applied {
 		s, err = t.plan(tx, id)

@@ -1,0 +1,135 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// ErrFenced says that a later holder of the lock has written, or has claimed what was to be written: nothing was
+// written. The error in the chain is a *fence.Error with both tokens.
+var ErrFenced = fence.ErrFenced
+
+// Holder is who writes under a lock. *pessimistic.Held is one.
+type Holder interface {
+	// Fence is the holder's token: larger than that of every earlier holder of the same lock.
+	Fence() fence.Token
+
+	// Guard returns nil when a write may begin, as far as the holder can know.
+	Guard(ctx context.Context) error
+}
+
+// Fenced is a blob that only the latest holder of a lock can write. Every write asks the holder first whether he still
+// has the lock, stores his fence in the blob's metadata (fence.Key), and is refused with ErrFenced when a larger one is
+// there. The check and the write are one conditional request: a holder who was paused between reading and writing fails
+// on the ETag, reads again, and finds the later fence.
+//
+//	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+//		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Order](client)), change, nil)
+//		return err
+//	})
+//
+// An earlier holder is kept out from the first fenced write on; a holder who wants that before he has something to write
+// updates the blob without changing it, which stores the fence.
+//
+// # Limits
+//
+// It binds those who write through it with the same lock. A writer without a fence overwrites what he likes, and keeps
+// the stored fence only if he keeps metadata, as Update does. A deletion would forget the fence, so Delete is refused;
+// write empty content instead. Cost: as without a fence.
+func Fenced[T any](holder Holder, target Blob[T]) FencedBlob[T] {
+	set := maps.Clone(target.Metadata)
+	if set == nil {
+		set = map[string]string{}
+	}
+	set[fence.Key] = holder.Fence().String()
+	target.Metadata = set
+	return FencedBlob[T]{Blob: target, holder: holder}
+}
+
+// FencedBlob is what Fenced returns: a Blob that is read, cached and written like any other.
+type FencedBlob[T any] struct {
+	Blob[T]
+	holder Holder
+}
+
+// Read implements Target.
+func (b FencedBlob[T]) Read(ctx context.Context) (*Version[T], error) {
+	v, err := b.Blob.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v, b.admit(v)
+}
+
+// Prepare implements Target.
+func (b FencedBlob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Write, error) {
+	if err := b.admit(base); err != nil { // a Document has not read it just now
+		return nil, err
+	}
+	write, err := b.Blob.Prepare(base, value, lineage, c)
+	if write == nil || err != nil {
+		return nil, err
+	}
+	return guarded(b.holder, write), nil
+}
+
+// Remove implements Target: it refuses.
+func (b FencedBlob[T]) Remove(State, Conditions) (Write, error) {
+	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
+}
+
+// admit compares the fences. A version that another target has read carries none of what this one needs, so it could
+// not be told from a blob without a fence.
+func (b FencedBlob[T]) admit(v *Version[T]) error {
+	carry, ok := v.Carry.(blobCarry)
+	if v.Exists && !ok {
+		return retry.Stop(errors.New("the version was not read through the fenced blob, so its fence is not known"))
+	}
+	stored, err := fence.Parse(carry.metadata[fence.Key])
+	if err != nil {
+		return retry.Stop(fmt.Errorf("%w; whoever damaged it must say which token was the last", err))
+	}
+	return b.holder.Fence().Admit(b.Resource(), stored)
+}
+
+// guarded asks the holder before every try: a request that is sent again may come a minute after the first.
+func guarded(holder Holder, write Write) Write {
+	return func(ctx context.Context) (azcore.ETag, error) {
+		if err := holder.Guard(ctx); err != nil {
+			return "", err
+		}
+		return write(ctx)
+	}
+}
+
+// FenceRow is the row, in every partition that is written under a fence, that stores the latest one.
+const FenceRow = fence.Key
+
+// fenceEntity is what that row holds.
+type fenceEntity struct {
+	Fence int64 `json:"azconcfence"`
+}
+
+// claim makes a transaction one of the holder's: it asserts that no later holder has been here, and stores his fence if
+// it is the first of his in this partition.
+func (tx *Tx) claim(ctx context.Context, holder Holder) error {
+	var stored fenceEntity
+	if _, err := tx.Get(ctx, FenceRow, &stored); err != nil {
+		return err
+	}
+	mine := holder.Fence()
+	if err := mine.Admit(tx.t.resource, fence.Token(stored.Fence)); err != nil {
+		return err
+	}
+	if fence.Token(stored.Fence) == mine {
+		return nil
+	}
+	return tx.Upsert(FenceRow, fenceEntity{int64(mine)})
+}
