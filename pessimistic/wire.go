@@ -29,8 +29,6 @@ type seams struct {
 	lazyTimer     bool                 // the deadline is looked at between requests only
 	blindRenewal  bool                 // a renewal's answer is not checked for whose lease it is
 	leaky         bool                 // an acquire that was given up is not released
-	noFence       bool                 // fenced writers do not look at the fence
-	dropIfMatch   bool                 // fenced writers do not put the condition on the write
 	frozenFence   bool                 // the fence does not grow from holder to holder
 	trustingStamp bool                 // an unclear answer to a stamp counts as success
 	eagerRelease  bool                 // the lease is released while the renewer is still running

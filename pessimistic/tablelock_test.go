@@ -1,0 +1,106 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		var names []string
+		for _, of := range [][2]string{{"orders", ""}, {"orders", "eu/west 1"}, {"orders", "eu"}} {
+			lock, err := k.Table(of[0], of[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := lock.TryLock(t.Context())
+			if err != nil {
+				t.Errorf("%v: %v, though it is another lock", of, err)
+				continue
+			}
+			if _, err := lock.TryLock(t.Context()); !errors.Is(err, ErrHeld) {
+				t.Errorf("%v: locked twice: %v", of, err)
+			}
+			names = append(names, h.Name())
+			defer mustRelease(t, h.Lease)
+		}
+		if want := []string{"table/orders", "table/orders/eu%2Fwest%201", "table/orders/eu"}; !slices.Equal(names, want) {
+			t.Errorf("names %q, want %q", names, want)
+		}
+		for _, bad := range [][2]string{{"", "p"}, {"t", strings.Repeat("/", 500)}} {
+			if _, err := k.Table(bad[0], bad[1]); err == nil {
+				t.Errorf("%.20q: no error", bad)
+			}
+		}
+	})
+}
+
+func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		table := w.service.Table("orders")
+		lock, err := w.lockerOf(nil).Table("orders", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(ctx context.Context, h *Held, row string) error {
+			_, err := optimistic.Transact(ctx, table, "p", func(_ context.Context, tx *optimistic.Tx) error {
+				return tx.Insert(row, map[string]int{"n": 1})
+			}, &optimistic.TransactOptions{Holder: h})
+			return err
+		}
+		stale, err := lock.Lock(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crash(stale.Lease) // and goes on writing
+		err = w.direct(nil).Do(t.Context(), lock.Name(), nil, func(ctx context.Context, h *Held) error {
+			if err := put(ctx, stale, "before"); err != nil && !errors.Is(err, ErrLost) {
+				t.Errorf("the lease is over, and the write is refused by %v", err)
+			}
+			return put(ctx, h, "mine")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blind := optimistic.Holder(unguarded{stale})
+		_, err = optimistic.Transact(t.Context(), table, "p", func(_ context.Context, tx *optimistic.Tx) error {
+			return tx.Insert("after", map[string]int{"n": 1})
+		}, &optimistic.TransactOptions{Holder: blind})
+		if !errors.Is(err, ErrFenced) {
+			t.Errorf("err = %v, want ErrFenced", err)
+		}
+		if rows := rowsOf(t, table); !slices.Equal(rows, []string{"azconcfence", "mine"}) {
+			t.Errorf("rows %q", rows)
+		}
+	})
+}
+
+// unguarded is a holder who does not look at his clock.
+type unguarded struct{ *Held }
+
+func (unguarded) Guard(context.Context) error { return nil }
+
+func rowsOf(t *testing.T, table *aztables.Client) (rows []string) {
+	t.Helper()
+	pages := table.NewListEntitiesPager(nil)
+	for pages.More() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range page.Entities {
+			_, after, _ := strings.Cut(string(raw), `"RowKey":"`)
+			row, _, _ := strings.Cut(after, `"`)
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
