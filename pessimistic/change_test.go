@@ -1,0 +1,303 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func TestVerifyAsksWithoutRenewing(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		pass(5 * time.Second)
+		if err := l.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.wantOps("acquire", "look")
+		pass(11 * time.Second) // the renewal came when it was due
+		w.wantOps("acquire", "look", "renew")
+		if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			t.Fatal(err)
+		}
+		w.steal("b", 15*time.Second)
+		mustLost(t, l.Verify(t.Context()), Taken)
+		mustLost(t, context.Cause(l.Context()), Taken)
+		mustLost(t, l.Verify(t.Context()), Taken)
+	})
+}
+
+func TestVerifyWithoutAnAnswerSaysNothingAboutTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthenticationFailed"})
+		if err := l.Verify(t.Context()); err == nil || errors.Is(err, ErrLost) || l.Err() != nil {
+			t.Errorf("Verify = %v, Err = %v", err, l.Err())
+		}
+		w.faults.SetFaults()
+		mustRelease(t, l)
+	})
+}
+
+func TestRenewGoesOnUntilItHasAnAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse, Count: 3})
+		began := time.Now()
+		if err := l.Renew(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.wantOps("acquire", "renew", "renew", "renew", "renew")
+		if took := time.Since(began); took < 1500*time.Millisecond || took > 4500*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if err := l.Renew(ctx); !errors.Is(err, context.DeadlineExceeded) || l.Err() != nil {
+			t.Errorf("err = %v, Err = %v", err, l.Err())
+		}
+		w.faults.SetFaults()
+		mustRelease(t, l)
+	})
+}
+
+func TestChangeLocksOutWhoKnewTheOldID(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		old, id := l.ID(), "44444444-4444-4444-8444-44444444444A"
+		if err := l.Change(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if l.ID() != strings.ToLower(id) {
+			t.Errorf("the id is %s", l.ID())
+		}
+		if err := newWire(Blob(w.service.BlockBlob("box", "b")), Hooks{}).release(t.Context(), old); code(err) != "LeaseIdMismatchWithLeaseOperation" {
+			t.Errorf("the old id still counts: %v", err)
+		}
+		pass(time.Minute)
+		if l.Err() != nil {
+			t.Error(l.Err())
+		}
+		mustRelease(t, l)
+		if err := l.Change(t.Context(), ""); !errors.Is(err, ErrReleased) {
+			t.Errorf("after release: %v", err)
+		}
+	})
+}
+
+func TestAChangeWhoseAnswerWasLostIsSettled(t *testing.T) {
+	changes := aztest.Op("Change Blob Lease")
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice, aztest.Throttle, aztest.Refuse} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				w.faults.SetFaults(aztest.Fault{Kind: kind, Match: changes, Count: 1})
+				id := uuid.NewString()
+				if err := l.Change(t.Context(), id); err != nil || l.ID() != id {
+					t.Errorf("err = %v, id %s", err, l.ID())
+				}
+				pass(time.Minute)
+				mustRelease(t, l)
+			})
+		})
+	}
+}
+
+// A change that stays unclear leaves two ids that may be right. The next renewal must not take the new one for a thief.
+func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest} {
+		for _, releaseAtOnce := range []bool{false, true} {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				w.faults.SetFaults(aztest.Fault{Kind: kind})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				id := uuid.NewString()
+				if err := l.Change(ctx, id); !errors.Is(err, ErrUnknown) {
+					t.Errorf("err = %v", err)
+				}
+				w.faults.SetFaults()
+				if !releaseAtOnce {
+					pass(time.Minute)
+					if l.Err() != nil || l.ID() != id {
+						t.Errorf("%s: Err = %v, id %s, want %s", kind, l.Err(), l.ID(), id)
+					}
+				}
+				mustRelease(t, l)
+				if w.state("b") != StateAvailable {
+					t.Errorf("state %v", w.state("b"))
+				}
+			})
+		}
+	}
+}
+
+func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := w.steal("b", 60*time.Second)
+		target := Blob(w.blob("b"))
+		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrChanged) || w.state("b") != StateLeased {
+			t.Errorf("err = %v, state %v", err, w.state("b"))
+		}
+		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.look("b").ETag, Grace: 10 * time.Second})
+		if err != nil || left != 10*time.Second || w.state("b") != StateBreaking {
+			t.Errorf("%v, %v, state %v", left, err, w.state("b"))
+		}
+		if left, err = Break(t.Context(), target, nil); err != nil || left != 10*time.Second {
+			t.Errorf("again: %v, %v", left, err)
+		}
+		if _, err := Acquire(t.Context(), target, &AcquireOptions{Wait: time.Second}); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "being broken") {
+			t.Errorf("err = %v", err)
+		}
+		mustRelease(t, l) // the holder may still give it back
+		if _, err := Break(t.Context(), target, nil); !errors.Is(err, ErrLost) {
+			t.Errorf("nothing was there to be broken: %v", err)
+		}
+		if _, err := Break(t.Context(), Blob(w.blob("missing")), nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("err = %v", err)
+		}
+		for _, bad := range []*BreakOptions{{Grace: 61 * time.Second}, {Grace: time.Millisecond}, {Grace: -1}, {Now: true, Grace: time.Second}} {
+			if _, err := Break(t.Context(), target, bad); err == nil || !strings.Contains(err.Error(), "BreakOptions") {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+	})
+}
+
+func TestABreakWhoseAnswerWasLostIsABreak(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice} {
+		inBubble(t, func(t *testing.T, w *world) {
+			w.steal("b", 60*time.Second)
+			w.faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
+			left, err := Break(t.Context(), Blob(w.blob("b")), &BreakOptions{Grace: 30 * time.Second})
+			if err != nil || left > 30*time.Second || left < 29*time.Second || w.state("b") != StateBreaking {
+				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.state("b"))
+			}
+			w.faults.SetFaults(aztest.Fault{Kind: kind})
+			if _, err := Break(t.Context(), Blob(w.blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrUnknown) {
+				t.Errorf("%s without end: %v", kind, err)
+			}
+		})
+	}
+}
+
+func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
+	for _, tt := range []struct {
+		opts     *BreakOptions
+		duration time.Duration
+		stop     time.Duration // of the work, after the break
+		free     time.Duration // of the lease
+	}{
+		{&BreakOptions{Grace: 15 * time.Second}, 60 * time.Second, 10 * time.Second, 15 * time.Second},
+		{nil, 30 * time.Second, 15 * time.Second, 25 * time.Second}, // what is left of it, 5 s after the acquisition
+		{&BreakOptions{Now: true}, 30 * time.Second, 0, 0},
+		{&BreakOptions{Grace: 30 * time.Second}, Infinite, 20 * time.Second, 30 * time.Second},
+	} {
+		inBubble(t, func(t *testing.T, w *world) {
+			l := acquired(t, w, &AcquireOptions{Duration: tt.duration})
+			pass(5 * time.Second)
+			began := time.Now()
+			if err := l.Break(t.Context(), tt.opts); err != nil {
+				t.Fatal(err)
+			}
+			<-l.Context().Done()
+			if took := time.Since(began); took != tt.stop {
+				t.Errorf("%+v of %v: the work ended after %v, want %v", tt.opts, tt.duration, took, tt.stop)
+			}
+			mustLost(t, context.Cause(l.Context()), Broken)
+			for !w.state("b").Free() {
+				pass(time.Second)
+			}
+			if took := time.Since(began).Round(time.Second); took != tt.free || l.Valid() {
+				t.Errorf("%+v of %v: free after %v, want %v; valid %v", tt.opts, tt.duration, took, tt.free, l.Valid())
+			}
+			w.wantOps("acquire", "break")
+			mustLost(t, l.Release(t.Context()), Broken)
+		})
+	}
+}
+
+func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		if same, err := l.Reclaim(t.Context()); same != l || err != nil {
+			t.Errorf("a lease that is held: %v, %v", same, err)
+		}
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		pass(2 * time.Minute)
+		mustLost(t, l.Err(), Expired)
+		if w.state("b") != StateExpired {
+			t.Fatalf("state %v", w.state("b"))
+		}
+		w.faults.SetFaults()
+		again, err := l.Reclaim(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.ID() != l.ID() || again.Context().Err() != nil || l.Valid() {
+			t.Errorf("the new one: %v; the old one is valid: %v", again.Context().Err(), l.Valid())
+		}
+		w.reset()
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.wantOps() // the old handle has nothing to release
+		pass(time.Minute)
+		if again.Err() != nil {
+			t.Error(again.Err())
+		}
+		mustRelease(t, again)
+	})
+}
+
+func TestReclaimFailsWhenSomebodyHasHadIt(t *testing.T) {
+	for _, meanwhile := range []struct {
+		name string
+		do   func(t *testing.T, w *world)
+	}{
+		{"leased and released", func(_ *testing.T, w *world) { mustRelease(w.t, w.steal("b", 0)) }},
+		{"written", func(_ *testing.T, w *world) { w.put("b", "other") }},
+	} {
+		t.Run(meanwhile.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+				pass(time.Minute)
+				meanwhile.do(t, w)
+				w.faults.SetFaults()
+				_, err := l.Reclaim(t.Context())
+				mustLost(t, err, Taken)
+				if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
+					t.Errorf("release: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAdoptTakesOverAnotherProcesssLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, &AcquireOptions{Duration: 60 * time.Second})
+		crash(l)
+		adopted, err := Adopt(t.Context(), Blob(w.blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if adopted.Err() != nil {
+			t.Error(adopted.Err())
+		}
+		mustRelease(t, adopted)
+		_, err = Adopt(t.Context(), Blob(w.blob("b")), l.ID(), nil)
+		mustLost(t, err, Taken)
+		if _, err := Adopt(t.Context(), Blob(w.blob("b")), "", nil); err == nil {
+			t.Error("a lease without an id was adopted")
+		}
+	})
+}
