@@ -2,7 +2,6 @@ package pessimistic
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
+	past   map[string]past
 }
 
 // line is the goroutines of this process that want one lock. The one in front deals with the service; the others cost no
@@ -25,12 +25,14 @@ type line struct {
 	name string
 
 	// all.mu guards what follows.
-	busy    bool // somebody is in front: asking the service, or holding
-	holding *tenure
-	waiting []*place
-	handed  int     // hand-overs in a row
-	since   instant // when the service was last asked, for the row
-	tired   time.Duration
+	busy      bool // somebody is in front: asking the service, or holding
+	holding   *tenure
+	waiting   []*place
+	handed    int     // hand-overs in a row
+	since     instant // when the row began
+	contended int     // see past
+	spent     bool    // no more hand-overs in this row
+	past      past
 }
 
 // place is one goroutine's in the line.
@@ -76,7 +78,8 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 		if ls.byName == nil {
 			ls.byName = map[string]*line{}
 		}
-		l = &line{all: ls, name: t.name}
+		l = &line{all: ls, name: t.name, past: ls.past[t.name]}
+		l.contended = l.past.contended
 		ls.byName[t.name] = l
 	}
 	if !l.busy {
@@ -142,10 +145,11 @@ func (l *line) heldError(t *taking) *HeldError {
 
 // leave lets the next one have a turn with the service. A failure that has nothing to do with who asks is everybody's:
 // a hundred goroutines need not find out one after the other that the container is missing.
-func (l *line) leave(ctx context.Context, err error) {
+func (l *line) leave(ctx context.Context, err error, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	l.holding, l.handed = nil, 0
+	l.remember(now)
+	l.holding, l.handed, l.spent = nil, 0, false
 	if err != nil && ctx.Err() == nil {
 		switch azerr.Classify(err).Kind {
 		case azerr.NotFound, azerr.Unauthorised, azerr.BadInput, azerr.Permanent:
@@ -171,12 +175,19 @@ func (l *line) call(next turn) {
 }
 
 // holds notes who holds the lock, for those who ask within this process.
-func (l *line) holds(t *tenure) {
+func (l *line) holds(h *tenure, contended bool) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	l.holding = t
-	if l.handed == 0 {
-		l.since = t.at
+	l.holding = h
+	if l.handed > 0 {
+		return
+	}
+	l.since, l.contended = h.at, max(l.contended-1, 0)
+	if contended {
+		l.contended = suspicion
+	}
+	if !l.past.ended.at.IsZero() {
+		l.since = l.past.since // held again at once
 	}
 }
 
@@ -189,27 +200,13 @@ func (l *line) handOver(b *baton) bool {
 	if len(l.waiting) == 0 || limit.times < 0 {
 		return false
 	}
-	if held := b.claim.wire.clock().now().since(l.since); l.handed >= limit.times || held >= limit.time {
-		l.tired = held
+	if l.handed >= limit.times || b.claim.wire.clock().now().since(l.since) >= limit.time {
+		l.spent = true
 		return false
 	}
 	l.handed++
 	l.call(turn{lease: b})
 	return true
-}
-
-// yield lets other processes have a try after this one has held the lock for a row of goroutines: for a quarter of the
-// time it was held, which is more than the longest wait between two looks when it was held for long.
-func (l *line) yield(ctx context.Context, poll retry.Backoff) error {
-	l.all.mu.Lock()
-	tired := l.tired
-	l.tired = 0
-	l.all.mu.Unlock()
-	if tired == 0 {
-		return nil
-	}
-	pause := max(poll.Base, min(poll.Cap, tired/4))
-	return retry.Sleep(ctx, pause+time.Duration(rand.Int64N(int64(poll.Base)+1)))
 }
 
 // inherit makes a Held of a lease that the goroutine before has handed over: it stamps the lock with a fence of its own,
@@ -279,5 +276,5 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	case sound && t.line.handOver(b):
 		return true, nil
 	}
-	return false, func() { t.line.leave(ctx, nil) }
+	return false, func() { t.line.leave(ctx, nil, l.wire.clock().now()) }
 }

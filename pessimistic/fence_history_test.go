@@ -328,8 +328,8 @@ func inMany(t *testing.T, seeds int, by writer, s *seams) (convicted int, first 
 func TestAPausedHolderNeverWritesInAnotherOnesTime(t *testing.T) {
 	for _, by := range []writer{fencedBlob, fencedTable} {
 		t.Run(by.name, func(t *testing.T) {
-			if n, err := inMany(t, 110, by, nil); n != 0 {
-				t.Errorf("%d of 110 histories are wrong; %v", n, err)
+			if n, err := inMany(t, 100, by, nil); n != 0 {
+				t.Errorf("%d of 100 histories are wrong; %v", n, err)
 			}
 		})
 	}

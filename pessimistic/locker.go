@@ -23,7 +23,10 @@ import (
 // What it promises: at any time at most one Held of a name has a Context that has not ended (with the exceptions of
 // Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted in between.
 //
-// What it does not promise: fairness between processes, and that a write which was sent in time arrives in time. For the
+// Between processes it is fair in the sense that whoever has just had the lock, and has reason to think that others want
+// it, lets them have a look before he asks again; see Lock.
+//
+// What it does not promise: an order between processes, and that a write which was sent in time arrives in time. For the
 // latter, hand Held.Fence to what is written to, and let that refuse a smaller one than it has seen.
 //
 // Goroutines that want the same name from the same Locker stand in line: one of them deals with the service, and when
@@ -133,6 +136,9 @@ func ownName() string {
 // cause of ctx, or what the service said. On any error nothing is left behind, as with Acquire; with a TakeoverDelay, see
 // there, the lease of a failed takeover may be left to run out, so that the next one does not take the lock for clean.
 //
+// A Locker that has just released the lock waits before it asks again: for as long as it has held, if it had to wait for
+// others, and for a quarter of that after holding it for a lease's time on end, with Poll.Cap as the limit of both.
+//
 // The Held's Context derives from ctx. The caller must call Release.
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 for the first time ever; then 1 to release.
@@ -214,7 +220,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 	t.line = line
 	h, err := t.turn(ctx, handed, wait)
 	if err != nil && !t.passed {
-		line.leave(ctx, err)
+		line.leave(ctx, err, c.wire.clock().now())
 	}
 	return h, err
 }
@@ -224,7 +230,10 @@ func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, err
 	if handed != nil {
 		return t.inherit(ctx, handed)
 	}
-	err := t.line.yield(ctx, t.opts.Poll)
+	var err error
+	if wait {
+		err = t.line.yield(ctx, t)
+	}
 	if err != nil || ctx.Err() != nil {
 		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, cmpErr(err, ctx.Err()))
 	}
@@ -312,7 +321,7 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date t
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
 	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, date: date, at: at, limit: t.limit()}
 	l.entrust(held, t.k.opts.AtLeast)
-	t.line.holds(held)
+	t.line.holds(held, t.queue.heard)
 	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})
 	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
 }

@@ -100,6 +100,3 @@ func (p *pace) next() time.Duration {
 	p.last = min(p.Cap, p.Base+time.Duration(random()*float64(3*p.last-p.Base)))
 	return p.last
 }
-
-// reset is for when something has moved: the holder has changed, so that the lock is likely to be free soon.
-func (p *pace) reset() { p.last = 0 }

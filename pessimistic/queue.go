@@ -65,9 +65,6 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	seen, err := q.wire.look(tried, "")
 	cancel()
 	if err == nil {
-		if q.seen.ETag != "" && q.seen.ETag != seen.ETag {
-			q.pace.reset()
-		}
 		q.seen, q.refused = seen, 0
 		return seen.State.Free(), nil
 	}
