@@ -283,6 +283,11 @@ func replayable(hr *http.Request) (func() *http.Request, error) {
 	return func() *http.Request {
 		r := hr.Clone(context.WithoutCancel(hr.Context()))
 		r.Body, r.GetBody, r.ContentLength = newPayload(body), nil, int64(len(body))
+		if len(body) == 0 && (r.Method == http.MethodPut || r.Method == http.MethodPost) {
+			// Those are not repeated without a body, and with an empty one of unknown length they are sent in chunks, which
+			// a server that wants a Content-Length refuses.
+			r.Body = http.NoBody
+		}
 		return r
 	}, nil
 }
