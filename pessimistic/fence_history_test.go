@@ -34,7 +34,6 @@ type history struct {
 	spans  []span
 	claims []stampedAt // by when a holder could rely on being the only one to write
 	writes []stampedAt // data writes, when the service carried them out
-	did    int         // writes that were reported done
 	paused int
 }
 

@@ -1,0 +1,68 @@
+package pessimistic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// Work under a lease on a blob. The context ends when the lease cannot be relied upon any more.
+func ExampleDo() {
+	service := aztest.New(nil)
+	state := service.BlockBlob("jobs", "state.json")
+	_, _ = state.UploadBuffer(context.Background(), []byte("{}"), nil)
+
+	err := pessimistic.Do(context.Background(), pessimistic.Blob(state), nil, func(ctx context.Context, l *pessimistic.Lease) error {
+		fmt.Println("nobody else writes", l.Resource(), "for", l.Duration())
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// nobody else writes jobs/state.json for 30s
+	// <nil>
+}
+
+// A named lock, and a blob that only its latest holder can write.
+func ExampleLocker_Do() {
+	service := aztest.New(nil)
+	orders := service.BlockBlob("data", "orders.json")
+
+	locker, err := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = locker.Do(context.Background(), "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[[]string](orders)), func(_ context.Context, list *[]string) error {
+			*list = append(*list, "by "+h.Owner())
+			return nil
+		}, &optimistic.UpdateOptions{Create: true})
+		return err
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// Somebody else holds the lock: TryLock says who.
+func ExampleLocker_TryLock() {
+	service := aztest.New(nil)
+	theirs, _ := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-1"})
+	held, err := theirs.Lock(context.Background(), "nightly", &pessimistic.LockOptions{Wait: time.Minute})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = held.Release(context.Background()) }()
+
+	ours, _ := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-2"})
+	_, err = ours.TryLock(context.Background(), "nightly")
+	if other, ok := errors.AsType[*pessimistic.HeldError](err); ok {
+		fmt.Println("held by", other.Holder)
+	}
+	// Output: held by web-1
+}
