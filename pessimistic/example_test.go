@@ -31,8 +31,10 @@ func ExampleDo() {
 func ExampleLocker_Do() {
 	service := aztest.New(nil)
 	orders := service.BlockBlob("data", "orders.json")
+	locks := service.Container("locks")
+	_, _ = locks.Create(context.Background(), nil)
 
-	locker, err := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-1"})
+	locker, err := pessimistic.NewLocker(locks, &pessimistic.LockerOptions{Owner: "web-1"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,8 +52,10 @@ func ExampleLocker_Do() {
 
 // Somebody else holds the lock: TryLock says who.
 func ExampleLocker_TryLock() {
-	service := aztest.New(nil)
-	theirs, _ := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-1"})
+	locks := aztest.New(nil).Container("locks")
+	_, _ = locks.Create(context.Background(), nil)
+
+	theirs, _ := pessimistic.NewLocker(locks, &pessimistic.LockerOptions{Owner: "web-1"})
 	held, err := theirs.Lock(context.Background(), "nightly", &pessimistic.LockOptions{Wait: time.Minute})
 	if err != nil {
 		fmt.Println(err)
@@ -59,7 +63,7 @@ func ExampleLocker_TryLock() {
 	}
 	defer func() { _ = held.Release(context.Background()) }()
 
-	ours, _ := pessimistic.NewLocker(service.Container("locks"), &pessimistic.LockerOptions{Owner: "web-2"})
+	ours, _ := pessimistic.NewLocker(locks, &pessimistic.LockerOptions{Owner: "web-2"})
 	_, err = ours.TryLock(context.Background(), "nightly")
 	if other, ok := errors.AsType[*pessimistic.HeldError](err); ok {
 		fmt.Println("held by", other.Holder)
