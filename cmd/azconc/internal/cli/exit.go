@@ -7,7 +7,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 const (
@@ -41,7 +43,7 @@ func judge(err error) verdict {
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return verdict{exitUsage, "usage"}
 	}
-	if errors.Is(err, optimistic.ErrOutcomeUnknown) {
+	if errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, pessimistic.ErrUnknown) {
 		return verdict{exitUnknown, "unknown"}
 	}
 	if v, ok := errors.AsType[exitStatus](err); ok {
@@ -56,11 +58,15 @@ func judge(err error) verdict {
 	switch {
 	case errors.Is(err, optimistic.ErrExists):
 		return verdict{exitExists, "exists"}
-	case errors.Is(err, optimistic.ErrNotFound):
+	case errors.Is(err, optimistic.ErrNotFound), errors.Is(err, pessimistic.ErrNotFound):
 		return verdict{exitNotFound, "not_found"}
+	case errors.Is(err, pessimistic.ErrHeld):
+		return verdict{exitHeld, "held"}
+	case errors.Is(err, pessimistic.ErrLost):
+		return verdict{exitLost, "lost"}
 	case errors.Is(err, optimistic.ErrNotModified):
 		return verdict{exitConflict, "not_modified"}
-	case errors.Is(err, optimistic.ErrConflict):
+	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):
 		return verdict{exitConflict, "conflict"}
 	}
 	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {

@@ -11,7 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 func answer(status int, code string) error {
@@ -43,6 +45,12 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"service: exists", answer(409, "ContainerAlreadyExists"), 7, "exists"},
 		{"filter", tally(&filterError{what: "x"}, optimistic.Result{}), 8, "filter_failed"},
 		{"lease lost", answer(412, "LeaseLost"), 9, "lost"},
+		{"a lock that another holds", &pessimistic.HeldError{}, 6, "held"},
+		{"a lock that was lost", &pessimistic.LostError{}, 9, "lost"},
+		{"a lock that is not there", &pessimistic.OpError{Err: answer(404, "BlobNotFound")}, 3, "not_found"},
+		{"another acquisition", &pessimistic.OpError{Err: pessimistic.ErrChanged}, 4, "conflict"},
+		{"an earlier holder", &fence.Error{}, 4, "conflict"},
+		{"a break without an answer", &pessimistic.UnknownError{}, 5, "unknown"},
 		{"forbidden", answer(403, "AuthorizationPermissionMismatch"), 77, "unauthorised"},
 		{"unauthenticated", answer(403, "AuthenticationFailed"), 77, "unauthorised"},
 		{"timeout", timeout, 124, "timed_out"},
