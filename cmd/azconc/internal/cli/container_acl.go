@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,26 +35,32 @@ type policyShown struct {
 }
 
 func documentOf(acl optimistic.ACL) aclDocument {
-	d := aclDocument{Access: string(acl.Access), Policies: []policyShown{}}
-	for _, p := range acl.Policies {
-		d.Policies = append(d.Policies, policyShown{ID: p.ID, Start: timeText(p.Start), Expiry: timeText(p.Expiry), Permissions: p.Permissions})
+	return aclDocument{Access: string(acl.Access), Policies: showPolicies(acl.Policies)}
+}
+
+func showPolicies(policies []optimistic.AccessPolicy) []policyShown {
+	shown := []policyShown{}
+	for _, p := range policies {
+		shown = append(shown, policyShown{ID: p.ID, Start: timeText(p.Start), Expiry: timeText(p.Expiry), Permissions: p.Permissions})
 	}
-	return d
+	return shown
 }
 
 // parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
 func parseACL(data []byte) (optimistic.ACL, error) {
 	var doc aclDocument
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&doc); err != nil {
-		return optimistic.ACL{}, &filterError{what: "the file is not an access control list", err: err}
+	if err := strictJSON(data, "an access control list", &doc); err != nil {
+		return optimistic.ACL{}, err
 	}
 	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
 		return optimistic.ACL{}, &filterError{what: fmt.Sprintf("access %q is neither blob nor container, nor empty", doc.Access)}
 	}
-	acl := optimistic.ACL{Access: container.PublicAccessType(doc.Access)}
-	for _, p := range doc.Policies {
+	policies, err := parsePolicies(doc.Policies)
+	return optimistic.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
+}
+
+func parsePolicies(shown []policyShown) (policies []optimistic.AccessPolicy, err error) {
+	for _, p := range shown {
 		policy := optimistic.AccessPolicy{ID: p.ID, Permissions: p.Permissions}
 		for _, at := range []struct {
 			name string
@@ -64,13 +69,13 @@ func parseACL(data []byte) (optimistic.ACL, error) {
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
 			t, err := parseTime(at.name, at.text)
 			if err != nil {
-				return acl, &filterError{what: fmt.Sprintf("policy %q: %s %q is not a time", p.ID, at.name, at.text)}
+				return nil, &filterError{what: fmt.Sprintf("policy %q: %s %q is not a time", p.ID, at.name, at.text)}
 			}
 			*at.into = t
 		}
-		acl.Policies = append(acl.Policies, policy)
+		policies = append(policies, policy)
 	}
-	return acl, nil
+	return policies, nil
 }
 
 type containerACLOptions struct {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -16,33 +17,55 @@ import (
 const turnsLong = `The service takes no ETag on containers. So azconc takes turns by a short lease on the container, which binds those who
 do the same; a writer that does not is not noticed. Others cannot delete the container meanwhile.`
 
-type containerMetadataOptions struct {
+// metadataNoun is what has metadata of its own besides blobs: a container or a queue.
+type metadataNoun struct {
+	name, example string
+	warning       string // what the help of every write says
+	lease         bool   // writes take a lease id
+	parse         func(string) (blobRef, error)
+	target        func(*Factory, blobRef) (optimistic.Target[map[string]string], error)
+}
+
+var containerNoun = metadataNoun{
+	name: "container", example: "jobs", warning: turnsLong, lease: true, parse: parseContainer,
+	target: func(f *Factory, on blobRef) (optimistic.Target[map[string]string], error) {
+		client, err := f.Container(on)
+		return optimistic.MetadataOfContainer(client), err
+	},
+}
+
+func (n metadataNoun) arg() string { return "<" + n.name + ">" }
+
+type nounMetadataOptions struct {
 	factory     *Factory
-	Container   blobRef
+	noun        metadataNoun
+	On          blobRef
 	Metadata    map[string]string
 	Remove      []string
 	LeaseID     string
 	OperationID string
 }
 
-func newContainerMetadataCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("metadata", "Show and change a container's metadata",
-		newContainerMetadataShowCmd(f, nil),
-		newContainerMetadataSetCmd(f, nil),
-		newContainerMetadataUpdateCmd(f, nil),
+func newContainerMetadataCmd(f *Factory) *cobra.Command { return newNounMetadataCmd(f, containerNoun) }
+
+func newNounMetadataCmd(f *Factory, noun metadataNoun) *cobra.Command {
+	return newGroupCmd("metadata", "Show and change a "+noun.name+"'s metadata",
+		newNounMetadataShowCmd(f, noun, nil),
+		newNounMetadataSetCmd(f, noun, nil),
+		newNounMetadataUpdateCmd(f, noun, nil),
 	)
 }
 
-// newContainerMetadataWriteCmd makes the command around a change of the metadata.
-func newContainerMetadataWriteCmd(f *Factory, runF func(*containerMetadataOptions) error, change func(*containerMetadataOptions, map[string]string)) (*cobra.Command, *containerMetadataOptions) {
-	opts := &containerMetadataOptions{factory: f}
+// newNounMetadataWriteCmd makes the command around a change of the metadata.
+func newNounMetadataWriteCmd(f *Factory, noun metadataNoun, runF func(*nounMetadataOptions) error, change func(*nounMetadataOptions, map[string]string)) (*cobra.Command, *nounMetadataOptions) {
+	opts := &nounMetadataOptions{factory: f, noun: noun}
 	cmd := &cobra.Command{
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 0 {
-				return usagef("<container> is missing")
+				return usagef("%s is missing", noun.arg())
 			}
-			if opts.Container, err = parseContainer(args[0]); err != nil {
+			if opts.On, err = noun.parse(args[0]); err != nil {
 				return err
 			}
 			if opts.Metadata, err = parsePairs("metadata", args[1:]); err != nil {
@@ -57,20 +80,22 @@ func newContainerMetadataWriteCmd(f *Factory, runF func(*containerMetadataOption
 			if runF != nil {
 				return runF(opts)
 			}
-			return containerMetadataRun(cmd.Context(), opts, change)
+			return nounMetadataRun(cmd.Context(), opts, change)
 		},
 	}
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
-	cmd.Flags().StringVar(&opts.OperationID, "op-id", "", "`id` of this change: a container that had it already is left alone")
+	if noun.lease {
+		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+	}
+	cmd.Flags().StringVar(&opts.OperationID, "op-id", "", "`id` of this change: a "+noun.name+" that had it already is left alone")
 	return cmd, opts
 }
 
-func containerMetadataRun(ctx context.Context, opts *containerMetadataOptions, change func(*containerMetadataOptions, map[string]string)) error {
-	client, err := opts.factory.Container(opts.Container)
+func nounMetadataRun(ctx context.Context, opts *nounMetadataOptions, change func(*nounMetadataOptions, map[string]string)) error {
+	target, err := opts.noun.target(opts.factory, opts.On)
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Update(ctx, optimistic.MetadataOfContainer(client), func(_ context.Context, metadata *map[string]string) error {
+	r, err := optimistic.Update(ctx, target, func(_ context.Context, metadata *map[string]string) error {
 		changed := maps.Clone(*metadata)
 		if changed == nil {
 			changed = map[string]string{}
@@ -82,78 +107,84 @@ func containerMetadataRun(ctx context.Context, opts *containerMetadataOptions, c
 	if err != nil {
 		return tally(err, r)
 	}
-	return opts.factory.Print(newWriteResult(opts.Container, "updated", r))
+	return opts.factory.Print(newWriteResult(opts.On, "updated", r))
 }
 
-func newContainerMetadataShowCmd(f *Factory, runF func(*containerMetadataOptions) error) *cobra.Command {
-	opts := &containerMetadataOptions{factory: f}
+func newNounMetadataShowCmd(f *Factory, noun metadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
+	opts := &nounMetadataOptions{factory: f, noun: noun}
 	return &cobra.Command{
-		Use:     "show <container>",
-		Short:   "Show a container's metadata",
-		Args:    resourceArgs("<container>"),
-		Example: "  azconc container metadata show jobs",
+		Use:     "show " + noun.arg(),
+		Short:   "Show a " + noun.name + "'s metadata",
+		Args:    resourceArgs(noun.arg()),
+		Example: "  azconc " + noun.name + " metadata show " + noun.example,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = parseContainer(args[0]); err != nil {
+			if opts.On, err = noun.parse(args[0]); err != nil {
 				return err
 			}
 			if runF != nil {
 				return runF(opts)
 			}
-			return containerMetadataShowRun(cmd.Context(), opts)
+			return nounMetadataShowRun(cmd.Context(), opts)
 		},
 	}
 }
 
-type containerMetadataResult struct {
-	Outcome   string            `json:"outcome"`
-	Container string            `json:"container"`
-	ETag      string            `json:"etag"`
-	Metadata  map[string]string `json:"metadata"`
+// nounMetadataResult names what it is about by its noun: {"container": "jobs", …}.
+type nounMetadataResult struct {
+	noun, name string
+	ETag       string
+	Metadata   map[string]string
 }
 
-func (r containerMetadataResult) text(w io.Writer) {
-	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
-		printFields(w, name, r.Metadata[name])
+func (r nounMetadataResult) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"outcome": "found", r.noun: r.name, "etag": r.ETag, "metadata": r.Metadata})
+}
+
+func (r nounMetadataResult) text(w io.Writer) { printMetadata(w, r.Metadata) }
+
+func printMetadata(w io.Writer, metadata map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		printFields(w, name, metadata[name])
 	}
 }
 
-func containerMetadataShowRun(ctx context.Context, opts *containerMetadataOptions) error {
-	client, err := opts.factory.Container(opts.Container)
+func nounMetadataShowRun(ctx context.Context, opts *nounMetadataOptions) error {
+	target, err := opts.noun.target(opts.factory, opts.On)
 	if err != nil {
 		return err
 	}
-	v, err := optimistic.Read(ctx, optimistic.MetadataOfContainer(client), nil)
+	v, err := optimistic.Read(ctx, target, nil)
 	if err != nil {
 		return err
 	}
 	metadata := maps.Clone(v.Value)
 	delete(metadata, createStamp)
-	return opts.factory.Print(containerMetadataResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), Metadata: metadata})
+	return opts.factory.Print(nounMetadataResult{noun: opts.noun.name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
 }
 
-func newContainerMetadataSetCmd(f *Factory, runF func(*containerMetadataOptions) error) *cobra.Command {
-	cmd, _ := newContainerMetadataWriteCmd(f, runF, func(opts *containerMetadataOptions, metadata map[string]string) {
+func newNounMetadataSetCmd(f *Factory, noun metadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
+	cmd, _ := newNounMetadataWriteCmd(f, noun, runF, func(opts *nounMetadataOptions, metadata map[string]string) {
 		clear(metadata)
 		maps.Copy(metadata, opts.Metadata)
 	})
-	cmd.Use = "set <container> [<name>=<value>]…"
-	cmd.Short = "Replace a container's metadata"
-	cmd.Long = "Replace a container's metadata: names that are not given go.\n\n" + turnsLong
-	cmd.Example = "  azconc container metadata set jobs owner=web-1"
+	cmd.Use = "set " + noun.arg() + " [<name>=<value>]…"
+	cmd.Short = "Replace a " + noun.name + "'s metadata"
+	cmd.Long = "Replace a " + noun.name + "'s metadata: names that are not given go.\n\n" + noun.warning
+	cmd.Example = "  azconc " + noun.name + " metadata set " + noun.example + " owner=web-1"
 	return cmd
 }
 
-func newContainerMetadataUpdateCmd(f *Factory, runF func(*containerMetadataOptions) error) *cobra.Command {
-	cmd, opts := newContainerMetadataWriteCmd(f, runF, func(opts *containerMetadataOptions, metadata map[string]string) {
+func newNounMetadataUpdateCmd(f *Factory, noun metadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
+	cmd, opts := newNounMetadataWriteCmd(f, noun, runF, func(opts *nounMetadataOptions, metadata map[string]string) {
 		maps.Copy(metadata, opts.Metadata)
 		for _, name := range opts.Remove {
 			delete(metadata, strings.ToLower(name))
 		}
 	})
-	cmd.Use = "update <container> [<name>=<value>]…"
-	cmd.Short = "Set some of a container's metadata and keep the rest"
-	cmd.Long = "Set some of a container's metadata and keep the rest.\n\n" + turnsLong
-	cmd.Example = "  azconc container metadata update jobs owner=web-1 --remove stage"
+	cmd.Use = "update " + noun.arg() + " [<name>=<value>]…"
+	cmd.Short = "Set some of a " + noun.name + "'s metadata and keep the rest"
+	cmd.Long = "Set some of a " + noun.name + "'s metadata and keep the rest.\n\n" + noun.warning
+	cmd.Example = "  azconc " + noun.name + " metadata update " + noun.example + " owner=web-1 --remove stage"
 	cmd.Flags().StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
 	return cmd
 }

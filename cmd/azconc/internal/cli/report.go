@@ -35,7 +35,7 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 	if hint != "" {
 		f.Notef("hint: %s", hint)
 	}
-	if v.code == exitUsage {
+	if _, wrong := errors.AsType[*usageError](err); wrong {
 		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
 	} else if f.JSON() && !f.Quiet {
 		_ = f.printJSON(failure(err, v, on, message, hint))
@@ -107,6 +107,9 @@ func explain(err error, v verdict, on string) string {
 		meaning := map[int]string{
 			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another: ", exitExists: "already exists: ",
 			exitLost: "the lease is not valid: ", exitUnauthorised: "not authorised: ",
+		}
+		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
+			meaning[exitLost] = "the pop receipt is not valid: the message was received again since, or is gone: "
 		}
 		text = meaning[v.code] + text
 	}

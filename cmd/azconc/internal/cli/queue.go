@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+)
+
+func newQueueCmd(f *Factory) *cobra.Command {
+	return newGroupCmd("queue", "Send, receive and consume messages",
+		newQueueCreateCmd(f, nil),
+		newQueueDeleteCmd(f, nil),
+		newQueueListCmd(f, nil),
+		newQueueShowCmd(f, nil),
+		newQueueReceiveCmd(f, nil),
+		newQueuePeekCmd(f, nil),
+		newQueueDeleteMessageCmd(f, nil),
+		newQueueClearCmd(f, nil),
+		newQueueMetadataCmd(f),
+		newQueueACLCmd(f),
+		newQueuePropertiesCmd(f),
+	)
+}
+
+// parseQueue reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
+// queues and metadata").
+func parseQueue(arg string) (string, error) {
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		return "", withHint(usagef("a queue is given by its name, not by a URL"), "the account comes from --account-name or --connection-string")
+	}
+	if err := validContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
+		return "", withHint(usagef("%q is not a queue's name", arg),
+			"a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
+	}
+	return arg, nil
+}
+
+// QueueService returns the client of the account's Queue service.
+func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
+	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
+	c, err := f.connection()
+	if err != nil {
+		return nil, err
+	}
+	endpoint := strings.TrimSuffix(c.endpoint[queueService], "/")
+	if endpoint == "" {
+		return nil, noAccount()
+	}
+	switch {
+	case c.key != "":
+		cred, err := azqueue.NewSharedKeyCredential(c.account, c.key)
+		if err != nil {
+			return nil, usagef("the account key is not usable")
+		}
+		return azqueue.NewServiceClientWithSharedKeyCredential(endpoint+"/", cred, opts)
+	case c.sas != "":
+		return azqueue.NewServiceClientWithNoCredential(endpoint+"/?"+c.sas, opts)
+	default:
+		cred, err := f.tokenCredential()
+		if err != nil {
+			return nil, err
+		}
+		return azqueue.NewServiceClient(endpoint+"/", cred, opts)
+	}
+}
+
+// Queue returns the client of a queue.
+func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
+	s, err := f.QueueService()
+	if err != nil {
+		return nil, err
+	}
+	return s.NewQueueClient(name), nil
+}
+
+// queueOptions are those of a verb that takes a queue and nothing else.
+type queueOptions struct {
+	factory *Factory
+	Queue   string
+}
+
+// queueResult is what a verb prints that did something to a queue.
+type queueResult struct {
+	Outcome   string `json:"outcome"`
+	Queue     string `json:"queue"`
+	MessageID string `json:"message_id,omitempty"`
+	Ambiguous int    `json:"ambiguous"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r queueResult) text(w io.Writer) {
+	fmt.Fprintln(w, strings.TrimSpace(r.Outcome+" "+strings.TrimSuffix(r.Queue+"/"+r.MessageID, "/")))
+}
+
+func (f *Factory) printQueue(outcome, queue, message string, s sent) error {
+	return f.Print(queueResult{
+		Outcome: outcome, Queue: queue, MessageID: message, Ambiguous: s.ambiguous,
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds(),
+	})
+}
+
+// messageShown is a message as receive and peek print it.
+type messageShown struct {
+	MessageID    string `json:"message_id"`
+	PopReceipt   string `json:"pop_receipt,omitempty"`
+	Inserted     string `json:"inserted"`
+	Expires      string `json:"expires"`
+	NextVisible  string `json:"next_visible,omitempty"`
+	DequeueCount int64  `json:"dequeue_count"`
+	Text         string `json:"text"`
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type queueCreateOptions struct {
+	factory  *Factory
+	Queue    string
+	Metadata map[string]string
+}
+
+func newQueueCreateCmd(f *Factory, runF func(*queueCreateOptions) error) *cobra.Command {
+	opts := &queueCreateOptions{factory: f}
+	var metadata []string
+	cmd := &cobra.Command{
+		Use:   "create <queue>",
+		Short: "Create a queue",
+		Long: `Create a queue. If it exists already the exit code is 7.
+
+When an answer is lost and a queue with this metadata is there then, what was asked for holds, whoever made it: the outcome is
+"present".`,
+		Args:    resourceArgs("<queue>"),
+		Example: "  azconc queue create orders\n  azconc queue create orders --metadata team=billing",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Metadata, err = parsePairs("--metadata", metadata); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueCreateRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+	return cmd
+}
+
+func queueCreateRun(ctx context.Context, opts *queueCreateOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	metadata := map[string]*string{}
+	for name, value := range maps.All(opts.Metadata) {
+		metadata[name] = &value
+	}
+	var answer *http.Response
+	s, err := sendWrite(ctx, func(ctx context.Context) error {
+		_, err := queue.Create(runtime.WithCaptureResponse(ctx, &answer), &azqueue.CreateOptions{Metadata: metadata})
+		return err
+	})
+	outcome := "created"
+	switch {
+	case azerr.Has(err, "QueueAlreadyExists"):
+		return fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, azerr.Clean(err))
+	case err != nil:
+		return afterAmbiguous(s, err)
+	case answer.StatusCode == http.StatusNoContent && s.ambiguous == 0: // REST: "Create Queue", 204 if it is there with the same metadata
+		return optimistic.ErrExists
+	case answer.StatusCode == http.StatusNoContent:
+		outcome = "present"
+	}
+	return opts.factory.printQueue(outcome, opts.Queue, "", s)
+}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// lastWriterWinsLong is what the help of every write says for which the service has neither a version nor a condition.
+const lastWriterWinsLong = `Last writer wins: the service knows no version here and takes no condition. Two writers at once can both be told that they
+succeeded, though only one change is left. azconc resolves answers that are lost, and looks before it sends again.`
+
+var queueNoun = metadataNoun{
+	name: "queue", example: "orders", warning: lastWriterWinsLong,
+	parse: func(arg string) (blobRef, error) {
+		name, err := parseQueue(arg)
+		return blobRef{Container: name}, err
+	},
+	target: func(f *Factory, on blobRef) (optimistic.Target[map[string]string], error) {
+		queue, err := f.Queue(on.Container)
+		if err != nil {
+			return nil, err
+		}
+		return optimistic.LastWriterWinsQueueMetadata(queue), nil
+	},
+}
+
+func newQueueMetadataCmd(f *Factory) *cobra.Command { return newNounMetadataCmd(f, queueNoun) }

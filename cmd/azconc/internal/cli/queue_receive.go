@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+)
+
+type queueReceiveOptions struct {
+	factory    *Factory
+	Queue      string
+	Max        int32
+	Visibility time.Duration
+	Decode     string
+}
+
+func (o *queueReceiveOptions) add(cmd *cobra.Command, what string) {
+	cmd.Flags().Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
+	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows base64 that holds UTF-8 as that")
+}
+
+func (o *queueReceiveOptions) check() error {
+	if o.Max < 1 || o.Max > 32 {
+		return usagef("--max %d is not between 1 and 32", o.Max)
+	}
+	switch o.Decode {
+	case "auto", "base64", "none":
+		return nil
+	}
+	return usagef("--decode %q is neither auto, base64 nor none", o.Decode)
+}
+
+func newQueueReceiveCmd(f *Factory, runF func(*queueReceiveOptions) error) *cobra.Command {
+	opts := &queueReceiveOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "receive <queue>",
+		Short: "Receive messages, which hides them from others for a while",
+		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, with which it can be
+deleted, and with the time at which it will be visible again unless it is.
+
+When the answer is lost, the messages in it stay hidden until then, and count as delivered. azconc then asks again and gets
+others, if there are any; "ambiguous" in the JSON result says that it happened.`,
+		Args: resourceArgs("<queue>"),
+		Example: `  azconc queue receive orders -o json
+  azconc queue receive orders --max 32 --visibility 2m`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if err := checkVisibility("--visibility", opts.Visibility, time.Second); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueReceiveRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd, "receive")
+	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
+	return cmd
+}
+
+// checkVisibility holds a duration against the service's limits.
+func checkVisibility(flag string, d, least time.Duration) error {
+	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
+		return usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
+	}
+	return nil
+}
+
+// messageText shows a text. What is not UTF-8 would ruin a terminal, and stays as it was sent.
+func messageText(text, decode string) string {
+	if decode == "none" {
+		return text
+	}
+	plain, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || !utf8.Valid(plain) || len(plain) == 0 {
+		return text
+	}
+	return string(plain)
+}
+
+type receiveResult struct {
+	Outcome   string         `json:"outcome"`
+	Queue     string         `json:"queue"`
+	Messages  []messageShown `json:"messages"`
+	Ambiguous int            `json:"ambiguous"`
+	Requests  int64          `json:"requests"`
+	ElapsedMS int64          `json:"elapsed_ms"`
+}
+
+func (r receiveResult) text(w io.Writer) {
+	for i, m := range r.Messages {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		printFields(w, "message", m.MessageID, "receipt", m.PopReceipt, "visible", m.NextVisible, "inserted", m.Inserted,
+			"expires", m.Expires, "deliveries", fmt.Sprint(m.DequeueCount))
+		fmt.Fprintln(w, m.Text)
+	}
+}
+
+func (f *Factory) printMessages(outcome, queue string, messages []messageShown, s sent) error {
+	if len(messages) == 0 {
+		outcome = "empty"
+		messages = []messageShown{}
+	}
+	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: s.ambiguous,
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
+}
+
+func queueReceiveRun(ctx context.Context, opts *queueReceiveOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	visibility := int32(opts.Visibility / time.Second)
+	var answer azqueue.DequeueMessagesResponse
+	s, err := sendWrite(ctx, func(ctx context.Context) (err error) {
+		answer, err = queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &opts.Max, VisibilityTimeout: &visibility})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var shown []messageShown
+	for _, m := range answer.Messages {
+		shown = append(shown, messageShown{
+			MessageID: deref(m.MessageID), PopReceipt: deref(m.PopReceipt), Inserted: timeText(deref(m.InsertionTime)),
+			Expires: timeText(deref(m.ExpirationTime)), NextVisible: timeText(deref(m.TimeNextVisible)),
+			DequeueCount: deref(m.DequeueCount), Text: messageText(deref(m.MessageText), opts.Decode),
+		})
+	}
+	return opts.factory.printMessages("received", opts.Queue, shown, s)
+}
+
+func newQueuePeekCmd(f *Factory, runF func(*queueReceiveOptions) error) *cobra.Command {
+	opts := &queueReceiveOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "peek <queue>",
+		Short:   "Look at messages without receiving them",
+		Long:    "Look at messages without receiving them: nothing changes. Hidden ones are not shown.",
+		Args:    resourceArgs("<queue>"),
+		Example: "  azconc queue peek orders --max 32",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queuePeekRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd, "look at")
+	return cmd
+}
+
+func queuePeekRun(ctx context.Context, opts *queueReceiveOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &opts.Max})
+	if err != nil {
+		return err
+	}
+	var shown []messageShown
+	for _, m := range answer.Messages {
+		shown = append(shown, messageShown{
+			MessageID: deref(m.MessageID), Inserted: timeText(deref(m.InsertionTime)), Expires: timeText(deref(m.ExpirationTime)),
+			DequeueCount: deref(m.DequeueCount), Text: messageText(deref(m.MessageText), opts.Decode),
+		})
+	}
+	return opts.factory.printMessages("found", opts.Queue, shown, sent{})
+}
