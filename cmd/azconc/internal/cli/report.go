@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -72,6 +73,15 @@ func failure(err error, v verdict, on, message, hint string) map[string]any {
 		put("reason", c.Reason.String())
 		put("attempts", c.Attempts)
 	}
+	if h, ok := errors.AsType[*pessimistic.HeldError](err); ok {
+		put("owner", h.Holder)
+		put("fence", int64(h.Fence))
+		put("since", timeText(h.Since))
+		out["waited_ms"] = h.Waited.Milliseconds()
+	}
+	if l, ok := errors.AsType[*pessimistic.LostError](err); ok {
+		put("reason", l.Reason.String())
+	}
 	if u, ok := errors.AsType[*optimistic.UnknownError](err); ok {
 		put("base_etag", string(u.Base))
 		put("write_id", u.WriteID)
@@ -95,7 +105,7 @@ func explain(err error, v verdict, on string) string {
 	for on != "" {
 		verb := verbFirst.FindString(text)
 		rest, found := strings.CutPrefix(text[len(verb):], on+": ")
-		if verb == "" || !found {
+		if !found {
 			break
 		}
 		text = rest

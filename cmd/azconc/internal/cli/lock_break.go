@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type lockBreakOptions struct {
+	factory *Factory
+	Lock    blobRef
+	IfMatch azcore.ETag
+	Period  time.Duration
+	Now     bool
+}
+
+func newLockBreakCmd(f *Factory, runF func(*lockBreakOptions) error) *cobra.Command {
+	opts := &lockBreakOptions{factory: f}
+	var ifMatch string
+	cmd := &cobra.Command{
+		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
+		Short: "End somebody else's hold on a lock",
+		Long: `End somebody else's hold on a lock. A lock that is free is left as it is.
+
+By default the lease's time runs out first, so that a holder who watches his time has stopped by then. With --now it is over
+at once, and the holder goes on until he next renews: right only when he is known to be dead. --if-match, with the ETag of
+azconc lock show, hits that acquisition and no later one; if another holds the lock by now the exit code is 4.`,
+		Args:    resourceArgs("<container/name>"),
+		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Lock, err = parseLock(args[0]); err != nil {
+				return err
+			}
+			if ifMatch != "" {
+				if opts.IfMatch, err = parseETag("--if-match", ifMatch); err != nil {
+					return err
+				}
+			}
+			switch {
+			case opts.Now && cmd.Flags().Changed("period"):
+				return usagef("--period and --now cannot both be given")
+			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
+				return usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
+			case cmd.Flags().Changed("period") && opts.Period == 0:
+				opts.Now = true
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return lockBreakRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition that is meant")
+	cmd.Flags().DurationVar(&opts.Period, "period", 0, "how long it may last at most: 0s to 60s")
+	cmd.Flags().BoolVar(&opts.Now, "now", false, "end it at once")
+	return cmd
+}
+
+type lockBreakResult struct {
+	Outcome string `json:"outcome"` // broken, breaking or free
+	lockShown
+	RemainingMS int64 `json:"remaining_ms"`
+	Requests    int64 `json:"requests"`
+}
+
+func (r lockBreakResult) text(w io.Writer) {
+	switch r.Outcome {
+	case "free":
+		fmt.Fprintf(w, "free %s: nobody held it\n", r.Lock)
+	case "breaking":
+		fmt.Fprintf(w, "breaking %s of %s, free in %v\n", r.Lock, r.Owner, time.Duration(r.RemainingMS)*time.Millisecond)
+	default:
+		fmt.Fprintf(w, "broken %s of %s\n", r.Lock, r.Owner)
+	}
+}
+
+func lockBreakRun(ctx context.Context, opts *lockBreakOptions) error {
+	k, err := opts.factory.locker(opts.Lock, nil)
+	if err != nil {
+		return err
+	}
+	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakLockOptions{IfMatch: opts.IfMatch, Now: opts.Now, Grace: opts.Period})
+	if err != nil {
+		return err
+	}
+	r := lockBreakResult{Outcome: "free", lockShown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: opts.factory.requests.Load()}
+	switch {
+	case b.Broken && b.After > 0:
+		r.Outcome = "breaking"
+	case b.Broken:
+		r.Outcome = "broken"
+	}
+	return opts.factory.Print(r)
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type lockGCOptions struct {
+	factory   *Factory
+	Container blobRef
+	Prefix    string
+	Unused    time.Duration
+	DryRun    bool
+}
+
+func newLockGCCmd(f *Factory, runF func(*lockGCOptions) error) *cobra.Command {
+	opts := &lockGCOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "gc <container>",
+		Short: "Delete the blobs of locks that nobody uses any more",
+		Long: `Delete the blobs of locks that nobody has acquired for a while. Locks that are held, or acquired while gc is running, and
+blobs that are no locks stay. Fences go on growing: a new lock of the name starts above the old one.`,
+		Args:    resourceArgs("<container>"),
+		Example: "  azconc lock gc jobs --unused 720h --dry-run",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = parseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Unused < time.Minute {
+				return usagef("--unused %v is less than 1m", opts.Unused)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return lockGCRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	cmd.Flags().DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "for how long nobody has acquired it, at least 1m")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
+	return cmd
+}
+
+type lockGCResult struct {
+	Outcome  string   `json:"outcome"`
+	Locks    []string `json:"locks"`
+	Seen     int      `json:"seen"`
+	Deleted  int      `json:"deleted"`
+	Held     int      `json:"held"`
+	Recent   int      `json:"recent"`
+	Requests int      `json:"requests"`
+}
+
+func (r lockGCResult) text(w io.Writer) {
+	for _, name := range r.Locks {
+		fmt.Fprintln(w, r.Outcome, name)
+	}
+}
+
+func lockGCRun(ctx context.Context, opts *lockGCOptions) error {
+	k, err := opts.factory.locker(opts.Container, nil)
+	if err != nil {
+		return err
+	}
+	r := lockGCResult{Outcome: "deleted", Locks: []string{}}
+	if opts.DryRun {
+		r.Outcome = "dry_run"
+	}
+	got, err := k.GC(ctx, &pessimistic.GCOptions{
+		Prefix: opts.Prefix, Unused: opts.Unused, DryRun: opts.DryRun,
+		Each: func(i pessimistic.LockInfo) { r.Locks = append(r.Locks, opts.Container.Container+"/"+i.Name) },
+	})
+	if err != nil {
+		return err
+	}
+	r.Seen, r.Deleted, r.Held, r.Recent, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Requests
+	if !opts.factory.JSON() && !opts.factory.Quiet {
+		opts.factory.Notef("%s seen, %d deleted, %d held, %d used since", plural(got.Seen, "lock"), got.Deleted, got.Held, got.Recent)
+	}
+	return opts.factory.Print(r)
+}
