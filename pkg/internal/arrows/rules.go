@@ -19,7 +19,9 @@ type layer struct {
 var layers = []layer{
 	{"cmd/azconc", []string{"cmd/azconc/internal/cli"},
 		"main gives the command line its process and knows nothing else"},
-	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+	{"cmd/azconc/internal/proc", nil,
+		"proc runs commands and knows nothing of Azure"},
+	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/proc"},
 		"the command line is the only one that knows everything"},
 	{"idempotent", []string{"optimistic", "pessimistic", "pkg"},
 		"idempotent builds on the two others"},

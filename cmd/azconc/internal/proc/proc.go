@@ -1,0 +1,147 @@
+// Package proc runs a command such that it can be ended with everything it has started.
+//
+// The command gets a process group of its own (on Windows a job object). What it starts belongs to it too, unless it takes
+// pains to leave, and none of it is left when Run has returned: that is what a lock needs that is to be given away.
+//
+// If azconc itself is killed, so that it cannot do this, the system kills the command (Linux: PDEATHSIG; Windows: the job
+// closes). On Linux that does not reach what the command has started, and on macOS nothing happens: then only the lease,
+// which nobody renews, and the fence are left to protect what is worked on.
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// Command is what to run. It is used once.
+type Command struct {
+	Args           []string // the name and its arguments
+	Env            []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	// Foreground is the terminal, if stdin is one: the command becomes its foreground group, so that it can read from it
+	// and gets the signals that are typed.
+	Foreground *os.File
+
+	// Signals are passed on to the group. On Windows each is a CTRL_BREAK.
+	Signals <-chan os.Signal
+
+	// Started is called with the process id as soon as there is one.
+	Started func(pid int)
+}
+
+// Status is how a command ended.
+type Status struct {
+	Code   int    // its exit status; 128+n if signal n has killed it
+	Signal string // the name of that signal, "" if it ended by itself
+}
+
+// StartError says that a command could not be started.
+type StartError struct {
+	Code int // 127 if there is no such command, otherwise 126, as a shell has it
+	Err  error
+}
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+const (
+	// linger is how long the command's streams are waited for after it has ended.
+	linger = 2 * time.Second
+	// gone is how long a group that was killed is waited for. A process that is in the hands of the kernel may take
+	// longer; it will do nothing more then.
+	gone = 2 * time.Second
+	// last is what is left of the group when the command has ended by itself gets between TERM and KILL.
+	last = time.Second
+)
+
+// Look finds the command, so that a mistake is noticed before anything else is done.
+func Look(name string) (path string, err error) {
+	if path, err = exec.LookPath(name); err != nil {
+		return "", startError(err)
+	}
+	return path, nil
+}
+
+func startError(err error) error {
+	code := 126
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = 127
+	}
+	return &StartError{Code: code, Err: err}
+}
+
+// Run runs the command, and returns when nothing of it is left. What stop delivers ends it: TERM for the whole group,
+// and after the time given KILL; KILL at once if the time is not positive. Stop may deliver more than once; a shorter time
+// counts.
+//
+// When the command ends by itself, what it leaves running in its group is ended too.
+func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
+	path, err := Look(c.Args[0])
+	if err != nil {
+		return Status{}, err
+	}
+	cmd := exec.Command(path, c.Args[1:]...)
+	cmd.Args[0] = c.Args[0]
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
+	cmd.WaitDelay = linger
+	g := newGroup(cmd, c.Foreground)
+	defer g.close()
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		// The system ends the command with the thread that has started it, so that thread must not end before.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := g.start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return Status{}, startError(err)
+	}
+	if c.Started != nil {
+		c.Started(cmd.Process.Pid)
+	}
+	err = c.accompany(g, ended, stop)
+	g.sweep()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok && !errors.Is(err, exec.ErrWaitDelay) {
+		return Status{}, fmt.Errorf("wait for the command: %w", err)
+	}
+	return statusOf(cmd.ProcessState), nil
+}
+
+// accompany passes signals on until the command has ended.
+func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) error {
+	var kill <-chan time.Time
+	var at time.Time
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-c.Signals:
+			g.signal(s)
+		case after := <-stop:
+			if after <= 0 {
+				g.kill()
+				continue
+			}
+			if due := time.Now().Add(after); at.IsZero() || due.Before(at) {
+				at, kill = due, time.After(after)
+			}
+			g.terminate()
+		case <-kill:
+			g.kill()
+		}
+	}
+}
