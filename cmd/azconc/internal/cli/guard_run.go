@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+const (
+	exitNotAcquired  = 75
+	exitLostRunning  = 76
+	releaseMargin    = 500 * time.Millisecond // between the last process's end and the lease's
+	defaultKillAfter = 10 * time.Second
+)
+
+// underFlags are those of every verb that runs a command under something that is held.
+type underFlags struct {
+	Command     []string
+	Wait        time.Duration // negative: for as long as it takes
+	NotAcquired int
+	KillAfter   time.Duration
+	StatusFD    int
+	Duration    time.Duration
+	Owner       string
+	AtLeast     time.Duration
+
+	noWait   bool
+	duration string
+}
+
+func (u *underFlags) add(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&u.Wait, "wait", -1, "wait this long for it (default as long as it takes)")
+	cmd.Flags().BoolVar(&u.noWait, "no-wait", false, "do not wait: somebody else's turn is ours never")
+	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it cannot be had in time")
+	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
+	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired, started, lost, exited, released")
+	cmd.Flags().StringVar(&u.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
+	cmd.Flags().StringVar(&u.Owner, "owner", "", "what to call ourselves (default host/pid)")
+	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it for this long even if the command takes less")
+	cmd.Flags().Lookup("wait").DefValue = ""
+}
+
+// args takes the resources, and the command after a --.
+func (u *underFlags) args(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		dash := cmd.ArgsLenAtDash()
+		if dash < 0 {
+			dash = len(args)
+			if dash >= len(names) {
+				return withHint(usagef("<command> is missing"), "it comes after --, as in azconc "+strings.TrimPrefix(cmd.CommandPath(), "azconc ")+" jobs/nightly -- ./nightly.sh")
+			}
+		}
+		if err := resourceArgs(names...)(cmd, args[:dash]); err != nil {
+			return err
+		}
+		if u.Command = args[dash:]; len(u.Command) == 0 || u.Command[0] == "" {
+			return usagef("<command> is missing after --")
+		}
+		return nil
+	}
+}
+
+func (u *underFlags) parse(f *Factory, cmd *cobra.Command) error {
+	if f.JSON() {
+		return withHint(usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
+	}
+	seconds, err := parseLeaseSeconds("--duration", u.duration)
+	if err != nil {
+		return err
+	}
+	u.Duration = time.Duration(seconds) * time.Second
+	if seconds < 0 {
+		u.Duration = pessimistic.Infinite
+	}
+	waits := cmd.Flags().Changed("wait")
+	switch {
+	case u.noWait && waits:
+		return usagef("--wait and --no-wait cannot both be given")
+	case waits && u.Wait < 0:
+		return usagef("--wait %v is negative", u.Wait)
+	case u.NotAcquired < 0 || u.NotAcquired > 255:
+		return usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
+	case u.KillAfter < 0:
+		return usagef("--kill-after %v is negative", u.KillAfter)
+	case u.AtLeast < 0:
+		return usagef("--hold-at-least %v is negative", u.AtLeast)
+	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
+		return usagef("--status-fd %d is not 3 or more", u.StatusFD)
+	}
+	if u.noWait || waits && u.Wait == 0 {
+		u.noWait = true
+	}
+	return nil
+}
+
+// lockerOptions are those of the lock to run under.
+func (u *underFlags) lockerOptions() *pessimistic.LockerOptions {
+	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast}
+}
+
+// held is what a command runs under.
+type held interface {
+	Context() context.Context
+	Valid() bool
+	Release(ctx context.Context) error
+}
+
+// acquisition is how it is acquired, and what the command gets to know of it.
+type acquisition struct {
+	what    string // for people: "jobs/nightly"
+	acquire func(ctx context.Context) (held, error)
+	env     func(held) []string
+	facts   func(held) map[string]any
+}
+
+// runUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
+func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) error {
+	// Looked for before anything is held.
+	if _, err := proc.Look(u.Command[0]); err != nil {
+		return notStarted(err)
+	}
+	status, err := openStatus(u.StatusFD)
+	if err != nil {
+		return err
+	}
+	defer status.close()
+	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
+	// ctx, and then they are the command's.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	h, err := f.acquireUntil(ctx, a)
+	if err != nil {
+		if errors.Is(err, pessimistic.ErrHeld) {
+			status.write("not_acquired", nil)
+			return &notAcquired{err: err, code: u.NotAcquired}
+		}
+		return err
+	}
+	status.write("acquired", a.facts(h))
+	err = f.runHolding(ctx, u, a, h, status, signals)
+	released := h.Release(context.WithoutCancel(ctx))
+	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
+		status.write("released", map[string]any{"error": released.Error()})
+		f.Notef("%v", released)
+	} else {
+		status.write("released", nil)
+	}
+	return err
+}
+
+// acquireUntil acquires until ctx ends. What is acquired outlives it: the command decides when it ends, and until then
+// nobody else must come in.
+func (f *Factory) acquireUntil(ctx context.Context, a acquisition) (held, error) {
+	holding, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	h, err := a.acquire(holding)
+	if !detach() && err == nil { // it came too late
+		_ = h.Release(holding)
+		return nil, context.Cause(ctx)
+	}
+	return h, err
+}
+
+// runHolding runs the command while h is held.
+func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, h held, status *statusLines, signals <-chan os.Signal) error {
+	c := &proc.Command{
+		Args: u.Command, Env: append(append([]string{}, f.Env...), a.env(h)...),
+		// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
+		Stdin: f.In, Stdout: f.Out, Stderr: f.redactor.w, Signals: signals,
+		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
+	}
+	if in, ok := f.In.(*os.File); ok && f.InTerminal {
+		c.Foreground = in
+	}
+	stop, finished := make(chan time.Duration, 1), make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		watchHeld(ctx, u, h, stop, finished)
+	}()
+	s, err := c.Run(stop)
+	close(finished)
+	<-watched
+	if err != nil {
+		return notStarted(err)
+	}
+	status.write("exited", map[string]any{"status": s.Code})
+	if lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context())); ok {
+		status.write("lost", map[string]any{"reason": lost.Reason.String()})
+		return &lostRunning{err: lost}
+	}
+	// A signal has been passed on, and how the command took it is its own business; what ends azconc otherwise is ours.
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := errors.AsType[*SignalError](cause); !ok {
+			return cause
+		}
+	}
+	if s.Code == 0 {
+		return nil
+	}
+	text := ""
+	if s.Signal != "" {
+		text = "the command was ended by a signal: " + s.Signal
+	}
+	return &commandStatus{code: s.Code, text: text}
+}
+
+// watchHeld tells when the command has to be stopped, and how much time there is for it.
+func watchHeld(ctx context.Context, u *underFlags, h held, stop chan<- time.Duration, finished <-chan struct{}) {
+	over := ctx.Done()
+	woken := make(chan os.Signal, 1)
+	notifyWoken(woken)
+	defer signal.Stop(woken)
+	for {
+		select {
+		case <-finished:
+			return
+		case <-woken:
+			// We were suspended, and the lease's own watch may need a second to notice.
+			if !h.Valid() {
+				send(stop, finished, 0)
+				return
+			}
+		case <-h.Context().Done():
+			send(stop, finished, graceOf(context.Cause(h.Context()), u.KillAfter))
+			return
+		case <-over:
+			over = nil
+			if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); !ok {
+				send(stop, finished, max(u.KillAfter, time.Millisecond))
+			}
+		}
+	}
+}
+
+func send(stop chan<- time.Duration, finished <-chan struct{}, d time.Duration) {
+	select {
+	case stop <- d:
+	case <-finished:
+	}
+}
+
+// graceOf is for how long the command may go on after its lease is in doubt: until shortly before somebody else could
+// have it, and not at all when somebody may have it already.
+func graceOf(cause error, most time.Duration) time.Duration {
+	lost, ok := errors.AsType[*pessimistic.LostError](cause)
+	if !ok {
+		return most
+	}
+	if lost.Reason != pessimistic.Stopped && lost.Reason != pessimistic.Unhealthy {
+		return 0
+	}
+	return min(most, lost.Duration-lost.Elapsed-releaseMargin)
+}
+
+// notAcquired is that somebody else held it for the whole time.
+type notAcquired struct {
+	err  error
+	code int
+}
+
+func (e *notAcquired) Error() string    { return e.err.Error() }
+func (e *notAcquired) Unwrap() error    { return e.err }
+func (e *notAcquired) verdict() verdict { return verdict{e.code, "not_acquired"} }
+
+// lostRunning is that the command had to be stopped.
+type lostRunning struct{ err error }
+
+func (e *lostRunning) Error() string    { return "the command was stopped: " + e.err.Error() }
+func (e *lostRunning) Unwrap() error    { return e.err }
+func (e *lostRunning) verdict() verdict { return verdict{exitLostRunning, "lost"} }
+
+func notStarted(err error) error {
+	if e, ok := errors.AsType[*proc.StartError](err); ok {
+		return &commandStatus{code: e.Code, text: e.Error()}
+	}
+	return err
+}
+
+// statusLines are JSON lines about a run, on a file descriptor that the caller has opened.
+type statusLines struct{ w io.WriteCloser }
+
+func openStatus(fd int) (*statusLines, error) {
+	if fd == 0 {
+		return &statusLines{}, nil
+	}
+	file := os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd))
+	if file == nil {
+		return nil, usagef("--status-fd %d is not open", fd)
+	}
+	if _, err := file.Stat(); err != nil {
+		return nil, withHint(usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
+	}
+	return &statusLines{file}, nil
+}
+
+// write writes one line. A reader that has gone is no reason to stop the command.
+func (s *statusLines) write(event string, facts map[string]any) {
+	if s.w == nil {
+		return
+	}
+	line := map[string]any{"event": event, "at": time.Now().UTC().Format(time.RFC3339Nano)}
+	for name, value := range facts {
+		line[name] = value
+	}
+	if text, err := json.Marshal(line); err == nil {
+		_, _ = s.w.Write(append(text, '\n'))
+	}
+}
+
+func (s *statusLines) close() {
+	if s.w != nil {
+		_ = s.w.Close()
+	}
+}

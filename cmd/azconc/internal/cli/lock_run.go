@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type lockRunOptions struct {
+	factory       *Factory
+	Lock          blobRef
+	TakeoverDelay time.Duration
+	underFlags
+}
+
+// underLong is what the help of every such verb says.
+const underLong = `Signals are passed on to the command and everything it has started. When what it holds is lost (it could not be renewed, or
+somebody broke it) all of it is stopped before anybody else can have it: TERM, then KILL in time, or KILL at once. Only when
+nothing of it is left is it released.
+
+The exit status is the command's: 128+n if a signal ended it, 126 or 127 if it could not start; 75 if it could not be had in
+time (-E changes that), 76 if it was lost while the command ran.`
+
+func newLockRunCmd(f *Factory, runF func(*lockRunOptions) error) *cobra.Command {
+	opts := &lockRunOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
+		Short: "Run a command under a lock",
+		Long: `Run a command under a lock, which is renewed until the command ends.
+
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
+environment. ` + underLong,
+		Args: opts.args("<container/name>"),
+		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
+  azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Lock, err = parseLock(args[0]); err != nil {
+				return err
+			}
+			if err := opts.parse(f, cmd); err != nil {
+				return err
+			}
+			if opts.TakeoverDelay < 0 || opts.TakeoverDelay > time.Minute {
+				return usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return lockRunRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "wait this long, holding it, after a holder that did not release it")
+	return cmd
+}
+
+func lockRunRun(ctx context.Context, opts *lockRunOptions) error {
+	f := opts.factory
+	o := opts.lockerOptions()
+	o.TakeoverDelay = opts.TakeoverDelay
+	o.Hooks = f.waitingNote()
+	k, err := f.locker(opts.Lock, o)
+	if err != nil {
+		return err
+	}
+	return f.runUnder(ctx, &opts.underFlags, lockAcquisition(k, opts.Lock.String(), opts.Lock.Blob, &opts.underFlags))
+}
+
+// waitingNote tells a person at a terminal why nothing happens.
+func (f *Factory) waitingNote() pessimistic.Hooks {
+	if !f.ErrTerminal || f.Quiet {
+		return pessimistic.Hooks{}
+	}
+	return pessimistic.Hooks{Event: func(e pessimistic.Event) {
+		if e.Kind == pessimistic.Waiting {
+			f.Notef("waiting for %s, held by %s", e.Resource, orAnother(e.Holder))
+		}
+	}}
+}
+
+func orAnother(holder string) string {
+	if holder == "" {
+		return "another"
+	}
+	return holder
+}
+
+// lockAcquisition acquires a named lock.
+func lockAcquisition(k *pessimistic.Locker, what, name string, u *underFlags) acquisition {
+	return acquisition{
+		what: what,
+		acquire: func(ctx context.Context) (held, error) {
+			if u.noWait {
+				return asHeld(k.TryLock(ctx, name))
+			}
+			return asHeld(k.Lock(ctx, name, &pessimistic.LockOptions{Wait: max(u.Wait, 0)}))
+		},
+		env:   func(h held) []string { return lockEnv(what, h.(*pessimistic.Held)) },
+		facts: func(h held) map[string]any { return lockFacts(what, h.(*pessimistic.Held)) },
+	}
+}
+
+// asHeld keeps a nil *Held from becoming a held that is not nil.
+func asHeld(h *pessimistic.Held, err error) (held, error) {
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func lockEnv(what string, h *pessimistic.Held) []string {
+	return []string{"AZCONC_LOCK_NAME=" + what, "AZCONC_LOCK_FENCE=" + h.Fence().String(), "AZCONC_LEASE_ID=" + h.ID()}
+}
+
+func lockFacts(what string, h *pessimistic.Held) map[string]any {
+	return map[string]any{
+		"lock": what, "owner": h.Owner(), "fence": int64(h.Fence()), "etag": string(h.ETag()),
+		"previous": string(h.Previous().Ended), "waited_ms": h.Stats().Waited.Milliseconds(), "requests": h.Stats().Requests,
+	}
+}
