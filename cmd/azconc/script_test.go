@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"etag":        etagOf,
 			"content":     contentIs,
 			"lease":       leaseBlob,
+			"wait-held":   waitHeld,
 			"sas":         makeSAS,
 			"requests":    requestsSent,
 			"fault":       fault,
@@ -134,6 +135,18 @@ func leaseBlob(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := l.AcquireLease(context.Background(), -1, nil)
 	ts.Check(err)
 	ts.Setenv(args[1], *r.LeaseID)
+}
+
+// wait-held waits until somebody holds a lock and has said who he is: wait-held jobs/nightly.
+func waitHeld(ts *testscript.TestScript, _ bool, args []string) {
+	for range 1000 {
+		p, err := clientOf(ts, args[0]).GetProperties(context.Background(), nil)
+		if err == nil && *p.LeaseState == lease.StateTypeLeased && len(p.Metadata) > 1 {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	ts.Fatalf("nobody holds %s", args[0])
 }
 
 // sas sets a variable to a shared access signature of the account.

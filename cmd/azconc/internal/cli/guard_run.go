@@ -25,31 +25,59 @@ const (
 	defaultKillAfter = 10 * time.Second
 )
 
-// underFlags are those of every verb that runs a command under something that is held.
-type underFlags struct {
-	Command     []string
-	Wait        time.Duration // negative: for as long as it takes
-	NotAcquired int
-	KillAfter   time.Duration
-	StatusFD    int
-	Duration    time.Duration
-	Owner       string
-	AtLeast     time.Duration
+// acquireFlags say how something is acquired that is then renewed for as long as it is held.
+type acquireFlags struct {
+	Wait     time.Duration // 0: for as long as it takes
+	NoWait   bool
+	Duration time.Duration
+	Owner    string
 
-	noWait   bool
 	duration string
 }
 
+func (a *acquireFlags) add(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&a.Wait, "wait", 0, "wait this long for it (default as long as it takes)")
+	cmd.Flags().BoolVar(&a.NoWait, "no-wait", false, "do not wait while another has it")
+	cmd.Flags().StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
+	cmd.Flags().StringVar(&a.Owner, "owner", "", "what to call ourselves (default host/pid)")
+}
+
+func (a *acquireFlags) parse(cmd *cobra.Command) error {
+	seconds, err := parseLeaseSeconds("--duration", a.duration)
+	if err != nil {
+		return err
+	}
+	a.Duration = time.Duration(seconds) * time.Second
+	if seconds < 0 {
+		a.Duration = pessimistic.Infinite
+	}
+	waits := cmd.Flags().Changed("wait")
+	switch {
+	case a.NoWait && waits:
+		return usagef("--wait and --no-wait cannot both be given")
+	case a.Wait < 0:
+		return usagef("--wait %v is negative", a.Wait)
+	}
+	a.NoWait = a.NoWait || waits && a.Wait == 0
+	return nil
+}
+
+// underFlags are those of every verb that runs a command under something that is held.
+type underFlags struct {
+	acquireFlags
+	Command     []string
+	NotAcquired int
+	KillAfter   time.Duration
+	StatusFD    int
+	AtLeast     time.Duration
+}
+
 func (u *underFlags) add(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&u.Wait, "wait", -1, "wait this long for it (default as long as it takes)")
-	cmd.Flags().BoolVar(&u.noWait, "no-wait", false, "do not wait: somebody else's turn is ours never")
+	u.acquireFlags.add(cmd)
 	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it cannot be had in time")
 	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
 	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired, started, lost, exited, released")
-	cmd.Flags().StringVar(&u.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
-	cmd.Flags().StringVar(&u.Owner, "owner", "", "what to call ourselves (default host/pid)")
 	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it for this long even if the command takes less")
-	cmd.Flags().Lookup("wait").DefValue = ""
 }
 
 // args takes the resources, and the command after a --.
@@ -76,20 +104,7 @@ func (u *underFlags) parse(f *Factory, cmd *cobra.Command) error {
 	if f.JSON() {
 		return withHint(usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
 	}
-	seconds, err := parseLeaseSeconds("--duration", u.duration)
-	if err != nil {
-		return err
-	}
-	u.Duration = time.Duration(seconds) * time.Second
-	if seconds < 0 {
-		u.Duration = pessimistic.Infinite
-	}
-	waits := cmd.Flags().Changed("wait")
 	switch {
-	case u.noWait && waits:
-		return usagef("--wait and --no-wait cannot both be given")
-	case waits && u.Wait < 0:
-		return usagef("--wait %v is negative", u.Wait)
 	case u.NotAcquired < 0 || u.NotAcquired > 255:
 		return usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
 	case u.KillAfter < 0:
@@ -99,10 +114,7 @@ func (u *underFlags) parse(f *Factory, cmd *cobra.Command) error {
 	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
 		return usagef("--status-fd %d is not 3 or more", u.StatusFD)
 	}
-	if u.noWait || waits && u.Wait == 0 {
-		u.noWait = true
-	}
-	return nil
+	return u.acquireFlags.parse(cmd)
 }
 
 // lockerOptions are those of the lock to run under.

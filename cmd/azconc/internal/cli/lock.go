@@ -13,6 +13,7 @@ import (
 func newLockCmd(f *Factory) *cobra.Command {
 	return newGroupCmd("lock", "Named locks with fencing tokens",
 		newLockRunCmd(f, nil),
+		newLockHoldCmd(f, nil),
 		newLockShowCmd(f, nil),
 		newLockListCmd(f, nil),
 		newLockBreakCmd(f, nil),

@@ -93,22 +93,23 @@ func lockAcquisition(k *pessimistic.Locker, what, name string, u *underFlags) ac
 	return acquisition{
 		what: what,
 		acquire: func(ctx context.Context) (held, error) {
-			if u.noWait {
-				return asHeld(k.TryLock(ctx, name))
+			h, err := u.lock(ctx, k, name)
+			if err != nil {
+				return nil, err // and not a nil *Held, which would look like one
 			}
-			return asHeld(k.Lock(ctx, name, &pessimistic.LockOptions{Wait: max(u.Wait, 0)}))
+			return h, nil
 		},
 		env:   func(h held) []string { return lockEnv(what, h.(*pessimistic.Held)) },
 		facts: func(h held) map[string]any { return lockFacts(what, h.(*pessimistic.Held)) },
 	}
 }
 
-// asHeld keeps a nil *Held from becoming a held that is not nil.
-func asHeld(h *pessimistic.Held, err error) (held, error) {
-	if err != nil {
-		return nil, err
+// lock acquires a named lock as the flags say.
+func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name string) (*pessimistic.Held, error) {
+	if a.NoWait {
+		return k.TryLock(ctx, name)
 	}
-	return h, nil
+	return k.Lock(ctx, name, &pessimistic.LockOptions{Wait: a.Wait})
 }
 
 func lockEnv(what string, h *pessimistic.Held) []string {

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type lockHoldOptions struct {
+	factory *Factory
+	Lock    blobRef
+	For     time.Duration
+	Stdin   bool
+	acquireFlags
+}
+
+func newLockHoldCmd(f *Factory, runF func(*lockHoldOptions) error) *cobra.Command {
+	opts := &lockHoldOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "hold <container/name>",
+		Short: "Hold a lock until told to let go of it",
+		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT or TERM, after --for, or with --stdin when stdin
+ends. The exit code is then 0; it is 6 if another holds it, and 9 if it was lost.
+
+azconc lock run is the safer choice: it stops the work when the lock is lost. Here that is up to whoever watches the exit.`,
+		Args: resourceArgs("<container/name>"),
+		Example: `  azconc lock hold jobs/maintenance --for 1h
+  coproc HOLD { azconc lock hold jobs/maintenance --stdin; }; read -u ${HOLD[0]} FENCE`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Lock, err = parseLock(args[0]); err != nil {
+				return err
+			}
+			if err := opts.parse(cmd); err != nil {
+				return err
+			}
+			if opts.For < 0 {
+				return usagef("--for %v is negative", opts.For)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return lockHoldRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	cmd.Flags().DurationVar(&opts.For, "for", 0, "let go of it after this long (default when told to)")
+	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "let go of it when stdin ends")
+	return cmd
+}
+
+type lockHoldResult struct {
+	Outcome string `json:"outcome"`
+	Lock    string `json:"lock"`
+	Owner   string `json:"owner"`
+	Fence   int64  `json:"fence"`
+	ETag    string `json:"etag"`
+	LeaseID string `json:"lease_id"`
+}
+
+func (r lockHoldResult) text(w io.Writer) { fmt.Fprintln(w, r.Fence) }
+
+func lockHoldRun(ctx context.Context, opts *lockHoldOptions) error {
+	f := opts.factory
+	k, err := f.locker(opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, Hooks: f.waitingNote()})
+	if err != nil {
+		return err
+	}
+	h, err := opts.lock(ctx, k, opts.Lock.Blob)
+	if err != nil {
+		return err
+	}
+	err = f.Print(lockHoldResult{Outcome: "held", Lock: opts.Lock.String(), Owner: h.Owner(), Fence: int64(h.Fence()), ETag: string(h.ETag()), LeaseID: h.ID()})
+	if err == nil {
+		err = opts.untilToldTo(h.Context())
+	}
+	released := h.Release(ctx)
+	if err != nil {
+		return err
+	}
+	return released
+}
+
+// untilToldTo waits. That it was told to let go is success.
+func (opts *lockHoldOptions) untilToldTo(ctx context.Context) error {
+	var end <-chan time.Time
+	if opts.For > 0 {
+		end = time.After(opts.For)
+	}
+	closed := make(chan error, 1)
+	if opts.Stdin {
+		go func() { // ends with stdin, or with the process
+			_, err := io.Copy(io.Discard, opts.factory.In)
+			closed <- err
+		}()
+	}
+	select {
+	case <-end:
+	case <-closed:
+	case <-ctx.Done():
+		if _, told := errors.AsType[*SignalError](context.Cause(ctx)); !told {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
