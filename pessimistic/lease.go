@@ -261,15 +261,26 @@ func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx 
 	if err != nil {
 		return err
 	}
+	return doHolding(ctx, l, func(ctx context.Context) error { return fn(ctx, l) })
+}
+
+// holding is what work is done under.
+type holding interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+}
+
+// doHolding runs fn and releases when it has returned, or panicked.
+func doHolding(ctx context.Context, h holding, fn func(ctx context.Context) error) error {
 	finished := false
 	defer func() {
-		if !finished { // a panic, or runtime.Goexit: the lease goes back before it goes on
-			_ = l.Release(ctx)
+		if !finished { // a panic, or runtime.Goexit: it goes back before that goes on
+			_ = h.Release(ctx)
 		}
 	}()
-	err = fn(l.Context(), l)
+	err := fn(h.Context())
 	finished = true
-	return settleDo(err, l.Context(), l.Release(ctx))
+	return settleDo(err, h.Context(), h.Release(ctx))
 }
 
 // settleDo joins what the work, its context and the release said. A release that nobody confirmed is none of the

@@ -160,15 +160,7 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	finished := false
-	defer func() {
-		if !finished { // a panic, or runtime.Goexit: the lock goes back before it goes on
-			_ = h.Release(ctx)
-		}
-	}()
-	err = fn(h.Context(), h)
-	finished = true
-	return settleDo(err, h.Context(), h.Release(ctx))
+	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
 // blob is the lock blob of a name.

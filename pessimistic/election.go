@@ -1,0 +1,199 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// ErrPreempted is the cause of the end of a leader's context when another candidate has asked for the lead. See
+// Election.Preempt.
+var ErrPreempted = errors.New("another candidate asks for the lead")
+
+// ErrResigned is the cause of the end of a leader's context after Election.Resign.
+var ErrResigned = errors.New("resigned")
+
+// Election has one leader at a time among all processes that run for the same name. The lead is a named lock of the
+// Locker's, and the term is its fence, which grows from leader to leader.
+//
+// An Election is safe for concurrent use; Run is called once at a time.
+type Election struct {
+	locker *Locker
+	name   string
+	opts   ElectionOptions
+
+	mu   sync.Mutex
+	lead *lead // of this process, nil when it does not lead
+}
+
+// lead is a term of ours.
+type lead struct {
+	end  context.CancelCauseFunc
+	done chan struct{}
+}
+
+// ElectionOptions tunes an Election. The zero value is the default.
+type ElectionOptions struct {
+	// Preemptible makes a leader look, every third of his lease's duration, whether another candidate asks for the lead,
+	// at the cost of one HEAD request each. Defaults to false: the leader leads until he resigns or loses the lead.
+	Preemptible bool
+
+	_ struct{}
+}
+
+// NewElection returns an Election. It sends no request.
+func NewElection(k *Locker, name string, opts *ElectionOptions) (*Election, error) {
+	if k == nil {
+		return nil, errors.New("election: no Locker")
+	}
+	if _, err := k.blob(name + intentSuffix); err != nil {
+		return nil, err
+	}
+	e := &Election{locker: k, name: name}
+	if opts != nil {
+		e.opts = *opts
+	}
+	return e, nil
+}
+
+const intentSuffix = "/intent" // the lock of the one who wants to take over the lead
+
+// Run runs for the lead until ctx ends, and calls onElected whenever it has won. The context of onElected ends when it
+// must stop leading: with a *LostError, ErrPreempted, ErrResigned, or ctx's cause. The lead is renewed until onElected
+// has returned, for as long as that is possible, and only then given back.
+//
+// When the lead ends before onElected wants to, Run runs again, whatever onElected returns, except for an error marked
+// with retry.Stop. When onElected returns of its own accord, Run returns what it returned, and has resigned.
+//
+// Errors otherwise: the cause of ctx, ErrNotFound when the container is missing, or what the service said. Requests: as
+// for Locker.Lock, and one renewal every third of the duration while leading.
+func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Held) error) error {
+	for {
+		h, err := e.locker.Lock(ctx, e.name, nil)
+		if err != nil {
+			if errors.Is(err, ErrLost) && ctx.Err() == nil {
+				continue // won, and lost again before it was ours
+			}
+			return err
+		}
+		err = e.govern(ctx, h, onElected)
+		if cause, ok := retry.Stopped(err); ok {
+			return cause
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+		// Others have waited for longer than we have.
+		if err := retry.Sleep(ctx, pollDefaults(e.locker.opts.Poll).Cap); err != nil {
+			return err
+		}
+	}
+}
+
+// errAgain says that the lead has ended against the will of who led.
+var errAgain = errors.New("the lead has ended")
+
+// govern is one term.
+func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.Context, *Held) error) (err error) {
+	term, end := context.WithCancelCause(h.Context())
+	l := &lead{end: end, done: make(chan struct{})}
+	e.mu.Lock()
+	e.lead = l
+	e.mu.Unlock()
+	var watch sync.WaitGroup
+	if e.opts.Preemptible {
+		watch.Go(func() { e.watchIntent(term, h, end) })
+	}
+	defer func() { // also after a panic: the lead goes back before that goes on
+		end(nil)
+		watch.Wait()
+		e.mu.Lock()
+		e.lead = nil
+		e.mu.Unlock()
+		if released := h.Release(ctx); errors.Is(released, ErrLost) && err == nil {
+			err = released
+		}
+		close(l.done)
+	}()
+	err = onElected(term, h)
+	cause := context.Cause(term)
+	switch _, stop := retry.Stopped(err); {
+	case stop, cause == nil:
+		return err
+	case errors.Is(cause, ErrLost), errors.Is(cause, ErrPreempted), errors.Is(cause, ErrResigned):
+		return errAgain
+	}
+	return err
+}
+
+// watchIntent ends the term when another candidate has said that he wants it.
+func (e *Election) watchIntent(ctx context.Context, h *Held, end context.CancelCauseFunc) {
+	every := h.timing.cadence
+	if h.timing.infinite() {
+		every = defaultDuration / 3
+	}
+	for retry.Sleep(ctx, every) == nil {
+		info, err := e.locker.Show(ctx, e.name+intentSuffix)
+		if err == nil && info.Held {
+			end(ErrPreempted)
+			return
+		}
+	}
+}
+
+// Resign ends this process's term, if it has one, and returns when the lead has been given back. Run goes on, and runs
+// again after a pause in which others can win. It returns whether there was a term. No request but the release is sent.
+func (e *Election) Resign(ctx context.Context) (bool, error) {
+	e.mu.Lock()
+	l := e.lead
+	e.mu.Unlock()
+	if l == nil {
+		return false, nil
+	}
+	l.end(ErrResigned)
+	select {
+	case <-l.done:
+		return true, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
+	}
+}
+
+// Preempt asks the present leader to hand over the lead, and returns when he has. He is asked by a second lock, which
+// Preempt holds meanwhile: a leader that is Preemptible sees it within a third of his lease's duration, and may take as
+// long as he needs to stop. Call it beside Run, which then wins like any other candidate: all that Preempt promises is
+// that the leader of its beginning does not lead any more. With a leader that is not Preemptible it waits for his end.
+//
+// Requests: those of Locker.Lock, and one HEAD per look.
+func (e *Election) Preempt(ctx context.Context) error {
+	return e.locker.Do(ctx, e.name+intentSuffix, nil, func(ctx context.Context, _ *Held) error {
+		first, err := e.Leader(ctx)
+		if errors.Is(err, ErrNotFound) || err == nil && !first.Held {
+			return nil
+		}
+		p := pace{Backoff: pollDefaults(e.locker.opts.Poll)}
+		for now := first; err == nil && now.Held && now.ETag == first.ETag; {
+			if err = retry.Sleep(ctx, p.next()); err == nil {
+				now, err = e.Leader(ctx)
+			}
+		}
+		return err
+	})
+}
+
+// Leader tells who leads, or who led last: Held says which. Errors: ErrNotFound when there was no leader yet. Requests: 1.
+func (e *Election) Leader(ctx context.Context) (LockInfo, error) {
+	return e.locker.Show(ctx, e.name)
+}
+
+// Leads tells whether this process leads, by its own clock. No request is sent.
+func (e *Election) Leads() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lead != nil
+}

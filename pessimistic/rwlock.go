@@ -1,0 +1,212 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// RWLock lets many readers in, or one writer, over all processes that use the same name.
+//
+// Writers hold a gate, the named lock "name/gate"; readers hold a slot each of a Semaphore "name". A reader takes a slot
+// first and then looks at the gate; a writer takes the gate first and then looks at the slots. The service is strongly
+// consistent, so one of the two sees the other. A writer who waits for readers to leave keeps the gate, so that new ones
+// do not come in: writers do not starve. Readers can, if writers leave no gap.
+//
+// Each holder's context ends before his lease could be given to another, and a holder who has crashed is out of the way
+// when his lease has run out. The writer has a fence that grows from writer to writer, to write with. That of a reader is
+// of no use for writing.
+//
+// It binds those who ask for it. An RWLock is safe for concurrent use.
+type RWLock struct {
+	locker  *Locker
+	gate    string
+	readers *Semaphore
+	reading sharing
+}
+
+// sharing holds an unexported seam.
+type sharing struct{ unchecked bool } // a reader does not look at the gate: a bug planted for the tests
+
+// RWLockOptions tunes an RWLock. The zero value is the default.
+type RWLockOptions struct {
+	// Readers is how many readers there can be at a time, 1 to 1000. All processes must agree. Defaults to 64.
+	Readers int
+
+	_ struct{}
+}
+
+// NewRWLock returns an RWLock. It sends no request.
+func NewRWLock(k *Locker, name string, opts *RWLockOptions) (*RWLock, error) {
+	var o RWLockOptions
+	if opts != nil {
+		o = *opts
+	}
+	readers, err := NewSemaphore(k, name, cmp.Or(o.Readers, 64))
+	if err != nil {
+		return nil, fmt.Errorf("RWLockOptions.Readers: %w", err)
+	}
+	return &RWLock{locker: k, gate: name + "/gate", readers: readers}, nil
+}
+
+// Lock waits until it is alone. Errors are those of Locker.Lock; on any nothing is left behind. The caller must call
+// Release.
+//
+// Requests: those of Locker.Lock, and 1 to look at the readers, again and again while there are any.
+func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
+	var o LockOptions
+	if opts != nil {
+		o = *opts
+	}
+	began := time.Now()
+	h, err := w.locker.Lock(ctx, w.gate, &o)
+	if err != nil {
+		return nil, err
+	}
+	left := o.Wait
+	if left > 0 {
+		left = max(left-time.Since(began), time.Nanosecond)
+	}
+	if err := w.drain(ctx, h, left, true); err != nil {
+		_ = h.Release(ctx)
+		return nil, err
+	}
+	return h, nil
+}
+
+// TryLock is Lock without waiting.
+func (w *RWLock) TryLock(ctx context.Context) (*Held, error) {
+	h, err := w.locker.TryLock(ctx, w.gate)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.drain(ctx, h, 0, false); err != nil {
+		_ = h.Release(ctx)
+		return nil, err
+	}
+	return h, nil
+}
+
+// drain waits until no reader is left, while h keeps new ones out.
+func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait bool) error {
+	began := time.Now()
+	p := pace{Backoff: w.readers.poll}
+	for {
+		reader, found, err := w.reader(h.Context())
+		switch {
+		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
+			return context.Cause(h.Context()) // the gate was lost meanwhile
+		case err != nil:
+			return err
+		case !found:
+			return nil
+		case !wait || limit > 0 && time.Since(began) >= limit:
+			return w.readers.heldBy(reader, began)
+		}
+		pause := p.next()
+		if limit > 0 {
+			pause = min(pause, limit-time.Since(began))
+		}
+		if err := w.readers.pause(h.Context(), pause); err != nil {
+			return failedAs(ctx, "lock", w.readers.path, err)
+		}
+	}
+}
+
+// reader returns one of the readers.
+func (w *RWLock) reader(ctx context.Context) (LockInfo, bool, error) {
+	for info, err := range w.locker.List(ctx, &ListOptions{Prefix: w.readers.prefix, Held: true}) {
+		return info, err == nil, err
+	}
+	return LockInfo{}, false, nil
+}
+
+// RLock waits until there is no writer, and no writer waiting. Errors are those of Locker.Lock; on any nothing is left
+// behind. The caller must call Release.
+//
+// Requests: those of Semaphore.Acquire, and 1 to look at the gate. Waiting costs one HEAD per look.
+func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
+	var o LockOptions
+	if opts != nil {
+		o = *opts
+	}
+	limited := ctx
+	if o.Wait > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, o.Wait, errWaited)
+		defer cancel()
+	}
+	began := time.Now()
+	p := pace{Backoff: w.readers.poll}
+	for {
+		left := o
+		if o.Wait > 0 {
+			left.Wait = max(o.Wait-time.Since(began), time.Nanosecond)
+		}
+		slot, err := w.readers.Acquire(ctx, &left)
+		if err != nil {
+			return nil, err
+		}
+		writer, err := w.writer(ctx)
+		if err == nil && !writer.Held || w.reading.unchecked {
+			return slot, nil
+		}
+		_ = slot.Release(ctx)
+		for err == nil && writer.Held {
+			if w.readers.pause(limited, p.next()) != nil {
+				return nil, w.readers.waited(limited, began, writer, false)
+			}
+			writer, err = w.writer(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// TryRLock is RLock without waiting.
+func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
+	began := time.Now()
+	slot, err := w.readers.TryAcquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := w.writer(ctx)
+	if err == nil && writer.Held {
+		err = w.readers.heldBy(writer, began)
+	}
+	if err != nil {
+		_ = slot.Release(ctx)
+		return nil, err
+	}
+	return slot, nil
+}
+
+// writer looks at the gate. One that nobody has ever been through is open.
+func (w *RWLock) writer(ctx context.Context) (LockInfo, error) {
+	info, err := w.locker.Show(ctx, w.gate)
+	if errors.Is(err, ErrNotFound) {
+		return LockInfo{}, nil
+	}
+	return info, err
+}
+
+// Do runs fn as the only one. Errors are as with the package's Do.
+func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
+	h, err := w.Lock(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
+}
+
+// RDo runs fn as one of the readers. Errors are as with the package's Do.
+func (w *RWLock) RDo(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, s *Slot) error) error {
+	s, err := w.RLock(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return doHolding(ctx, s, func(ctx context.Context) error { return fn(ctx, s) })
+}

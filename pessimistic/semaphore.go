@@ -1,0 +1,224 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Semaphore lets at most n holders in at a time, over all processes that use the same name and the same n. Each holder
+// has one of n slots; a slot is a named lock of the Locker's, "name/slot/0" to "name/slot/n-1", with an owner and a fence
+// of its own, and as safe as one: the context of a holder ends before his slot could be given to another.
+//
+// Who waits sees all slots with one request. Goroutines that share a Semaphore wait in line, and the first of them looks
+// for all. Between processes there is no order.
+//
+// A process that believes in a larger n lets more in. To lower n, let all holders of the slots above go first.
+//
+// A Semaphore is safe for concurrent use.
+type Semaphore struct {
+	locker *Locker
+	prefix string // of the slots' names
+	path   string
+	slots  int
+	poll   retry.Backoff
+
+	front chan struct{} // a token: whoever has it may look for a slot
+	freed chan struct{} // tells the one in front that a slot of this process is free
+
+	mu   sync.Mutex
+	last int // the slot that was ours the last time, which is likely to be free
+}
+
+// maxSlots keeps a look at all slots at one request.
+const maxSlots = 1000
+
+// NewSemaphore returns a Semaphore with n slots, 1 to 1000. It sends no request.
+func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
+	if k == nil {
+		return nil, errors.New("semaphore: no Locker")
+	}
+	if n < 1 || n > maxSlots {
+		return nil, fmt.Errorf("semaphore: %d slots are not between 1 and %d", n, maxSlots)
+	}
+	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: pollDefaults(k.opts.Poll),
+		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: rand.IntN(n)}
+	if name == "" {
+		return nil, errors.New("semaphore: no name")
+	}
+	if _, err := k.blob(s.slotName(n - 1)); err != nil {
+		return nil, err
+	}
+	s.path = k.path + "/" + k.opts.Prefix + name
+	s.front <- struct{}{}
+	return s, nil
+}
+
+// Slot is a place of a Semaphore that this process holds.
+type Slot struct {
+	*Held
+	Number int // 0 to n-1
+
+	semaphore *Semaphore
+}
+
+// Release gives the slot back, as Lease.Release does.
+func (s *Slot) Release(ctx context.Context) error {
+	err := s.Held.Release(ctx)
+	select {
+	case s.semaphore.freed <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+func (s *Semaphore) slotName(i int) string { return s.prefix + strconv.Itoa(i) }
+
+// Acquire waits until it has a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any error
+// nothing is left behind. The caller must call Release of the Slot.
+//
+// Requests: 3 if the first slot that it tries is free, 4 the first time ever; otherwise 1 for the look at that slot, 1 for
+// the look at all, and 3 for a free one. Waiting costs one list of the slots per look, for all goroutines together.
+func (s *Semaphore) Acquire(ctx context.Context, opts *LockOptions) (*Slot, error) {
+	var o LockOptions
+	if opts != nil {
+		o = *opts
+	}
+	return s.acquire(ctx, o, true)
+}
+
+// TryAcquire is Acquire without waiting: *HeldError if no slot is free, or if other goroutines wait already.
+func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
+	return s.acquire(ctx, LockOptions{}, false)
+}
+
+// Do acquires a slot, runs fn, and releases when fn has returned. Errors are as with the package's Do.
+func (s *Semaphore) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, slot *Slot) error) error {
+	slot, err := s.Acquire(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return doHolding(ctx, slot, func(ctx context.Context) error { return fn(ctx, slot) })
+}
+
+func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slot, error) {
+	began := time.Now()
+	limited := ctx
+	if o.Wait > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, o.Wait, errWaited)
+		defer cancel()
+	}
+	if !wait {
+		select {
+		case <-s.front:
+		default:
+			return nil, &HeldError{Resource: s.path, State: StateLeased, Local: true}
+		}
+	} else {
+		select {
+		case <-s.front:
+		case <-limited.Done():
+			return nil, s.waited(limited, began, LockInfo{Owner: s.locker.opts.Owner}, true)
+		}
+	}
+	defer func() { s.front <- struct{}{} }()
+	slot, err := s.try(ctx, s.sticky())
+	p := pace{Backoff: s.poll}
+	for slot == nil && err == nil {
+		var holder LockInfo
+		if slot, holder, err = s.sweep(ctx); slot != nil || err != nil {
+			break
+		}
+		if !wait {
+			err = s.heldBy(holder, began)
+			break
+		}
+		if s.pause(limited, p.next()) != nil {
+			return nil, s.waited(limited, began, holder, false)
+		}
+	}
+	return slot, err
+}
+
+var errWaited = errors.New("waited for long enough")
+
+// waited says why the waiting is over.
+func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo, local bool) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
+		return failedAs(ctx, "acquire", s.path, cause)
+	}
+	e := s.heldBy(holder, began)
+	e.Local = local
+	return e
+}
+
+func (s *Semaphore) heldBy(holder LockInfo, began time.Time) *HeldError {
+	return &HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: StateLeased, Waited: time.Since(began)}
+}
+
+// pause waits for the next look, or until a slot of this process is given back.
+func (s *Semaphore) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.freed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (s *Semaphore) sticky() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// try takes one slot if it is free.
+func (s *Semaphore) try(ctx context.Context, i int) (*Slot, error) {
+	h, err := s.locker.TryLock(ctx, s.slotName(i))
+	if errors.Is(err, ErrHeld) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.last = i
+	s.mu.Unlock()
+	return &Slot{Held: h, Number: i, semaphore: s}, nil
+}
+
+// sweep looks at all slots and takes a free one. If there is none it returns one of the holders.
+func (s *Semaphore) sweep(ctx context.Context) (*Slot, LockInfo, error) {
+	taken := make([]bool, s.slots)
+	var holder LockInfo
+	for info, err := range s.locker.List(ctx, &ListOptions{Prefix: s.prefix, Held: true}) {
+		if err != nil {
+			return nil, holder, err
+		}
+		i, err := strconv.Atoi(strings.TrimPrefix(info.Name, s.prefix))
+		if err == nil && i >= 0 && i < s.slots {
+			taken[i], holder = true, info
+		}
+	}
+	// At random, since everybody who waits has just seen the same slots.
+	for _, i := range rand.Perm(s.slots) {
+		if taken[i] {
+			continue
+		}
+		if slot, err := s.try(ctx, i); slot != nil || err != nil {
+			return slot, holder, err
+		}
+	}
+	return nil, holder, nil
+}

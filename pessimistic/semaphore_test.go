@@ -1,0 +1,277 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func (w *world) semaphore(k *Locker, n int) *Semaphore {
+	w.t.Helper()
+	s, err := NewSemaphore(k, "pool", n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func slotOf(t *testing.T, s *Semaphore) *Slot {
+	t.Helper()
+	slot, err := s.Acquire(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slot
+}
+
+func releaseSlot(t *testing.T, s *Slot) {
+	t.Helper()
+	if err := s.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		s := w.semaphore(w.lockerOf(nil), 3)
+		first := slotOf(t, s)
+		w.wantOps("look", "put", "acquire", "stamp")
+		releaseSlot(t, first)
+		w.reset()
+		again := slotOf(t, s)
+		if again.Number != first.Number || again.Fence() <= first.Fence() {
+			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Fence(), first.Number, first.Fence())
+		}
+		releaseSlot(t, again)
+		w.wantOps("look", "acquire", "stamp", "release")
+	})
+}
+
+func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		theirs := w.semaphore(w.direct(&LockerOptions{Owner: "web-1"}), 2)
+		a, b := slotOf(t, theirs), slotOf(t, theirs)
+		if a.Number == b.Number {
+			t.Fatalf("both have slot %d", a.Number)
+		}
+		s := w.semaphore(w.lockerOf(nil), 2)
+		w.reset()
+		_, err := s.TryAcquire(t.Context())
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != "web-1" || held.Resource != "box/pool" || held.Fence == 0 {
+			t.Errorf("err = %+v", err)
+		}
+		w.wantOps("look", "list")
+		began := time.Now()
+		_, err = s.Acquire(t.Context(), &LockOptions{Wait: 10 * time.Second})
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.Waited != 10*time.Second || time.Since(began) != 10*time.Second {
+			t.Errorf("err = %+v after %v", err, time.Since(began))
+		}
+		releaseSlot(t, a)
+		w.reset()
+		c := slotOf(t, s)
+		if c.Number != a.Number {
+			t.Errorf("slot %d, want the free one %d", c.Number, a.Number)
+		}
+		releaseSlot(t, b)
+		releaseSlot(t, c)
+	})
+}
+
+func TestGoroutinesThatWantASlotLookAsOneAndServeThemselvesAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		s := w.semaphore(w.lockerOf(nil), 2)
+		a, b := slotOf(t, s), slotOf(t, s)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				slot, err := s.Acquire(t.Context(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				pass(time.Second)
+				releaseSlot(t, slot)
+			})
+		}
+		synctest.Wait()
+		w.reset()
+		pass(30 * time.Second)
+		if n := len(w.ops()); n > 40 {
+			t.Errorf("20 waiters send %d requests in 30s", n)
+		}
+		began := time.Now()
+		releaseSlot(t, a)
+		releaseSlot(t, b)
+		all.Wait()
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("20 holders of a second each on 2 slots took %v", took)
+		}
+	})
+}
+
+func TestAnAcquireGivenUpAtAnyRequestLeavesNoSlot(t *testing.T) {
+	for k := range 12 {
+		inBubble(t, func(t *testing.T, w *world) {
+			theirs := w.semaphore(w.direct(nil), 2)
+			other := slotOf(t, theirs)
+			ctx, cancel := context.WithCancel(t.Context())
+			n := 0
+			w.witness.on(func(carried) {
+				if n++; n == k+1 {
+					cancel()
+				}
+			})
+			l, err := NewRWLock(w.lockerOf(nil), "pool", &RWLockOptions{Readers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot, err := l.RLock(ctx, nil)
+			if err == nil {
+				releaseSlot(t, slot)
+			}
+			cancel()
+			releaseSlot(t, other)
+			if left := w.stillLeased(); len(left) > 0 {
+				t.Errorf("given up at request %d: %v", k+1, left)
+			}
+		})
+	}
+}
+
+func TestASemaphoreRefusesWhatCannotWork(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		for _, n := range []int{-1, 0, 1001} {
+			if _, err := NewSemaphore(k, "pool", n); err == nil {
+				t.Errorf("%d slots: no error", n)
+			}
+		}
+		if _, err := NewSemaphore(k, "", 1); err == nil {
+			t.Error("no name: no error")
+		}
+		if _, err := NewSemaphore(nil, "pool", 1); err == nil {
+			t.Error("no Locker: no error")
+		}
+		if _, err := NewStrategist(k, "data", "shared write / shared read", nil); err == nil {
+			t.Error("a strategy that nobody knows: no error")
+		}
+	})
+}
+
+func TestAReaderTakesFiveRequestsAndAWriterFive(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l, err := NewRWLock(w.lockerOf(nil), "data", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the first time makes the blobs
+			w.reset()
+			slot, err := l.RLock(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			releaseSlot(t, slot)
+		}
+		w.wantOps("look", "acquire", "stamp", "look", "release")
+		for range 2 {
+			w.reset()
+			h, err := l.Lock(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, h.Lease)
+		}
+		w.wantOps("look", "acquire", "stamp", "list", "release")
+	})
+}
+
+func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		theirs, err := NewRWLock(w.direct(&LockerOptions{Owner: "reader"}), "data", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := NewRWLock(w.lockerOf(&LockerOptions{Owner: "writer"}), "data", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot, err := theirs.RLock(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ours.TryLock(t.Context()); !errors.Is(err, ErrHeld) {
+			t.Errorf("a writer beside a reader: %v", err)
+		}
+		if _, err := ours.Lock(t.Context(), &LockOptions{Wait: 3 * time.Second}); !errors.Is(err, ErrHeld) {
+			t.Errorf("a writer who has waited: %v", err)
+		}
+		var order []string
+		var mu sync.Mutex
+		note := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
+		var all sync.WaitGroup
+		all.Go(func() {
+			_ = ours.Do(t.Context(), nil, func(context.Context, *Held) error { note("writer"); pass(time.Second); return nil })
+		})
+		pass(10 * time.Second)
+		if _, err := theirs.TryRLock(t.Context()); !errors.Is(err, ErrHeld) {
+			t.Errorf("a reader beside a writer who waits: %v", err)
+		}
+		all.Go(func() {
+			_ = theirs.RDo(t.Context(), nil, func(context.Context, *Slot) error { note("reader"); return nil })
+		})
+		pass(10 * time.Second)
+		note("left")
+		releaseSlot(t, slot)
+		all.Wait()
+		if want := []string{"left", "writer", "reader"}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+	})
+}
+
+func TestAStrategySaysWhoMayBeInTogether(t *testing.T) {
+	for strategy, want := range map[Strategy]struct{ writers, readers bool }{
+		ExclusiveWriteSharedRead:    {false, true},
+		ExclusiveWriteExclusiveRead: {false, false},
+		SharedWriteExclusiveRead:    {true, false},
+	} {
+		t.Run(string(strategy), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
+				type entry func(context.Context, *LockOptions) (Access, error)
+				one, _ := NewStrategist(w.lockerOf(nil), "data", strategy, nil)
+				two, _ := NewStrategist(w.direct(nil), "data", strategy, nil)
+				for _, tt := range []struct {
+					name          string
+					first, second entry
+					together      bool
+				}{
+					{"writers", one.Write, two.Write, want.writers},
+					{"readers", one.Read, two.Read, want.readers},
+					{"a reader beside a writer", one.Write, two.Read, false},
+					{"a writer beside a reader", one.Read, two.Write, false},
+				} {
+					a, err := tt.first(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := tt.second(t.Context(), &LockOptions{Wait: 2 * time.Second})
+					if together := err == nil; together != tt.together || !together && !errors.Is(err, ErrHeld) {
+						t.Errorf("%s: %v, want together = %v", tt.name, err, tt.together)
+					}
+					if b != nil {
+						_ = b.Release(t.Context())
+					}
+					_ = a.Release(t.Context())
+					pass(time.Minute)
+				}
+			})
+		})
+	}
+}
