@@ -118,8 +118,8 @@ func (u *underFlags) parse(f *Factory, cmd *cobra.Command) error {
 }
 
 // lockerOptions are those of the lock to run under.
-func (u *underFlags) lockerOptions() *pessimistic.LockerOptions {
-	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast}
+func (u *underFlags) lockerOptions(f *Factory) *pessimistic.LockerOptions {
+	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, Hooks: f.waitingNote()}
 }
 
 // held is what a command runs under.

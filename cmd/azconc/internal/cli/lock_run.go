@@ -59,9 +59,8 @@ environment. ` + underLong,
 
 func lockRunRun(ctx context.Context, opts *lockRunOptions) error {
 	f := opts.factory
-	o := opts.lockerOptions()
+	o := opts.lockerOptions(f)
 	o.TakeoverDelay = opts.TakeoverDelay
-	o.Hooks = f.waitingNote()
 	k, err := f.locker(opts.Lock, o)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ func newTableCmd(f *Factory) *cobra.Command {
 		newTableUpsertCmd(f, nil),
 		newTableDeleteEntityCmd(f, nil),
 		newTableTransactCmd(f, nil),
+		newTableLockCmd(f),
 	)
 }
 

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+type tableLockRunOptions struct {
+	factory   *Factory
+	Table     tableRef
+	Container blobRef
+	underFlags
+}
+
+func newTableLockCmd(f *Factory) *cobra.Command {
+	return newGroupCmd("lock", "Lock a table, or a partition of it", newTableLockRunCmd(f, nil))
+}
+
+func newTableLockRunCmd(f *Factory, runF func(*tableLockRunOptions) error) *cobra.Command {
+	opts := &tableLockRunOptions{factory: f}
+	var container string
+	cmd := &cobra.Command{
+		Use:   "run <table[/partition]> --container <container> [flags] -- <command> [<arg>...]",
+		Short: "Run a command under the lock of a table",
+		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
+them; whoever writes without asking for it is not held off. The lock "container/table/<table>" is a named lock like any other.
+
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment. ` + underLong,
+		Args: opts.args("<table[/partition]>"),
+		Example: `  azconc table lock run orders --container locks -- ./recount.sh
+  azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Table, err = parseTableRef(args[0], 1); err != nil {
+				if opts.Table, err = parseTableRef(args[0], 2); err != nil {
+					return err
+				}
+			}
+			if container == "" {
+				return withHint(usagef("--container is missing"), "it names the container that the lock's blob is in")
+			}
+			if opts.Container, err = parseContainer(container); err != nil {
+				return err
+			}
+			if err := opts.parse(f, cmd); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableLockRunRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	cmd.Flags().StringVar(&container, "container", "", "`container` of the locks")
+	return cmd
+}
+
+func tableLockRunRun(ctx context.Context, opts *tableLockRunOptions) error {
+	f := opts.factory
+	k, err := f.locker(opts.Container, opts.lockerOptions(f))
+	if err != nil {
+		return err
+	}
+	lock, err := k.Table(opts.Table.Table, opts.Table.Partition)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	return f.runUnder(ctx, &opts.underFlags, lockAcquisition(k, opts.Container.Container+"/"+lock.Name(), lock.Name(), &opts.underFlags))
+}
