@@ -35,8 +35,8 @@ const maxAppendBlock = 100 << 20
 
 // AppendOptions tunes Append and AppendRecord. The zero value is the default.
 type AppendOptions struct {
-	// Conditions hold beyond the position: IfMatch, IfTags and LeaseID can be given. A failing IfMatch or IfTags is
-	// final.
+	// Conditions hold beyond the position, and one that fails is final. An IfNoneMatch of "*" never holds here: see Create.
+	// Defaults to none.
 	Conditions Conditions
 
 	// Position is where the caller believes the blob to end, such as AppendResult.End of its last append; it saves the
@@ -87,8 +87,8 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = orBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
 	c := out.Conditions
-	if c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
-		return out, errors.New("AppendOptions.Conditions: only IfMatch, IfTags and LeaseID can be given")
+	if c.IfNoneMatch == azcore.ETagAny {
+		return out, errors.New(`AppendOptions.Conditions.IfNoneMatch: "*" never holds for a blob that is appended to; Create makes one`)
 	}
 	if err := c.validate(); err != nil {
 		return out, err

@@ -53,7 +53,13 @@ func (e *ConflictError) Error() string {
 	case azerr.Gone:
 		b.WriteString("gone")
 	case azerr.BlockList:
-		b.WriteString("staged blocks were discarded by another writer's commit")
+		b.WriteString("a block of the list is not there: never staged, or discarded by another writer's commit")
+	case azerr.Position:
+		b.WriteString("it does not end where it was to be appended to: another writer has appended, or it would become too long")
+	case azerr.Sequence:
+		b.WriteString("the sequence number does not satisfy the condition")
+	case azerr.SourceChanged:
+		b.WriteString("the source does not satisfy the condition: it was changed, or is not what was meant")
 	default:
 		b.WriteString("changed by another writer")
 	}

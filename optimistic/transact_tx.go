@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -90,6 +92,16 @@ func (tx *Tx) get(ctx context.Context, row string, into any, assert bool) (bool,
 		return false, tx.fail(r, err.Error())
 	}
 	return true, nil
+}
+
+// ETag returns the version of a row that has been read, and whether it was: a change that was told a version beforehand
+// compares it. It is empty when there is no such row.
+func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
+	r := tx.rows[row]
+	if r == nil || !r.known {
+		return "", false
+	}
+	return r.base.ETag, true
 }
 
 // read fetches a row, and notices when what it finds is the transaction's own doing.

@@ -153,25 +153,29 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 
 // write describes the commit: what it is conditional on, and how its fate can be looked up.
 func (u *upload) write() write {
-	w := write{look: func(ctx context.Context) (State, error) {
+	return u.whole(u.o.Conditions, func(ctx context.Context) (State, error) {
 		return lookAtBlob(ctx, u.client.BlobClient(), u.o.CPK)
-	}}
-	if u.s.LineageSize >= 0 {
-		w.id = newWriteID(u.writer)
+	})
+}
+
+// whole is a write that replaces a blob whole and has not read what came before.
+func (c *call) whole(on Conditions, look func(context.Context) (State, error)) write {
+	w := write{look: look}
+	if c.s.LineageSize >= 0 {
+		w.id = newWriteID(c.writer)
 	}
-	switch c := u.o.Conditions; {
-	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny:
-		w.base = State{Exists: true, ETag: c.IfMatch}
-	case c.IfNoneMatch == azcore.ETagAny:
+	switch {
+	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
+		w.base = State{Exists: true, ETag: on.IfMatch}
+	case on.IfNoneMatch == azcore.ETagAny:
 	default:
 		w.anyBase = true
 	}
 	return w
 }
 
-// metadata is the caller's with a lineage of this one write: an upload replaces the blob whole and has not read what
-// came before.
-func (u *upload) metadata(w write) map[string]*string {
+// metadata is the caller's with a lineage of this one write.
+func (w write) metadata(own map[string]string) map[string]*string {
 	var lineage Lineage
 	if w.id != "" {
 		base := w.base.ETag
@@ -180,12 +184,12 @@ func (u *upload) metadata(w write) map[string]*string {
 		}
 		lineage = Lineage{{ID: w.id, Base: base}}
 	}
-	return joinMetadata(mergeMetadata(nil, u.o.Metadata), lineage)
+	return joinMetadata(mergeMetadata(nil, own), lineage)
 }
 
 func (u *upload) putBlob(data []byte, w write) Write {
 	opts := blockblob.UploadOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: w.metadata(u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -198,7 +202,7 @@ func (u *upload) putBlob(data []byte, w write) Write {
 
 func (u *upload) commitBlocks(ids []string, w write) Write {
 	opts := blockblob.CommitBlockListOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: w.metadata(u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {

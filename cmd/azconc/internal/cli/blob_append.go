@@ -70,6 +70,9 @@ and --unique is your word that nobody else appends these bytes: then finding the
 			if opts.Create && opts.Conditions.IfMatch != "" {
 				return withHint(usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}
+			if opts.Conditions.IfNoneMatch == "*" {
+				return withHint(usagef("--if-none-match '*' never holds for a blob that is appended to"), "--create makes the blob if there is none")
+			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -84,8 +87,7 @@ and --unique is your word that nobody else appends these bytes: then finding the
 	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is made")
 	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
 	flags.BoolVar(&opts.Unique, "unique", false, "nobody else appends the same bytes")
-	flags.StringVar(&conditions.IfMatch, "if-match", "", "only if the blob is at this `ETag`; '*': only if it exists")
-	conditions.add(cmd, condTags|condLease)
+	conditions.add(cmd, condAll)
 	return cmd
 }
 

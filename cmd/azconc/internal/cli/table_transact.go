@@ -32,7 +32,9 @@ func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *co
   {"op": "merge", "row": "16", "entity": {"n": 1}}       set some properties; replace: all of them
   {"op": "upsert", "row": "15", "entity": {"n": 1}}      merge or insert; put: replace or insert
   {"op": "delete", "row": "14"}                          it must be there
-  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must hold this, and still hold it in the end`,
+  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must hold this, and still hold it in the end
+
+"if_match" beside any of them but insert demands the version that the row must be at: the exit code is 4 if it is another.`,
 		Args:    resourceArgs("<table/partition>"),
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -55,9 +57,10 @@ func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *co
 
 // tableOperation is a line of a transaction.
 type tableOperation struct {
-	Op     string                `json:"op"`
-	Row    string                `json:"row"`
-	Entity optimistic.Properties `json:"entity"`
+	Op      string                `json:"op"`
+	Row     string                `json:"row"`
+	Entity  optimistic.Properties `json:"entity"`
+	IfMatch string                `json:"if_match"`
 }
 
 // parseOperations reads the lines and refuses what can be seen to be wrong before anything is sent.
@@ -80,8 +83,13 @@ func parseOperations(data []byte) ([]tableOperation, error) {
 			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no row", n)}
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
 			return nil, &filterError{what: fmt.Sprintf("object %d of the file: %q is not insert, merge, replace, upsert, put, delete or expect", n, op.Op)}
-		case op.Op != "delete" && op.Entity == nil:
+		case op.Op == "insert" && op.IfMatch != "":
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file: an insert has no version to match", n)}
+		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
 			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no entity", n)}
+		}
+		if _, err := tableETag(op.IfMatch, false); err != nil {
+			return nil, &filterError{what: fmt.Sprintf("object %d of the file: if_match %s is not a table's ETag", n, op.IfMatch)}
 		}
 		ops = append(ops, op)
 	}
@@ -89,6 +97,11 @@ func parseOperations(data []byte) ([]tableOperation, error) {
 
 // apply makes the operation part of a transaction.
 func (op tableOperation) apply(ctx context.Context, tx *optimistic.Tx) error {
+	if op.IfMatch != "" {
+		if err := op.match(ctx, tx); err != nil {
+			return err
+		}
+	}
 	switch op.Op {
 	case "insert":
 		return tx.Insert(op.Row, op.Entity)
@@ -112,6 +125,20 @@ func (op tableOperation) apply(ctx context.Context, tx *optimistic.Tx) error {
 		if got, has := found[name]; !there || !has || got != want {
 			return &unexpectedError{row: op.Row, name: name, want: want.Value, got: got.Value}
 		}
+	}
+	return nil
+}
+
+// match reads the row, so that the transaction is on condition of the version it finds, and holds that against the one
+// that was given.
+func (op tableOperation) match(ctx context.Context, tx *optimistic.Tx) error {
+	there, err := tx.Get(ctx, op.Row, nil)
+	if err != nil {
+		return err
+	}
+	etag, _ := tx.ETag(op.Row)
+	if !there || op.IfMatch != "*" && string(etag) != op.IfMatch {
+		return &unexpectedError{row: op.Row, name: "the ETag", want: op.IfMatch, got: string(etag)}
 	}
 	return nil
 }

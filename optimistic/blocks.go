@@ -1,0 +1,152 @@
+package optimistic
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// maxBlockID is the length of a block's id before it is encoded (REST: "Put Block").
+const maxBlockID = 64
+
+// BlockOptions tunes StageBlock. The zero value is the default.
+type BlockOptions struct {
+	// LeaseID is the lease that is held on the blob. Put Block takes no other condition (REST: "Put Block"): staging
+	// changes nothing yet. Defaults to none.
+	LeaseID string
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow line.
+	Sending
+
+	_ struct{}
+}
+
+// StageBlock stores a block of a block blob under an id, from which CommitBlocks makes content. Whoever stages another
+// block under the same id before that replaces it, so ids should be nobody else's; Upload sees to all of this by itself.
+//
+// id is the text that is encoded on the wire, at most 64 bytes; within one blob all must be equally long. Staging the same
+// block again changes nothing, so a lost answer is repeated. Errors: what the service said. Staged blocks that are not
+// committed are dropped by the service after a week. Cost: 1 request.
+func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (Result, error) {
+	var o BlockOptions
+	if opts != nil {
+		o = *opts
+	}
+	switch {
+	case id == "" || len(id) > maxBlockID:
+		return Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
+	case len(data) == 0 || len(data) > maxBlockSize:
+		return Result{}, fmt.Errorf("block %q: %d bytes are not 1 to %d", id, len(data), maxBlockSize)
+	case o.TryTimeout == 0:
+		o.TryTimeout = 5 * time.Minute
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall("stage", resource.Path(client.URL()), s, nil)
+	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
+	if o.LeaseID != "" {
+		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
+	}
+	_, err = again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
+		CountRequest(ctx)
+		o := staged
+		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
+	})
+	if err != nil {
+		return c.finish(), c.fail(err)
+	}
+	c.res.Changed = true
+	return c.finish(), nil
+}
+
+func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) }
+
+// CommitBlocks makes a block blob of blocks, in the order of their ids: of each the one that was staged last, or else the
+// one that the blob has already. The options are those of Upload; BlockSize, Concurrency and Progress do not matter.
+//
+// Errors are those of Upload: *ConflictError with Reason BlockList when a block is not there, which means that it was never
+// staged or that another commit has discarded it (REST: "Put Block List", InvalidBlockList). After any error the blob is as
+// it was, and the blocks stay staged. Cost: 1 request; 2 on a conflict.
+func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	if len(ids) > maxBlocks {
+		return Result{}, fmt.Errorf("%d blocks are more than the %d that a blob can have", len(ids), maxBlocks)
+	}
+	encoded := make([]string, len(ids))
+	for i, id := range ids {
+		if len(id) != len(ids[0]) {
+			return Result{}, fmt.Errorf("block ids %q and %q are not equally long, which the service demands", ids[0], id)
+		}
+		if id == "" || len(id) > maxBlockID {
+			return Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
+		}
+		encoded[i] = encodeBlockID(id)
+	}
+	u := upload{call: newCall("commit", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	w := u.write()
+	w.send = u.commitBlocks(encoded, w)
+	err = u.carryOut(ctx, w, false)
+	return u.finish(), err
+}
+
+// Block is one of a blob's blocks.
+type Block struct {
+	ID        string // as StageBlock was given it; the encoded one if it is not base64
+	Size      int64
+	Committed bool
+}
+
+// ListBlocks returns the blocks of a block blob, the committed ones first, in their order, and then those that are
+// staged, and the blob's ETag, which is empty as long as nothing was committed. Transient faults are retried. Errors:
+// ErrNotFound, or what the service said. Cost: 1 request.
+func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *ReadOptions) ([]Block, State, error) {
+	var o ReadOptions
+	if opts != nil {
+		o = *opts
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return nil, State{}, err
+	}
+	c := newCall("list blocks of", resource.Path(client.URL()), s, nil)
+	resp, err := again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
+		CountRequest(ctx)
+		return client.GetBlockList(ctx, kind, nil)
+	})
+	if err != nil {
+		return nil, State{}, c.fail(err)
+	}
+	var blocks []Block
+	add := func(list []*blockblob.Block, committed bool) {
+		for _, b := range list {
+			blocks = append(blocks, Block{ID: decodeBlockID(deref(b.Name)), Size: deref(b.Size), Committed: committed})
+		}
+	}
+	add(resp.CommittedBlocks, true)
+	add(resp.UncommittedBlocks, false)
+	return blocks, State{Exists: deref(resp.ETag) != "", ETag: deref(resp.ETag)}, nil
+}
+
+func decodeBlockID(encoded string) string {
+	if id, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+		return string(id)
+	}
+	return encoded
+}

@@ -1,0 +1,150 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// staged stages blocks of one byte, named like the byte.
+func staged(ctx context.Context, client *blockblob.Client, names ...string) error {
+	for _, name := range names {
+		if _, err := StageBlock(ctx, client, name, []byte(name), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestBlocksBecomeContentInTheOrderOfTheCommit(t *testing.T) {
+	s, client := quiet(t, "")
+	if err := staged(t.Context(), client, "a", "b", "c"); err != nil {
+		t.Fatal(err)
+	}
+	blocks, at, err := ListBlocks(t.Context(), client, blockblob.BlockListTypeAll, nil)
+	if err != nil || at.Exists || len(blocks) != 3 || blocks[0] != (Block{ID: "a", Size: 1}) {
+		t.Errorf("staged: %+v, %+v, %v", blocks, at, err)
+	}
+	s.Reset()
+	res, err := CommitBlocks(t.Context(), client, []string{"c", "a"}, &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, Metadata: map[string]string{"k": "v"}})
+	if err != nil || !res.Created || get(t, client) != "ca" {
+		t.Errorf("%+v, %v: %q", res, err, get(t, client))
+	}
+	if res.Requests != 1 {
+		t.Errorf("%d requests, want 1", res.Requests)
+	}
+	blocks, at, err = ListBlocks(t.Context(), client, blockblob.BlockListTypeAll, nil)
+	if err != nil || at.ETag != res.ETag || !slices.Equal(blocks, []Block{{"c", 1, true}, {"a", 1, true}}) {
+		t.Errorf("committed: %+v, %+v, %v", blocks, at, err)
+	}
+	if _, err := CommitBlocks(t.Context(), client, []string{"a", "a", "c"}, &UploadOptions{Conditions: Conditions{IfMatch: res.ETag}}); err != nil || get(t, client) != "aac" {
+		t.Errorf("of what the blob has already: %v, %q", err, get(t, client))
+	}
+}
+
+func TestABlockThatIsNotThereIsAConflict(t *testing.T) {
+	_, client := quiet(t, "")
+	if err := staged(t.Context(), client, "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CommitBlocks(t.Context(), client, []string{"a"}, nil); err != nil { // discards b
+		t.Fatal(err)
+	}
+	_, err := CommitBlocks(t.Context(), client, []string{"b"}, nil)
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok || conflict.Reason != azerr.BlockList || !strings.Contains(err.Error(), "a block of the list is not there") || get(t, client) != "a" {
+		t.Errorf("err = %v, content %q", err, get(t, client))
+	}
+}
+
+func TestACommitOnAStaleVersionChangesNothing(t *testing.T) {
+	_, client := quiet(t, "old")
+	stale := etagOf(t, client)
+	now := put(t, client, "new")
+	if err := staged(t.Context(), client, "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := CommitBlocks(t.Context(), client, []string{"a"}, &UploadOptions{Conditions: Conditions{IfMatch: stale}})
+	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Base != stale || conflict.Current != now || get(t, client) != "new" {
+		t.Errorf("err = %v, content %q", err, get(t, client))
+	}
+}
+
+func TestCommitsAndPageBlobsUnderEveryFault(t *testing.T) {
+	for name, fault := range every(func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }) {
+		for _, conditions := range []Conditions{{}, {IfNoneMatch: "*"}} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, client := quiet(t, "")
+					if err := staged(t.Context(), client, "a", "b"); err != nil {
+						t.Fatal(err)
+					}
+					s.SetFaults(fault)
+					res, err := CommitBlocks(t.Context(), client, []string{"a", "b"}, &UploadOptions{Conditions: conditions})
+					s.SetFaults()
+					s.Flush()
+					if err != nil || get(t, client) != "ab" {
+						t.Errorf("commit: %+v, %v: %q\n%v", res, err, get(t, client), s.Log())
+					}
+					s.SetFaults(fault)
+					res, err = CreatePages(t.Context(), pagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7})
+					s.SetFaults()
+					s.Flush()
+					props, look := pagesOf(s).GetProperties(t.Context(), nil)
+					if err != nil || look != nil || *props.ContentLength != 1024 || *props.BlobSequenceNumber != 7 {
+						t.Errorf("pages: %+v, %v, %v\n%v", res, err, look, s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAPageBlobIsCreatedOnCondition(t *testing.T) {
+	s, _ := quiet(t, "x")
+	first, err := CreatePages(t.Context(), pagesOf(s), 512, &CreatePagesOptions{Conditions: Conditions{IfNoneMatch: "*"}, Metadata: map[string]string{"k": "v"}})
+	if err != nil || !first.Created || first.Requests != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if _, err := CreatePages(t.Context(), pagesOf(s), 512, &CreatePagesOptions{Conditions: Conditions{IfNoneMatch: "*"}}); !errors.Is(err, ErrExists) {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, err := CreatePages(t.Context(), pagesOf(s), 1024, &CreatePagesOptions{Conditions: Conditions{IfMatch: first.ETag}}); err != nil {
+		t.Errorf("over the version: %v", err)
+	}
+	if _, err := CreatePages(t.Context(), pagesOf(s), 1024, &CreatePagesOptions{Conditions: Conditions{IfMatch: first.ETag}}); !errors.Is(err, ErrConflict) {
+		t.Errorf("over a stale version: %v", err)
+	}
+}
+
+func TestBlocksAndPagesThatCannotBeAreNotSent(t *testing.T) {
+	s, client := quiet(t, "x")
+	long := strings.Repeat("x", 65)
+	for name, err := range map[string]error{
+		"no id":         errorOf(StageBlock(t.Context(), client, "", []byte("x"), nil)),
+		"a long id":     errorOf(StageBlock(t.Context(), client, long, []byte("x"), nil)),
+		"nothing":       errorOf(StageBlock(t.Context(), client, "a", nil, nil)),
+		"unequal ids":   errorOf(CommitBlocks(t.Context(), client, []string{"a", "bb"}, nil)),
+		"empty ids":     errorOf(CommitBlocks(t.Context(), client, []string{"", ""}, nil)),
+		"an odd size":   errorOf(CreatePages(t.Context(), pagesOf(s), 100, nil)),
+		"a huge size":   errorOf(CreatePages(t.Context(), pagesOf(s), 9<<40, nil)),
+		"negative":      errorOf(CreatePages(t.Context(), pagesOf(s), -512, nil)),
+		"a bad number":  errorOf(CreatePages(t.Context(), pagesOf(s), 512, &CreatePagesOptions{SequenceNumber: -1})),
+		"both and more": errorOf(CommitBlocks(t.Context(), client, []string{"a"}, &UploadOptions{Conditions: Conditions{IfMatch: "x", IfNoneMatch: "*"}})),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if s.Requests() != 0 {
+		t.Errorf("sent %v", s.Log())
+	}
+}

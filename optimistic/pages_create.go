@@ -1,0 +1,76 @@
+package optimistic
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// maxPageBlob is the longest page blob there can be (REST: "Put Blob", 8 TiB).
+const maxPageBlob = 8 << 40
+
+// CreatePagesOptions tunes CreatePages. The zero value replaces whatever is there: last writer wins.
+type CreatePagesOptions struct {
+	// Conditions decide who wins, as with Upload: IfNoneMatch "*" creates only. Defaults to none.
+	Conditions Conditions
+
+	// SequenceNumber is what the blob begins with. Defaults to 0.
+	SequenceNumber int64
+
+	// HTTPHeaders, Metadata and Tags are what the blob has afterwards.
+	HTTPHeaders *blob.HTTPHeaders
+	Metadata    map[string]string
+	Tags        map[string]string
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	Sending
+
+	_ struct{}
+}
+
+// CreatePages makes a page blob of zeros, whose size in bytes is a multiple of PageSize. It replaces the blob that is
+// there, unless the conditions say otherwise. Errors are those of Upload. Cost: 1 request; 2 on a conflict.
+func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (Result, error) {
+	var o CreatePagesOptions
+	if opts != nil {
+		o = *opts
+	}
+	if size < 0 || size%PageSize != 0 || size > maxPageBlob {
+		return Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
+	}
+	if o.SequenceNumber < 0 {
+		return Result{}, fmt.Errorf("CreatePagesOptions.SequenceNumber: %d is negative", o.SequenceNumber)
+	}
+	if err := o.Conditions.validate(); err != nil {
+		return Result{}, err
+	}
+	if err := validateMetadata(o.Metadata); err != nil {
+		return Result{}, err
+	}
+	s, err := o.Sending.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall("create pages", resource.Path(client.URL()), s, nil)
+	w := c.whole(o.Conditions, func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client.BlobClient(), o.CPK) })
+	options := pageblob.CreateOptions{
+		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: w.metadata(o.Metadata), Tags: o.Tags,
+		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
+	}
+	w.send = func(ctx context.Context) (azcore.ETag, error) {
+		CountRequest(ctx)
+		o := options
+		resp, err := client.Create(ctx, size, &o)
+		return deref(resp.ETag), err
+	}
+	err = c.carryOut(ctx, w, false)
+	return c.finish(), err
+}
