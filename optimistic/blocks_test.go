@@ -148,3 +148,26 @@ func TestBlocksAndPagesThatCannotBeAreNotSent(t *testing.T) {
 		t.Errorf("sent %v", s.Log())
 	}
 }
+
+func TestPagesAreClearedOnCondition(t *testing.T) {
+	s, _ := quiet(t, "x")
+	client := makePages(t, s, 16<<20)
+	if _, err := PutPages(t.Context(), client, 512, []byte(strings.Repeat("x", 1024)), nil); err != nil {
+		t.Fatal(err)
+	}
+	at, none := int64(1), int64(0)
+	if _, err := ClearPages(t.Context(), client, 0, 16<<20, &PageOptions{Sequence: SequenceConditions{IfEqual: &at}}); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "sequence number") {
+		t.Errorf("a sequence number that it is not at: %v", err)
+	}
+	res, err := ClearPages(t.Context(), client, 0, 16<<20, &PageOptions{Sequence: SequenceConditions{IfAtMost: &none}})
+	ranges, listed := client.NewGetPageRangesPager(nil).NextPage(t.Context())
+	if err != nil || res.Requests != 1 || listed != nil || len(ranges.PageRange) != 0 {
+		t.Errorf("%+v, %v; left %v", res, err, ranges.PageRange)
+	}
+	for _, bad := range [][2]int64{{1, 512}, {0, 100}, {-512, 512}, {0, 0}} {
+		if _, err := ClearPages(t.Context(), client, bad[0], bad[1], nil); err == nil {
+			t.Errorf("%v: no error", bad)
+		}
+	}
+}

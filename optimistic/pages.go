@@ -201,6 +201,7 @@ type pageWrite struct {
 	client   *pageblob.Client
 	offset   int64
 	data     []byte
+	count    int64 // to be cleared, without data
 	sequence SequenceConditions
 	cpk      *blob.CPKInfo
 	scope    *blob.CPKScopeInfo
@@ -208,7 +209,7 @@ type pageWrite struct {
 
 // prepare returns the request that writes the data, or clears the pages if it is zeros.
 func (w pageWrite) prepare(access *blob.AccessConditions) Write {
-	at := blob.HTTPRange{Offset: w.offset, Count: int64(len(w.data))}
+	at := blob.HTTPRange{Offset: w.offset, Count: max(w.count, int64(len(w.data)))}
 	sequence := &pageblob.SequenceNumberAccessConditions{
 		IfSequenceNumberEqualTo: w.sequence.IfEqual, IfSequenceNumberLessThanOrEqualTo: w.sequence.IfAtMost, IfSequenceNumberLessThan: w.sequence.IfLess,
 	}

@@ -45,6 +45,24 @@ func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data [
 	if offset < 0 || offset%PageSize != 0 || len(data)%PageSize != 0 || len(data) == 0 || len(data) > maxPageWrite {
 		return Result{}, fmt.Errorf("pages: %d bytes at %d are not 1 to %d bytes on multiples of %d", len(data), offset, maxPageWrite, PageSize)
 	}
+	return writePages(ctx, "put pages", pageWrite{client: client, offset: offset, data: data}, o)
+}
+
+// ClearPages makes zeros of count bytes at offset, both multiples of PageSize, in one conditional request however many
+// they are. Errors and cost are those of PutPages.
+func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int64, opts *PageOptions) (Result, error) {
+	var o PageOptions
+	if opts != nil {
+		o = *opts
+	}
+	if offset < 0 || offset%PageSize != 0 || count%PageSize != 0 || count <= 0 {
+		return Result{}, fmt.Errorf("pages: %d bytes at %d are not on multiples of %d", count, offset, PageSize)
+	}
+	return writePages(ctx, "clear pages", pageWrite{client: client, offset: offset, count: count}, o)
+}
+
+func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (Result, error) {
+	client := p.client
 	if err := o.Conditions.validate(); err != nil {
 		return Result{}, err
 	}
@@ -52,12 +70,12 @@ func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data [
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall("put pages", resource.Path(client.URL()), s, nil)
+	c := newCall(op, resource.Path(client.URL()), s, nil)
 	w := write{anyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 		w = write{base: State{Exists: true, ETag: m}, id: newWriteID(c.writer)} // the id is stored nowhere, and so never found
 	}
-	p := pageWrite{client: client, offset: offset, data: data, sequence: o.Sequence, cpk: o.CPK, scope: o.EncryptionScope}
+	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.send = p.prepare(accessConditions(o.Conditions))
 	w.look = func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client.BlobClient(), o.CPK) }
 	err = c.carryOut(ctx, w, false)

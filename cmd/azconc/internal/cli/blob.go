@@ -30,5 +30,7 @@ func newBlobCmd(f *Factory) *cobra.Command {
 		newBlobCopyCmd(f, nil),
 		newBlobCopyAbortCmd(f, nil),
 		newBlobAppendCmd(f, nil),
+		newBlobBlockCmd(f),
+		newBlobPageCmd(f),
 	)
 }
