@@ -39,6 +39,9 @@ func (o *WriteOptions) withDefaults() (WriteOptions, error) {
 	if c.IfMatch != "" || c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
 		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
 	}
+	if out.OperationID != "" && out.LineageSize < 0 {
+		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	}
 	var err error
 	out.Sending, err = out.Sending.withDefaults()
 	return out, err

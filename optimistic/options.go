@@ -93,6 +93,9 @@ func (o *UpdateOptions) withDefaults() (UpdateOptions, error) {
 	out.Attempts = cmp.Or(out.Attempts, 12)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = orBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	if out.OperationID != "" && out.LineageSize < 0 {
+		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	}
 	if out.EscalateAfter < 0 {
 		return out, fmt.Errorf("UpdateOptions.EscalateAfter: %d is negative; 0 means never", out.EscalateAfter)
 	}

@@ -139,6 +139,7 @@ var codes = map[string]meaning{
 	"BlobBeingRehydrated":                                permanent,
 	"BlobImmutableDueToPolicy":                           permanent,
 	"BlobImmutableDueToLegalHold":                        permanent,
+	"BlobIsSealed":                                       permanent,
 	"BlobNotArchived":                                    permanent,
 	"BlobTierInadequateForContentLength":                 permanent,
 	"BlobUsesCustomerSpecifiedEncryption":                permanent,

@@ -69,7 +69,7 @@ var documented = []struct {
 	{"blob", 403, "unauthorised", "CannotVerifyCopySource"},
 	{"blob", 500, "unknown ambiguous transient", "CannotVerifyCopySource"},
 	{"blob", 409, "permanent", `BlobArchived BlobBeingRehydrated BlobImmutableDueToPolicy BlobImmutableDueToLegalHold
-		BlobNotArchived BlobTierInadequateForContentLength BlobUsesCustomerSpecifiedEncryption CannotChangeToLowerTier
+		BlobIsSealed BlobNotArchived BlobTierInadequateForContentLength BlobUsesCustomerSpecifiedEncryption CannotChangeToLowerTier
 		ContainerDisabled ContentLengthLargerThanTierLimit CopyAcrossAccountsNotSupported CopyIdMismatch
 		ImmutabilityPolicyDeleteOnLockedPolicy IncrementalCopyBlobMismatch
 		IncrementalCopyOfEralierVersionSnapshotNotAllowed IncrementalCopyOfEarlierSnapshotNotAllowed
