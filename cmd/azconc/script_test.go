@@ -36,12 +36,14 @@ func TestScripts(t *testing.T) {
 			env.Defer(server.Close)
 			tables := httptest.NewServer(service.TableHandler())
 			env.Defer(tables.Close)
+			queues := httptest.NewServer(service.QueueHandler())
+			env.Defer(queues.Close)
 			endpoint := server.URL + "/" + aztest.Account
 			env.Values["service"] = service
 			env.Values["faults"] = new([]aztest.Fault)
 			env.Setenv("ENDPOINT", endpoint)
 			env.Setenv("NOBODY", "http://"+closedPort()+"/"+aztest.Account)
-			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint)+"TableEndpoint="+tables.URL+"/"+aztest.Account+";")
+			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint)+"TableEndpoint="+tables.URL+"/"+aztest.Account+";QueueEndpoint="+queues.URL+"/"+aztest.Account+";")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},

@@ -116,6 +116,10 @@ func describe(hr *http.Request) Request {
 		r.Op, r.Resource = tableOperation(hr.Method, r.Resource, r.Query, r.Header)
 		return r
 	}
+	if isQueue(hr) {
+		r.Op = queueOperation(hr.Method, r.Resource, r.Query)
+		return r
+	}
 	r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	return r
 }

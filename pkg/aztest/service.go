@@ -48,6 +48,7 @@ type Service struct {
 	mu         sync.Mutex // guards what follows; held for map work only, never while waiting
 	containers map[string]*containerState
 	tables     tables
+	queues     queues
 	etags      uint64
 	requests   uint64
 	copies     uint64
@@ -159,8 +160,11 @@ func (s *Service) route(r *request) *answer {
 	if !s.o.Anonymous && r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
 		return fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
 	}
-	if r.host == tableHost {
+	switch r.host {
+	case tableHost:
 		return s.routeTable(r)
+	case queueHost:
+		return s.routeQueue(r)
 	}
 	return s.routeBlob(r)
 }

@@ -1,0 +1,260 @@
+package aztest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	week           = 7 * 24 * time.Hour
+	maxMessage     = 64 << 10 // of the text, encoded as it is stored (REST: "Put Message")
+	defaultVisible = 30 * time.Second
+)
+
+// forever is the expiration time of a message with a time to live of -1, as the service shows it.
+var forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// message is one message of a queue.
+type message struct {
+	id       string
+	receipt  string
+	text     string
+	inserted time.Time
+	expires  time.Time
+	visible  time.Time // from when on it can be received
+	dequeued int
+}
+
+// alive drops what has expired.
+func (q *queueState) alive() []*message {
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return !time.Now().Before(m.expires) })
+	return q.messages
+}
+
+// visible are the messages that can be received, first those that can be for longest.
+func (q *queueState) visible() []*message {
+	var found []*message
+	for _, m := range q.alive() {
+		if !time.Now().Before(m.visible) {
+			found = append(found, m)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *message) int { return a.visible.Compare(b.visible) })
+	return found
+}
+
+func (s *Service) routeMessages(r *request, q *queueState) *answer {
+	id, single := strings.CutPrefix(r.blob, "messages/")
+	switch {
+	case single && r.method == http.MethodPut:
+		return s.updateMessage(r, q, id)
+	case single && r.method == http.MethodDelete:
+		return deleteMessage(r, q, id)
+	case r.blob != "messages":
+	case r.method == http.MethodPost:
+		return s.putMessage(r, q)
+	case r.method == http.MethodDelete:
+		q.messages = nil
+		return ok(http.StatusNoContent)
+	case r.method == http.MethodGet && r.query.Get("peekonly") == "true":
+		return peekMessages(r, q)
+	case r.method == http.MethodGet:
+		return s.getMessages(r, q)
+	}
+	return notImplemented()
+}
+
+// seconds reads a query parameter. An empty one is the default.
+func seconds(r *request, name string, none, least, most time.Duration) (time.Duration, *answer) {
+	text := r.query.Get(name)
+	if text == "" {
+		return none, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	d := time.Duration(n) * time.Second
+	if err != nil || d < least || d > most {
+		return 0, outOfRange(name, text)
+	}
+	return d, nil
+}
+
+// textOf reads the text of a message from a request, which may have no body when a message is updated.
+func textOf(r *request) (text string, given bool, bad *answer) {
+	if len(r.body) == 0 {
+		return "", false, nil
+	}
+	var doc struct {
+		XMLName     xml.Name `xml:"QueueMessage"`
+		MessageText string
+	}
+	if err := xml.Unmarshal(r.body, &doc); err != nil {
+		return "", false, fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	}
+	if len(doc.MessageText) > maxMessage {
+		return "", false, fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+	}
+	return doc.MessageText, true, nil
+}
+
+// putMessage adds a message (REST: "Put Message").
+func (s *Service) putMessage(r *request, q *queueState) *answer {
+	hidden, bad := seconds(r, "visibilitytimeout", 0, 0, week)
+	if bad != nil {
+		return bad
+	}
+	ttl, bad := seconds(r, "messagettl", week, -time.Second, 1<<62)
+	if bad != nil {
+		return bad
+	}
+	if ttl == 0 || ttl > 0 && hidden >= ttl {
+		return outOfRange("messagettl", r.query.Get("messagettl"))
+	}
+	text, given, bad := textOf(r)
+	if bad != nil {
+		return bad
+	}
+	if !given {
+		return fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	}
+	now := time.Now().UTC()
+	m := &message{id: s.messageID(), receipt: s.receipt(), text: text, inserted: now, visible: now.Add(hidden), expires: forever}
+	if ttl > 0 {
+		m.expires = now.Add(ttl)
+	}
+	q.messages = append(q.messages, m)
+	return messagesAnswer(http.StatusCreated, []*message{m}, func(b *bytes.Buffer, m *message) {
+		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible>", m.receipt, stampOf(m.visible))
+	})
+}
+
+func (s *Service) messageID() string {
+	s.queues.serial++
+	return fmt.Sprintf("a27e57a2-0000-4000-8000-%012x", s.queues.serial)
+}
+
+// receipt returns a pop receipt that was never given out before. Its form says nothing, and has to be escaped in a URL.
+func (s *Service) receipt() string {
+	s.queues.serial++
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "receipt~%d~?", s.queues.serial))
+}
+
+// getMessages hands out messages and hides them (REST: "Get Messages"). Each gets a receipt of its own.
+func (s *Service) getMessages(r *request, q *queueState) *answer {
+	n, bad := countOf(r)
+	if bad != nil {
+		return bad
+	}
+	hidden, bad := seconds(r, "visibilitytimeout", defaultVisible, time.Second, week)
+	if bad != nil {
+		return bad
+	}
+	found := q.visible()
+	found = found[:min(n, len(found))]
+	for _, m := range found {
+		m.dequeued++
+		m.receipt, m.visible = s.receipt(), time.Now().UTC().Add(hidden)
+	}
+	return messagesAnswer(http.StatusOK, found, func(b *bytes.Buffer, m *message) {
+		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible><DequeueCount>%d</DequeueCount><MessageText>%s</MessageText>",
+			m.receipt, stampOf(m.visible), m.dequeued, escaped(m.text))
+	})
+}
+
+func peekMessages(r *request, q *queueState) *answer {
+	n, bad := countOf(r)
+	if bad != nil {
+		return bad
+	}
+	found := q.visible()
+	return messagesAnswer(http.StatusOK, found[:min(n, len(found))], func(b *bytes.Buffer, m *message) {
+		fmt.Fprintf(b, "<DequeueCount>%d</DequeueCount><MessageText>%s</MessageText>", m.dequeued, escaped(m.text))
+	})
+}
+
+func countOf(r *request) (int, *answer) {
+	text := r.query.Get("numofmessages")
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 32 {
+		return 0, outOfRange("numofmessages", text)
+	}
+	return n, nil
+}
+
+// find returns the message for which the receipt is the latest. One that has been received since is not found under the
+// old receipt (REST: "Delete Message", 404; "Update Message"). A receipt outlives its visibility timeout as long as nobody
+// else has received the message.
+func (q *queueState) find(r *request, id string) (*message, *answer) {
+	for _, m := range q.alive() {
+		if m.id == id && m.receipt == r.query.Get("popreceipt") {
+			return m, nil
+		}
+	}
+	if r.query.Get("popreceipt") == "" {
+		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+	}
+	return nil, fail(http.StatusNotFound, "MessageNotFound", "The specified message does not exist.")
+}
+
+// updateMessage hides a message anew, and changes its text if there is one in the request (REST: "Update Message").
+func (s *Service) updateMessage(r *request, q *queueState, id string) *answer {
+	if r.query.Get("visibilitytimeout") == "" {
+		return fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+	}
+	hidden, bad := seconds(r, "visibilitytimeout", 0, 0, week)
+	if bad != nil {
+		return bad
+	}
+	text, given, bad := textOf(r)
+	if bad != nil {
+		return bad
+	}
+	m, bad := q.find(r, id)
+	if bad != nil {
+		return bad
+	}
+	until := time.Now().UTC().Add(hidden)
+	if until.After(m.expires) {
+		return outOfRange("visibilitytimeout", r.query.Get("visibilitytimeout"))
+	}
+	if given {
+		m.text = text
+	}
+	m.receipt, m.visible = s.receipt(), until
+	return ok(http.StatusNoContent).set("x-ms-popreceipt", m.receipt).set("x-ms-time-next-visible", stampOf(m.visible))
+}
+
+func deleteMessage(r *request, q *queueState, id string) *answer {
+	m, bad := q.find(r, id)
+	if bad != nil {
+		return bad
+	}
+	q.messages = slices.DeleteFunc(q.messages, func(o *message) bool { return o == m })
+	return ok(http.StatusNoContent)
+}
+
+func stampOf(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
+
+// messagesAnswer is an answer with messages; more adds what the operation shows besides.
+func messagesAnswer(status int, messages []*message, more func(*bytes.Buffer, *message)) *answer {
+	var b bytes.Buffer
+	b.WriteString(xml.Header + "<QueueMessagesList>")
+	for _, m := range messages {
+		fmt.Fprintf(&b, "<QueueMessage><MessageId>%s</MessageId><InsertionTime>%s</InsertionTime><ExpirationTime>%s</ExpirationTime>", m.id, stampOf(m.inserted), stampOf(m.expires))
+		more(&b, m)
+		b.WriteString("</QueueMessage>")
+	}
+	b.WriteString("</QueueMessagesList>")
+	a := ok(status).set("Content-Type", "application/xml")
+	a.body = b.Bytes()
+	return a
+}
