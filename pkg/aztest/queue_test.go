@@ -174,16 +174,16 @@ func TestAReceiptIsGoodUntilTheNextOne(t *testing.T) {
 func TestWhatAQueueDoesNotTake(t *testing.T) {
 	onQueues(t, func(t *testing.T, r queueRig) {
 		ctx := t.Context()
+		codes := []string{"OutOfRangeQueryParameterValue"}
+		if r.azurite {
+			codes = append(codes, "") // it answers some without a code
+		}
 		for _, n := range []int32{0, 33} {
 			_, err := r.queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &n})
-			refused(t, err, 400, "OutOfRangeQueryParameterValue")
+			refused(t, err, 400, codes...)
 		}
 		for _, v := range []int32{0, 604801} {
 			_, err := r.queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{VisibilityTimeout: &v})
-			codes := []string{"OutOfRangeQueryParameterValue"}
-			if r.azurite {
-				codes = append(codes, "") // it answers some without a code
-			}
 			refused(t, err, 400, codes...)
 		}
 		_, err := r.queue.EnqueueMessage(ctx, strings.Repeat("x", 64<<10+1), nil)
