@@ -6,7 +6,7 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/cobra"
 
@@ -60,7 +60,7 @@ func queueCreateRun(ctx context.Context, opts *queueCreateOptions) error {
 	}
 	var answer *http.Response
 	s, err := sendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.Create(runtime.WithCaptureResponse(ctx, &answer), &azqueue.CreateOptions{Metadata: metadata})
+		_, err := queue.Create(policy.WithCaptureResponse(ctx, &answer), &azqueue.CreateOptions{Metadata: metadata})
 		return err
 	})
 	outcome := "created"
