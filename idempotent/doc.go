@@ -1,0 +1,36 @@
+// Package idempotent has the effect of a queue message happen once.
+//
+// A storage queue delivers each message at least once: again when a handler was too slow or has crashed, and twice when the
+// answer to its sender was lost. A Producer gives every message an id before it is first sent; a Consumer keeps a message
+// hidden while its handler runs, tells copies apart by that id, and an Inbox makes the effect and the memory of it one
+// transaction.
+//
+//	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
+//		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *optimistic.Tx) error {
+//			return tx.Upsert("order-17", order)
+//		})
+//	}, &idempotent.ConsumerOptions{Poison: poison})
+//	err = consumer.Run(ctx)
+//
+// # What is promised
+//
+//	                          second delivery    sent twice     crash after the effect
+//	nothing                   runs again         runs twice     runs again
+//	Markers                   runs again         runs once      runs again (one request wide)
+//	Inbox                     effect once        effect once    effect once
+//
+// A handler runs alone for its message as long as its context has not ended: the message is renewed, from before each
+// request was sent, and the context ends when it cannot be.
+//
+// # States of a pop receipt
+//
+// Each renewal makes the pop receipt a new one. If the answer to a renewal is lost, the new one is unknown: the message is
+// still ours until its time is over, but can be neither renewed nor deleted. The handler may finish; that the message is
+// done is then written into its marker.
+//
+// # Limits
+//
+//   - Messages of other SDKs carry no id: a second copy of one is another message, with or without Markers.
+//   - An effect outside of a table partition can happen again when the process dies between the effect and the deletion.
+//   - A receive whose answer is lost hides its messages for Visibility; nothing is lost, and they count as delivered.
+package idempotent

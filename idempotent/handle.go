@@ -1,0 +1,215 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// begin claims a batch and has each message handled. It runs beside the receiving.
+func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, batch []*delivery) {
+	decided := map[*delivery]decision{}
+	if c.o.Markers != nil && ctx.Err() == nil {
+		decided = c.o.Markers.claim(context.WithoutCancel(ctx), c.path, batch)
+	}
+	for _, d := range batch {
+		c.tell(Event{Kind: Received, Message: d.m})
+		what := decided[d]
+		if ctx.Err() != nil {
+			what = unclear
+		}
+		running.Go(func() {
+			defer c.done(d)
+			switch what {
+			case run:
+				c.handle(ctx, work, d)
+			case duplicate, finished:
+				c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil)
+			case unclear:
+				c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, 0) }, nil)
+			}
+		})
+	}
+}
+
+// handle waits for its turn and runs the handler, with a heartbeat beside both, and settles the message when they have
+// ended. stopping ends when no handler is to begin any more.
+func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
+	switch {
+	case d.decoded != nil:
+		c.poison(work, d, d.decoded)
+		return
+	case c.o.MaxDeliveries > 0 && d.m.Deliveries > c.o.MaxDeliveries:
+		c.poison(work, d, fmt.Errorf("delivered %d times and never finished", d.m.Deliveries))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(work)
+	defer cancel(nil)
+	beating, quit := context.WithCancel(context.WithoutCancel(work))
+	var heart sync.WaitGroup
+	heart.Go(func() { c.heartbeat(beating, d, cancel) })
+	began := time.Now()
+	err := c.turn(stopping, ctx, d)
+	took := time.Since(began)
+	cause := context.Cause(ctx)
+	quit()
+	if !c.o.eager {
+		heart.Wait() // a renewal must not follow what is decided now
+	}
+	c.conclude(work, d, err, cause, took)
+	heart.Wait()
+}
+
+// errUnhandled says that the handler was not run.
+var errUnhandled = errors.New("the consumer is stopping")
+
+// turn waits for a worker and runs the handler.
+func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
+	select {
+	case c.workers <- struct{}{}:
+	case <-ctx.Done():
+		return errUnhandled
+	case <-stopping.Done():
+		return errUnhandled
+	}
+	defer func() { <-c.workers }()
+	if ctx.Err() != nil || stopping.Err() != nil {
+		return errUnhandled
+	}
+	defer c.handled.Add(1)
+	if c.o.HandlerTimeout > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, c.o.HandlerTimeout)
+		defer end()
+	}
+	return c.call(ctx, d.m)
+}
+
+// call runs the handler. A panic is a failure of this message, not of the consumer.
+func (c *Consumer) call(ctx context.Context, m *Message) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return c.handler(ctx, m)
+}
+
+// heartbeat keeps the message hidden until it is told to quit, and ends the handler's context when it cannot.
+func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.CancelCauseFunc) {
+	margin := min(c.o.Visibility/10, time.Second)
+	for {
+		until, ours := d.receipt.deadline()
+		if !ours {
+			end(ErrOwnershipLost)
+			return
+		}
+		if retry.Sleep(ctx, time.Until(until)-c.o.Visibility/3) != nil {
+			return
+		}
+		renewing, cancel := context.WithDeadline(ctx, until.Add(-margin))
+		err := d.receipt.extend(renewing, c.o.Visibility)
+		cancel()
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if until, ours = d.receipt.deadline(); !ours || retry.Sleep(ctx, time.Until(until.Add(-margin))) == nil {
+			end(ErrOwnershipLost)
+			return
+		}
+		return
+	}
+}
+
+// conclude decides what becomes of a message after its handler.
+func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error, took time.Duration) {
+	what, after := judge(err)
+	r := d.receipt
+	switch {
+	case what == done:
+		if c.settle(work, d, Completed, r.delete, nil) != nil && c.o.Markers != nil {
+			// It will come again, and must not be handled again.
+			if noted := c.o.Markers.note(context.WithoutCancel(work), c.path, d.m, stateDone); noted != nil {
+				c.tell(Event{Kind: Failed, Message: d.m, Err: noted})
+			}
+		}
+	case errors.Is(cause, ErrOwnershipLost):
+		c.tell(Event{Kind: Lost, Message: d.m, Err: cause, Took: took})
+	case what == drop:
+		_ = c.settle(work, d, Dropped, r.delete, err)
+	case what == poison:
+		c.poison(work, d, err)
+	case what == postpone:
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return r.extend(ctx, wholeSeconds(after)) }, err)
+	case errors.Is(cause, ErrStopping), errors.Is(err, errUnhandled):
+		_ = c.settle(work, d, Returned, func(ctx context.Context) error { return r.extend(ctx, 0) }, err)
+	case c.o.MaxAttempts > 0 && d.m.Attempt >= c.o.MaxAttempts && c.o.Poison != nil:
+		c.poison(work, d, fmt.Errorf("failed %d times: %w", d.m.Attempt, err))
+	default:
+		if after == 0 {
+			after = c.o.Backoff.Wait(d.m.Attempt - 1)
+		}
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, after, err) }, err)
+	}
+}
+
+// putBack has the message delivered again after a pause, and lets it carry what has happened if it can.
+func (c *Consumer) putBack(ctx context.Context, d *delivery, after time.Duration, why error) error {
+	if d.e.as != Envelope {
+		return d.receipt.extend(ctx, wholeSeconds(after))
+	}
+	e := d.e
+	e.Attempts, e.LastError = d.m.Attempt, clip(why.Error())
+	text, err := e.encode(Envelope)
+	if err != nil { // there is no room for what has happened
+		return d.receipt.extend(ctx, wholeSeconds(after))
+	}
+	return d.receipt.rewrite(ctx, wholeSeconds(after), text)
+}
+
+func wholeSeconds(d time.Duration) time.Duration {
+	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), week)
+}
+
+// poison moves the message to the poison queue: first the copy, then the marker, which lets another copy be handled from
+// then on, then the deletion. A crash in between leaves a second copy with the same id, or nothing undone.
+func (c *Consumer) poison(work context.Context, d *delivery, why error) {
+	if c.o.Poison == nil {
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, c.o.Backoff.Cap, why) }, why)
+		return
+	}
+	_ = c.settle(work, d, Poisoned, func(ctx context.Context) error {
+		facts := poisoned{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Deliveries: d.m.Deliveries, Encoding: d.e.as}
+		if err := bury(ctx, c.o.Poison, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
+			return err
+		}
+		if c.o.Markers != nil {
+			if err := c.o.Markers.note(ctx, c.path, d.m, statePoisoned); err != nil {
+				return err
+			}
+		}
+		return d.receipt.delete(ctx)
+	}, why)
+}
+
+// settle carries out what was decided, on a context of its own that ends when the message is not ours any more.
+func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do func(context.Context) error, why error) error {
+	until, _ := d.receipt.deadline()
+	ctx, cancel := retry.Detached(work, max(time.Until(until), time.Second))
+	defer cancel()
+	err := do(ctx)
+	if err != nil {
+		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
+		return err
+	}
+	c.tell(Event{Kind: kind, Message: d.m, Err: why})
+	return nil
+}

@@ -1,0 +1,199 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// Markers remember, in a table, which message is the owner of a key: the one of several copies that is driven to its end.
+// The claim is an insert; all claims of a batch that was received are one entity group transaction. There is no write when a
+// message is done, since deleting it says so; only if that fails is it written down.
+//
+// The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day in it: a copy always looks
+// in the same place, and a day's markers can be thrown away together once no message of that day can be left.
+//
+// Markers are safe for concurrent use.
+type Markers struct{ table *aztables.Client }
+
+// NewMarkers returns the markers in a table, which must exist. It sends no request.
+func NewMarkers(table *aztables.Client) (*Markers, error) {
+	if table == nil {
+		return nil, errors.New("no table client")
+	}
+	return &Markers{table: table}, nil
+}
+
+// The states of a marker.
+const (
+	stateOwned    = "owned"    // the owner is being handled, or will be again
+	stateDone     = "done"     // the owner was handled, and could not be deleted
+	statePoisoned = "poisoned" // the owner went to the poison queue: another copy may be handled
+)
+
+// marker is the entity.
+type marker struct {
+	Owner   string    `json:"owner"` // the service's id of the message
+	State   string    `json:"state"`
+	Expires time.Time `json:"expires"` // by when no copy of the owner can come any more
+}
+
+// decision is what becomes of a delivery after its key was claimed.
+type decision uint8
+
+const (
+	run       decision = iota
+	duplicate          // another message is the owner: delete this one
+	finished           // it was handled before: delete it
+	unclear            // the markers cannot be had: try again later
+)
+
+// partitionOf is where the marker of a key is.
+func partitionOf(queue, key string) string {
+	queue = queue[strings.LastIndex(queue, "/")+1:]
+	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 {
+		sec, _ := id.Time().UnixTime()
+		return queue + "-" + time.Unix(sec, 0).UTC().Format("20060102")
+	}
+	return queue
+}
+
+func rowOf(key string) string { return "k-" + url.PathEscape(key) }
+
+func (d *delivery) marker() marker {
+	return marker{Owner: d.m.ID, State: stateOwned, Expires: d.m.Expires.UTC()}
+}
+
+// claim makes the deliveries the owners of their keys, as far as nobody else is. Requests: 1 per partition, and 2 per key
+// that has a marker already.
+func (k *Markers) claim(ctx context.Context, queue string, all []*delivery) map[*delivery]decision {
+	decided := map[*delivery]decision{}
+	parts := map[string][]*delivery{}
+	owners := map[string]*delivery{}
+	for _, d := range all {
+		if first := owners[d.m.Key]; first != nil && first.m.ID != d.m.ID {
+			decided[d] = duplicate // of one in the same batch, which is claimed, or else comes again
+			continue
+		}
+		owners[d.m.Key] = d
+		p := partitionOf(queue, d.m.Key)
+		parts[p] = append(parts[p], d)
+	}
+	for p, ds := range parts {
+		k.claimIn(ctx, p, ds, decided)
+	}
+	return decided
+}
+
+func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision) {
+	for len(open) > 0 {
+		_, err := optimistic.Transact(ctx, k.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
+			for _, d := range open {
+				if err := tx.Insert(rowOf(d.m.Key), d.marker()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil)
+		if err == nil {
+			for _, d := range open {
+				decided[d] = run
+			}
+			return
+		}
+		i := -1
+		if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && errors.Is(err, optimistic.ErrExists) {
+			for n, d := range open {
+				if strings.HasSuffix(conflict.Resource, "/"+rowOf(d.m.Key)) {
+					i = n
+				}
+			}
+		}
+		if i < 0 {
+			for _, d := range open {
+				decided[d] = unclear
+			}
+			return
+		}
+		decided[open[i]] = k.consult(ctx, partition, open[i])
+		open = append(append([]*delivery{}, open[:i]...), open[i+1:]...)
+	}
+}
+
+// consult decides about a delivery whose key has a marker.
+func (k *Markers) consult(ctx context.Context, partition string, d *delivery) decision {
+	target := optimistic.TableEntity[marker](k.table, partition, rowOf(d.m.Key))
+	v, err := optimistic.Read(ctx, target, nil)
+	switch {
+	case err != nil:
+		return unclear
+	case v.Value.State == stateDone:
+		return finished
+	case v.Value.Owner == d.m.ID:
+		return run // it comes again
+	case v.Value.State != statePoisoned:
+		return duplicate
+	}
+	if _, err := optimistic.Replace(ctx, target, v, d.marker(), nil); err != nil {
+		return unclear
+	}
+	return run
+}
+
+// note writes a state down.
+func (k *Markers) note(ctx context.Context, queue string, m *Message, state string) error {
+	_, err := optimistic.Transact(ctx, k.table, partitionOf(queue, m.Key), func(_ context.Context, tx *optimistic.Tx) error {
+		return tx.Upsert(rowOf(m.Key), marker{Owner: m.ID, State: state, Expires: m.Expires.UTC()})
+	}, nil)
+	return err
+}
+
+// GC deletes the markers of a queue whose messages cannot come any more, and returns how many. Requests: 1 per 1000 markers
+// of the queue, and 1 per 100 that are deleted.
+func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
+	expired := map[string][]string{}
+	now := time.Now().UTC()
+	from, to := queue, queue+"."
+	filter := "PartitionKey ge '" + from + "' and PartitionKey lt '" + to + "'"
+	for pages := k.table.NewListEntitiesPager(&aztables.ListEntitiesOptions{Filter: &filter}); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return deleted, err
+		}
+		for _, raw := range page.Entities {
+			row, gone, err := expiredMarker(raw, now)
+			if err != nil {
+				return deleted, err
+			}
+			if gone {
+				expired[row.partition] = append(expired[row.partition], row.row)
+			}
+		}
+	}
+	for partition, rows := range expired {
+		for len(rows) > 0 {
+			batch := rows[:min(len(rows), 100)]
+			_, err := optimistic.Transact(ctx, k.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
+				for _, row := range batch {
+					if err := tx.Delete(row); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, nil)
+			if err != nil {
+				return deleted, err
+			}
+			deleted += len(batch)
+			rows = rows[len(batch):]
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,48 @@
+package idempotent
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Message is a message as a handler gets it.
+type Message struct {
+	// ID is the service's. It stays the same when the message is delivered again.
+	ID string
+
+	// Key is what duplicates are known by: the id that the sender has given it, or ID when it carries none.
+	Key string
+
+	Queue string // the queue's path
+	Body  []byte
+
+	// Attempt counts handler runs that have failed, and this one: 1 for the first. For messages that are no envelopes, which
+	// cannot carry the count, it is Deliveries.
+	Attempt int
+
+	// Deliveries counts how often the service has handed the message out, for whatever reason.
+	Deliveries int
+
+	LastError string    // of the attempt before, if the message carries it
+	Sent      time.Time // by the sender's clock; zero if the message does not say
+	Inserted  time.Time // by the service's clock
+	Expires   time.Time // when the service throws it away
+}
+
+// Token is a fencing token: of two deliveries of the same message the later one has the larger Delivery. Whatever stores
+// it beside an effect can refuse a handler that was overtaken.
+type Token struct {
+	MessageID string
+	Delivery  int
+}
+
+// Token returns the message's fencing token.
+func (m *Message) Token() Token { return Token{m.ID, m.Deliveries} }
+
+func (t Token) String() string { return fmt.Sprintf("%s/%d", t.MessageID, t.Delivery) }
+
+// Handler handles a message. Its context ends when the message is not ours any more (ErrOwnershipLost), when the
+// consumer is stopping (ErrStopping), or when HandlerTimeout is over; it must return soon then. Nil deletes the message; an
+// error has it delivered again, unless RetryAfter, Postpone, Poison or Drop say otherwise.
+type Handler func(ctx context.Context, m *Message) error

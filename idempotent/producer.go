@@ -1,0 +1,182 @@
+package idempotent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Producer sends messages such that a message is one in effect, even if it had to be sent twice: it has an id before it is
+// first sent, and a Consumer with Owner markers or an Inbox knows it by that id. It is safe for concurrent use.
+type Producer struct {
+	queue *azqueue.QueueClient
+	path  string
+	opts  ProducerOptions
+}
+
+// ProducerOptions tunes a Producer. The zero value is the default.
+type ProducerOptions struct {
+	// Encoding is Envelope, Base64 or Text. Only an envelope carries the id; with the others, a message that had to be sent
+	// twice is two. Defaults to Envelope.
+	Encoding Encoding
+
+	// Tries bounds how often a message is sent until it is answered; negative means no bound. Defaults to 6.
+	Tries int
+
+	_ struct{}
+}
+
+// NewProducer returns a Producer for a queue, which must exist. It sends no request.
+func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, error) {
+	if queue == nil {
+		return nil, errors.New("no queue client")
+	}
+	p := &Producer{queue: queue, path: resource.Path(queue.URL())}
+	if opts != nil {
+		p.opts = *opts
+	}
+	p.opts.Encoding = cmp.Or(p.opts.Encoding, Envelope)
+	p.opts.Tries = cmp.Or(p.opts.Tries, 6)
+	switch p.opts.Encoding {
+	case Envelope, Base64, Text:
+		return p, nil
+	case Auto:
+		return nil, fmt.Errorf("ProducerOptions.Encoding: %s is for receiving", Auto)
+	}
+	return nil, fmt.Errorf("ProducerOptions.%w", checkEncoding(p.opts.Encoding))
+}
+
+// Outgoing is a message to be sent.
+type Outgoing struct {
+	Body []byte
+
+	// ID is what duplicates are known by, at most 200 bytes. Whoever sends the same thing again, also after a crash,
+	// should give the same. Defaults to a new UUID, version 7.
+	ID string
+
+	// Delay is for how long nobody can receive it, in whole seconds, up to 7 days. Defaults to 0.
+	Delay time.Duration
+
+	// TTL is when the service throws it away unread, in whole seconds; negative means never. Defaults to 7 days.
+	TTL time.Duration
+}
+
+// Sent is a message that was sent.
+type Sent struct {
+	ID          string // what duplicates are known by
+	MessageID   string // the service's
+	PopReceipt  string // good for an update or a deletion until somebody receives the message
+	Inserted    time.Time
+	Expires     time.Time
+	NextVisible time.Time
+	Tries       int // more than 1: the message may be in the queue more than once, and is one in effect
+}
+
+const (
+	maxID = 200
+	week  = 7 * 24 * time.Hour
+)
+
+// Send sends a message. Transient faults and answers that are lost are met by sending it again under the same id. Errors:
+// *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe.
+// Requests: 1.
+func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
+	if err := m.check(); err != nil {
+		return Sent{}, err
+	}
+	if m.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return Sent{}, err
+		}
+		m.ID = id.String()
+	}
+	text, err := envelope{ID: m.ID, Sent: time.Now().UTC(), body: m.Body}.encode(p.opts.Encoding)
+	if err != nil {
+		return Sent{}, err
+	}
+	o := &azqueue.EnqueueMessageOptions{}
+	if m.Delay > 0 {
+		o.VisibilityTimeout = to.Ptr(int32(m.Delay / time.Second))
+	}
+	switch {
+	case m.TTL < 0:
+		o.TimeToLive = to.Ptr(int32(-1))
+	case m.TTL > 0:
+		o.TimeToLive = to.Ptr(int32(m.TTL / time.Second))
+	}
+	return p.send(ctx, m.ID, text, o)
+}
+
+func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions) (Sent, error) {
+	again := retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
+	sent := Sent{ID: id}
+	for {
+		sent.Tries++
+		resp, err := p.queue.EnqueueMessage(plain(ctx), text, o)
+		if err == nil && len(resp.Messages) == 1 {
+			m := resp.Messages[0]
+			sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
+			sent.Inserted, sent.Expires, sent.NextVisible = deref(m.InsertionTime), deref(m.ExpirationTime), deref(m.TimeNextVisible)
+			return sent, nil
+		}
+		if err == nil {
+			err = errors.New("the service answered without the message")
+		}
+		out := azerr.Classify(err)
+		if ctx.Err() != nil {
+			return sent, &SendError{Queue: p.path, ID: id, Err: context.Cause(ctx), Open: sent.Tries > 1 || out.Ambiguous()}
+		}
+		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
+			return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: sent.Tries > 1 || out.Ambiguous()}
+		}
+	}
+}
+
+func (m Outgoing) check() error {
+	switch {
+	case len(m.ID) > maxID:
+		return fmt.Errorf("Outgoing.ID: %d bytes are more than %d", len(m.ID), maxID)
+	case m.Delay < 0 || m.Delay > week || m.Delay%time.Second != 0:
+		return fmt.Errorf("Outgoing.Delay: %v is not in 0…168h in whole seconds", m.Delay)
+	case m.TTL%time.Second != 0 || m.TTL > 0 && m.TTL <= m.Delay:
+		return fmt.Errorf("Outgoing.TTL: %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+	}
+	return nil
+}
+
+// SendError says that nobody confirmed a message.
+type SendError struct {
+	Queue string
+	ID    string // send it again under this id
+	Open  bool   // it may have been sent; false: it was not
+	Err   error
+}
+
+func (e *SendError) Error() string {
+	text := "send to " + e.Queue + ": " + azerr.Summary(e.Err)
+	if e.Open {
+		text += "; it may have been sent: send it again under its id " + e.ID
+	}
+	return text
+}
+
+// Unwrap returns the last answer.
+func (e *SendError) Unwrap() error { return e.Err }
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

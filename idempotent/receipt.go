@@ -1,0 +1,154 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// receipt is the right to a message, which changes with every use. All uses of one are in turn: the mutex is held while a
+// request is under way, since the answer to one is what the next one needs.
+//
+//	held     the pop receipt is known, and nobody else can have the message before the deadline
+//	unsure   an update was carried out whose answer, and with it the new pop receipt, was lost: nobody else can have the
+//	         message before the deadline, but we can neither renew nor delete it
+//	lost     somebody has received it, or it is gone
+//
+// The deadline is counted from before the request was sent that hid the message, on the monotonic clock, so it is never
+// later than the service's.
+type receipt struct {
+	queue *azqueue.QueueClient
+	count func()
+	id    string
+	text  string // to be sent with an update when the client has no Policy
+
+	mu     sync.Mutex
+	pop    string
+	until  time.Time
+	unsure bool
+	lost   bool
+}
+
+const tryTimeout = 10 * time.Second
+
+var errUnsure = errors.New("an update of the message was carried out, and its answer was lost")
+
+// deadline returns until when nobody else can have the message, and whether it is ours at all.
+func (r *receipt) deadline() (until time.Time, ours bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until, !r.lost
+}
+
+// extend hides the message for d from now on. It keeps the text. Nil means that it is hidden.
+func (r *receipt) extend(ctx context.Context, d time.Duration) error {
+	return r.update(with(ctx, bodiless{}), d, nil)
+}
+
+// rewrite hides the message for d, with another text.
+func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) error {
+	return r.update(plain(ctx), d, &text)
+}
+
+func (r *receipt) update(ctx context.Context, d time.Duration, text *string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return err
+	}
+	content := r.text
+	if text != nil {
+		content = *text
+	}
+	var open time.Time // when the first request left whose outcome is open
+	pause := retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}
+	for n := 0; ; n++ {
+		began := time.Now()
+		tried, cancel := context.WithTimeout(ctx, tryTimeout)
+		r.count()
+		resp, err := r.queue.UpdateMessage(tried, r.id, r.pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
+		cancel()
+		if err == nil {
+			r.pop, r.until = deref(resp.PopReceipt), began.Add(d)
+			return nil
+		}
+		out := azerr.Classify(err)
+		if out.Kind == azerr.Lost && !open.IsZero() {
+			// The first request has taken our receipt out of force. Nobody else can have it: the message was hidden all
+			// the time.
+			r.unsure, r.until = true, open.Add(d)
+			return errUnsure
+		}
+		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
+			r.lost = true
+			return ErrOwnershipLost
+		}
+		if out.Ambiguous() && open.IsZero() {
+			open = began
+		}
+		if !out.Transient() && !out.Ambiguous() {
+			return err
+		}
+		if ctx.Err() != nil || !time.Now().Before(r.until) || retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
+			if !open.IsZero() {
+				r.unsure = true // until the old deadline at least
+			}
+			return err
+		}
+	}
+}
+
+// usable tells whether the pop receipt can be used. It is called with mu held.
+func (r *receipt) usable() error {
+	switch {
+	case r.lost:
+		return ErrOwnershipLost
+	case r.unsure:
+		return errUnsure
+	}
+	return nil
+}
+
+// delete takes the message out of the queue. Nil means that it is gone.
+func (r *receipt) delete(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return err
+	}
+	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+	ambiguous := false
+	for {
+		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
+		r.count()
+		_, err := r.queue.DeleteMessage(tried, r.id, r.pop, nil)
+		cancel()
+		out := azerr.Classify(err)
+		switch {
+		case err == nil, out.Kind == azerr.Lost && ambiguous:
+			r.lost = true // there is nothing left to be done with it
+			return nil
+		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:
+			r.lost = true
+			return ErrOwnershipLost
+		}
+		ambiguous = ambiguous || out.Ambiguous()
+		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
+			return err
+		}
+	}
+}
+
+// adopt takes over what the service has handed out anew, to us again.
+func (r *receipt) adopt(pop string, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pop, r.until, r.unsure, r.lost = pop, until, false, false
+}

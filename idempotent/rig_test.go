@@ -1,0 +1,235 @@
+package idempotent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
+
+// rig is the in-memory service with a queue, a poison queue, a table of markers and a table of effects.
+type rig struct {
+	t       *testing.T
+	service *aztest.Service
+	queue   *azqueue.QueueClient // with Policy
+	poison  *azqueue.QueueClient
+	markers *Markers
+	effects *aztables.Client
+	inbox   *Inbox
+
+	mu     sync.Mutex
+	events []Event
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s := aztest.New(nil)
+	r := &rig{t: t, service: s, effects: s.Table("effects")}
+	s.Queue("orders")
+	s.Queue("orders-poison")
+	r.queue, r.poison = r.client("orders", s), r.client("orders-poison", s)
+	var err error
+	if r.markers, err = NewMarkers(s.Table("markers")); err != nil {
+		t.Fatal(err)
+	}
+	if r.inbox, err = NewInbox(r.effects); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	return r
+}
+
+func (r *rig) client(name string, transport policy.Transporter) *azqueue.QueueClient {
+	r.t.Helper()
+	credential, err := azqueue.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	client, err := azqueue.NewQueueClientWithSharedKeyCredential(r.service.QueueURL()+"/"+name, credential, &azqueue.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: transport, PerRetryPolicies: []policy.Policy{Policy()}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return client
+}
+
+func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+}
+
+// send sends bodies, with their texts as ids.
+func (r *rig) send(ids ...string) {
+	r.t.Helper()
+	p, err := NewProducer(r.queue, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, id := range ids {
+		if _, err := p.Send(context.Background(), Outgoing{ID: id, Body: []byte(id)}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func (r *rig) consumer(h Handler, o ConsumerOptions) *Consumer {
+	r.t.Helper()
+	o.Event = func(e Event) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.events = append(r.events, e)
+	}
+	c, err := NewConsumer(r.queue, h, &o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+// consume runs a consumer until the queue is empty, hidden messages included.
+func (r *rig) consume(h Handler, o ConsumerOptions) *Consumer {
+	r.t.Helper()
+	c := r.consumer(h, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+	})
+	for range 1000 {
+		time.Sleep(time.Second)
+		if len(r.left(r.queue)) == 0 {
+			break
+		}
+	}
+	time.Sleep(time.Second)
+	cancel()
+	all.Wait()
+	return c
+}
+
+// left are the texts in a queue, hidden ones included, without a request that counts.
+func (r *rig) left(q *azqueue.QueueClient) []string {
+	r.t.Helper()
+	p, err := r.service.QueueService().NewQueueClient(name(q)).GetProperties(context.Background(), nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return make([]string, *p.ApproximateMessagesCount)
+}
+
+func name(q *azqueue.QueueClient) string {
+	for _, n := range []string{"orders-poison", "orders"} {
+		if len(q.URL()) > len(n) && q.URL()[len(q.URL())-len(n):] == n {
+			return n
+		}
+	}
+	return ""
+}
+
+// buried decodes what is in the poison queue.
+func (r *rig) buried() (all []envelope) {
+	r.t.Helper()
+	resp, err := r.poison.PeekMessages(context.Background(), &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, m := range resp.Messages {
+		e, err := decode(*m.MessageText, Envelope)
+		if err != nil {
+			r.t.Error(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func (r *rig) kinds() (all []EventKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind != Received {
+			all = append(all, e.Kind)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ops counts the requests that were sent, by operation.
+func (r *rig) ops() map[string]int {
+	n := map[string]int{}
+	for _, q := range r.service.Log() {
+		n[q.Op]++
+	}
+	return n
+}
+
+// tally counts how often something was done per key.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *tally) add(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int{}
+	}
+	c.n[key]++
+}
+
+// effect is what a handler leaves in the table.
+type effect struct {
+	N int `json:"n"`
+}
+
+// apply increments a counter of the message's in the table, within the inbox.
+func (r *rig) apply(ctx context.Context, m *Message) error {
+	return r.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+		var e effect
+		row := "effect-" + m.Key
+		there, err := tx.Get(ctx, row, &e)
+		if err != nil {
+			return err
+		}
+		e.N++
+		if there {
+			return tx.Update(row, e)
+		}
+		return tx.Insert(row, e)
+	})
+}
+
+// applied is how often the effect of a key was applied.
+func (r *rig) applied(key string) int {
+	v, err := optimistic.Read(context.Background(), optimistic.TableEntity[effect](r.service.Table("effects"), "p", "effect-"+key), nil)
+	if err != nil {
+		return 0
+	}
+	return v.Value.N
+}
+
+// upsertEffect is an effect that reads nothing.
+func upsertEffect(m *Message) func(context.Context, *optimistic.Tx) error {
+	return func(_ context.Context, tx *optimistic.Tx) error { return tx.Upsert("effect-"+m.Key, effect{1}) }
+}
+
+func pollEvery(d time.Duration) retry.Backoff { return retry.Backoff{Base: d, Cap: d} }
