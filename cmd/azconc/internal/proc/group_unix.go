@@ -8,24 +8,26 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // group is the process group of a command.
 type group struct {
-	cmd      *exec.Cmd
-	terminal *os.File
+	cmd         *exec.Cmd
+	terminal    *os.File // nil unless the group is given its foreground
+	suspensions chan os.Signal
 }
 
 func newGroup(cmd *exec.Cmd, terminal *os.File) *group {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if terminal != nil {
+	g := &group{cmd: cmd, suspensions: make(chan os.Signal, 1)}
+	if terminal != nil && foreground(terminal) {
+		g.terminal = terminal
 		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(terminal.Fd())
+		signal.Notify(g.suspensions, syscall.SIGCHLD)
 	}
+	g.catchSuspensions()
 	tieToParent(cmd.SysProcAttr)
-	return &group{cmd: cmd, terminal: terminal}
+	return g
 }
 
 func (g *group) start() error { return g.cmd.Start() }
@@ -54,39 +56,6 @@ func (g *group) left() bool {
 		}
 	}
 	return !errors.Is(g.send(0), syscall.ESRCH)
-}
-
-// sweep ends what is left of the group.
-func (g *group) sweep() {
-	if !g.left() {
-		return
-	}
-	g.terminate()
-	if g.emptyWithin(last) {
-		return
-	}
-	g.kill()
-	g.emptyWithin(gone)
-}
-
-func (g *group) emptyWithin(limit time.Duration) bool {
-	for until := time.Now().Add(limit); g.left(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			return false
-		}
-	}
-	return true
-}
-
-// close takes the terminal back.
-func (g *group) close() {
-	if g.terminal == nil {
-		return
-	}
-	// Who is in the background is stopped when he does this, unless he ignores the signal.
-	signal.Ignore(syscall.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
-	signal.Reset(syscall.SIGTTOU)
 }
 
 func statusOf(state *os.ProcessState) Status {

@@ -11,8 +11,9 @@ import (
 
 // group is the job object of a command. It closes with us, and ends with all that is in it.
 type group struct {
-	cmd *exec.Cmd
-	job windows.Handle
+	cmd         *exec.Cmd
+	job         windows.Handle
+	suspensions chan os.Signal // none here
 }
 
 var resumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
@@ -62,7 +63,13 @@ func (g *group) terminate() {
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 137) }
 
-func (g *group) sweep() { g.kill() }
+// left ends what the command has left behind: there is no TERM for it.
+func (g *group) left() bool {
+	g.kill()
+	return false
+}
+
+func (g *group) suspend(os.Signal, func() bool) {}
 
 func (g *group) close() {
 	if g.job != 0 {

@@ -26,12 +26,16 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Foreground is the terminal, if stdin is one: the command becomes its foreground group, so that it can read from it
-	// and gets the signals that are typed.
+	// Foreground is the terminal, if stdin is one: if we are in its foreground, the command's group takes our place, so
+	// that it can read from it and gets the signals that are typed. If it is suspended there, so are we.
 	Foreground *os.File
 
 	// Signals are passed on to the group. On Windows each is a CTRL_BREAK.
 	Signals <-chan os.Signal
+
+	// GoOn is asked when everything was suspended from the terminal and goes on: if it says no, the group is killed
+	// before it gets to do anything. Nil says yes.
+	GoOn func() bool
 
 	// Started is called with the process id as soon as there is one.
 	Started func(pid int)
@@ -41,6 +45,7 @@ type Command struct {
 type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
 	Signal string // the name of that signal, "" if it ended by itself
+	Left   bool   // something of its group is still there: it is another user's, or in the hands of the kernel
 }
 
 // StartError says that a command could not be started.
@@ -80,9 +85,9 @@ func startError(err error) error {
 	return &StartError{Code: code, Err: err}
 }
 
-// Run runs the command, and returns when nothing of it is left. What stop delivers ends it: TERM for the whole group,
-// and after the time given KILL; KILL at once if the time is not positive. Stop may deliver more than once; a shorter time
-// counts.
+// Run runs the command, and returns when nothing of it is left, or what is left cannot be ended (see Status). What stop
+// delivers ends it: TERM for the whole group, and after the time given KILL; KILL at once if the time is not positive. Stop
+// may deliver more than once; a shorter time counts.
 //
 // When the command ends by itself, what it leaves running in its group is ended too.
 func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
@@ -113,35 +118,70 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	if c.Started != nil {
 		c.Started(cmd.Process.Pid)
 	}
-	err = c.accompany(g, ended, stop)
-	g.sweep()
+	left, err := c.accompany(g, ended, stop)
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok && !errors.Is(err, exec.ErrWaitDelay) {
-		return Status{}, fmt.Errorf("wait for the command: %w", err)
+		return Status{Left: left}, fmt.Errorf("wait for the command: %w", err)
 	}
-	return statusOf(cmd.ProcessState), nil
+	status := statusOf(cmd.ProcessState)
+	status.Left = left
+	return status, nil
 }
 
-// accompany passes signals on until the command has ended.
-func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) error {
-	var kill <-chan time.Time
-	var at time.Time
+// accompany passes signals on until the command has ended and what it has left behind too.
+func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) (left bool, err error) {
+	e := ending{group: g}
+	var look <-chan time.Time
 	for {
 		select {
-		case err := <-ended:
-			return err
+		case err = <-ended:
+			if !g.left() {
+				return false, err
+			}
+			// A KILL that is due earlier stays due.
+			e.within(last)
+			every := time.NewTicker(5 * time.Millisecond)
+			defer every.Stop()
+			look = every.C
+		case <-look:
+			if !g.left() {
+				return false, err
+			}
+			if e.killed && time.Since(e.at) > gone {
+				return true, err
+			}
 		case s := <-c.Signals:
 			g.signal(s)
+		case s := <-g.suspensions:
+			g.suspend(s, c.GoOn)
 		case after := <-stop:
-			if after <= 0 {
-				g.kill()
-				continue
-			}
-			if due := time.Now().Add(after); at.IsZero() || due.Before(at) {
-				at, kill = due, time.After(after)
-			}
-			g.terminate()
-		case <-kill:
-			g.kill()
+			e.within(after)
+		case <-e.kill:
+			e.within(0)
 		}
 	}
+}
+
+// ending is the end of a group: when KILL is due, or when it was sent.
+type ending struct {
+	group  *group
+	at     time.Time
+	kill   <-chan time.Time
+	killed bool
+}
+
+func (e *ending) within(d time.Duration) {
+	switch {
+	case d <= 0:
+		e.group.kill()
+		if !e.killed {
+			e.at, e.killed = time.Now(), true
+		}
+		return
+	case e.killed:
+		return
+	}
+	if due := time.Now().Add(d); e.at.IsZero() || due.Before(e.at) {
+		e.at, e.kill = due, time.After(d)
+	}
+	e.group.terminate()
 }

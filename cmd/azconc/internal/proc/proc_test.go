@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,5 +187,46 @@ func TestAShorterTimeCounts(t *testing.T) {
 	r.stop <- 50 * time.Millisecond
 	if s := <-r.status; s.Signal != "killed" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What is left behind must not outlive the time that the whole group was given.
+func TestWhatIsLeftBehindIsKilledAtOnceToo(t *testing.T) {
+	r := start(t, `trap 'exit 6' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; while :; do sleep 0.02; done') & while :; do sleep 0.02; done`)
+	out := r.out.wait(2)
+	r.stop <- time.Hour // the command leaves, its child does not
+	for leader := pids(out)[0]; alive(leader); {
+		runtime.Gosched()
+	}
+	r.stop <- 0
+	if s := <-r.status; s.Code != 6 || s.Left {
+		t.Errorf("%+v", s)
+	}
+	for _, pid := range pids(out) {
+		if alive(pid) {
+			t.Errorf("process %d is still there", pid)
+		}
+	}
+}
+
+// ending is told apart from wall time: what counts is when KILL is due.
+func TestAnEarlierKillStaysDue(t *testing.T) {
+	e := ending{group: newGroup(exec.Command("true"), nil)}
+	defer e.group.close()
+	if err := e.group.start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.group.cmd.Wait() }()
+	e.within(time.Minute)
+	due := e.at
+	e.within(time.Hour)
+	if e.at != due {
+		t.Errorf("KILL was put off from %v to %v", due, e.at)
+	}
+	if e.within(time.Second); !e.at.Before(due) {
+		t.Errorf("KILL is due at %v still", e.at)
+	}
+	if e.within(0); !e.killed {
+		t.Error("no KILL at once")
 	}
 }

@@ -1,0 +1,76 @@
+//go:build unix
+
+package proc
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// orphaned is how long we wait to be suspended. The system does not suspend who has no shell that could resume him.
+const orphaned = time.Second
+
+// foreground tells whether we are in the foreground of a terminal. Who is not must not take it from those who are.
+func foreground(terminal *os.File) bool {
+	pgrp, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && pgrp == unix.Getpgrp()
+}
+
+// give makes a group the terminal's foreground.
+func (g *group) give(pgrp int) {
+	if g.terminal == nil {
+		return
+	}
+	// Who is in the background is stopped when he does this, unless he ignores the signal.
+	signal.Ignore(syscall.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, pgrp)
+	signal.Reset(syscall.SIGTTOU)
+}
+
+// catchSuspensions keeps a Ctrl-Z from suspending us alone: nobody would renew what the command goes on to work under.
+func (g *group) catchSuspensions() {
+	if !signal.Ignored(syscall.SIGTSTP) {
+		signal.Notify(g.suspensions, syscall.SIGTSTP)
+	}
+}
+
+// suspend suspends the group and then us, as the shell expects it. It returns when all goes on.
+func (g *group) suspend(s os.Signal, goOn func() bool) {
+	if s == syscall.SIGCHLD && !stopped(g.cmd.Process.Pid) {
+		return
+	}
+	_ = g.send(syscall.SIGSTOP) // a TSTP it might not heed
+	g.give(unix.Getpgrp())
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, syscall.SIGCONT)
+	signal.Reset(syscall.SIGTSTP)
+	_ = syscall.Kill(0, syscall.SIGTSTP)
+	select {
+	case <-resumed:
+	case <-time.After(orphaned):
+	}
+	signal.Stop(resumed)
+	g.catchSuspensions()
+	if goOn != nil && !goOn() {
+		g.kill()
+		return
+	}
+	if g.terminal != nil && foreground(g.terminal) {
+		g.give(g.cmd.Process.Pid)
+	}
+	_ = g.send(syscall.SIGCONT)
+}
+
+// close takes the terminal back.
+func (g *group) close() {
+	signal.Stop(g.suspensions)
+	if g.terminal != nil {
+		if pgrp, err := unix.IoctlGetInt(int(g.terminal.Fd()), unix.TIOCGPGRP); err == nil && g.cmd.Process != nil && pgrp == g.cmd.Process.Pid {
+			g.give(unix.Getpgrp())
+		}
+	}
+}
