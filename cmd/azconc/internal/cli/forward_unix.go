@@ -6,10 +6,33 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// forwarded are the signals that are passed on to a command.
-var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+// notifyForwarded catches the signals that are passed on to a command. What we were started to ignore, by nohup for
+// example, stays ignored, by the command too.
+func notifyForwarded(c chan<- os.Signal) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+}
+
+// endsWaiting tells whether a signal is meant to end who gets it.
+func endsWaiting(s os.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
 
 // notifyWoken tells when this process goes on after it was stopped.
 func notifyWoken(c chan<- os.Signal) { signal.Notify(c, syscall.SIGCONT) }
+
+// takeOver keeps a file descriptor that we were started with from the command. It is false if there is none: what is
+// closed on exec we have opened ourselves.
+func takeOver(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC != 0 {
+		return false
+	}
+	syscall.CloseOnExec(fd)
+	return true
+}

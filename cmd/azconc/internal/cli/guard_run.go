@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,6 +127,7 @@ func (u *underFlags) lockerOptions(f *Factory) *pessimistic.LockerOptions {
 type held interface {
 	Context() context.Context
 	Valid() bool
+	Err() error
 	Release(ctx context.Context) error
 }
 
@@ -151,9 +153,9 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
 	// ctx, and then they are the command's.
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, forwarded...)
+	notifyForwarded(signals)
 	defer signal.Stop(signals)
-	h, err := f.acquireUntil(ctx, a)
+	h, err := f.acquireUntil(ctx, a, signals)
 	if err != nil {
 		if errors.Is(err, pessimistic.ErrHeld) {
 			status.write("not_acquired", nil)
@@ -163,6 +165,11 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 	}
 	status.write("acquired", a.facts(h))
 	err = f.runHolding(ctx, u, a, h, status, signals)
+	if left, ok := errors.AsType[*commandLeft](err); ok {
+		// Nobody else must come in as long as we can help it.
+		status.write("kept", map[string]any{"error": left.Error()})
+		return err
+	}
 	released := h.Release(context.WithoutCancel(ctx))
 	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
 		status.write("released", map[string]any{"error": released.Error()})
@@ -173,15 +180,35 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 	return err
 }
 
-// acquireUntil acquires until ctx ends. What is acquired outlives it: the command decides when it ends, and until then
-// nobody else must come in.
-func (f *Factory) acquireUntil(ctx context.Context, a acquisition) (held, error) {
+// acquireUntil acquires until ctx ends or a signal comes. What is acquired outlives ctx: the command decides when it ends,
+// and until then nobody else must come in.
+func (f *Factory) acquireUntil(ctx context.Context, a acquisition, signals <-chan os.Signal) (held, error) {
 	holding, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	done, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		over := ctx.Done()
+		for {
+			select {
+			case <-over:
+				over = nil
+				cancel(context.Cause(ctx))
+			case s := <-signals:
+				// There is no command yet that it could be passed on to.
+				if endsWaiting(s) {
+					cancel(&SignalError{Signal: s})
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
 	h, err := a.acquire(holding)
-	if !detach() && err == nil { // it came too late
+	close(done)
+	<-watched
+	if err == nil && holding.Err() != nil { // it came too late
 		_ = h.Release(holding)
-		return nil, context.Cause(ctx)
+		return nil, context.Cause(holding)
 	}
 	return h, err
 }
@@ -193,6 +220,7 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 		// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
 		Stdin: f.In, Stdout: f.Out, Stderr: f.redactor.w, Signals: signals,
 		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
+		GoOn:    h.Valid,
 	}
 	if in, ok := f.In.(*os.File); ok && f.InTerminal {
 		c.Foreground = in
@@ -201,7 +229,7 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		watchHeld(ctx, u, h, stop, finished)
+		watchHeld(ctx, u, h, status, stop, finished)
 	}()
 	s, err := c.Run(stop)
 	close(finished)
@@ -209,9 +237,15 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 	if err != nil {
 		return notStarted(err)
 	}
+	lost := lossOf(h)
+	if lost != nil {
+		status.lose(lost)
+	}
 	status.write("exited", map[string]any{"status": s.Code})
-	if lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context())); ok {
-		status.write("lost", map[string]any{"reason": lost.Reason.String()})
+	if s.Left {
+		return &commandLeft{lost}
+	}
+	if lost != nil {
 		return &lostRunning{err: lost}
 	}
 	// A signal has been passed on, and how the command took it is its own business; what ends azconc otherwise is ours.
@@ -230,30 +264,49 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 	return &commandStatus{code: s.Code, text: text}
 }
 
+// lossOf is how h was lost, nil if it was not. The clocks are asked too: the lease's own watch may need a second to notice
+// that the machine has stood still.
+func lossOf(h held) *pessimistic.LostError {
+	lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context()))
+	if !ok {
+		lost, _ = errors.AsType[*pessimistic.LostError](h.Err())
+	}
+	return lost
+}
+
 // watchHeld tells when the command has to be stopped, and how much time there is for it.
-func watchHeld(ctx context.Context, u *underFlags, h held, stop chan<- time.Duration, finished <-chan struct{}) {
-	over := ctx.Done()
+func watchHeld(ctx context.Context, u *underFlags, h held, status *statusLines, stop chan<- time.Duration, finished <-chan struct{}) {
+	over, lost := ctx.Done(), h.Context().Done()
 	woken := make(chan os.Signal, 1)
 	notifyWoken(woken)
 	defer signal.Stop(woken)
+	var grace <-chan time.Time
 	for {
 		select {
 		case <-finished:
 			return
-		case <-woken:
-			// We were suspended, and the lease's own watch may need a second to notice.
-			if !h.Valid() {
-				send(stop, finished, 0)
-				return
+		case <-woken: // we were suspended
+		case <-grace:
+		case <-lost:
+			lost = nil
+			if l := lossOf(h); l != nil {
+				status.lose(l)
 			}
-		case <-h.Context().Done():
+			// The command may use the time it has for stopping, but only as long as nobody else can be in: the machine may
+			// be suspended meanwhile, and the lease broken.
+			every := time.NewTicker(250 * time.Millisecond)
+			defer every.Stop()
+			grace = every.C
 			send(stop, finished, graceOf(context.Cause(h.Context()), u.KillAfter))
-			return
 		case <-over:
 			over = nil
 			if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); !ok {
 				send(stop, finished, max(u.KillAfter, time.Millisecond))
 			}
+		}
+		if !h.Valid() {
+			send(stop, finished, 0)
+			return
 		}
 	}
 }
@@ -295,6 +348,20 @@ func (e *lostRunning) Error() string    { return "the command was stopped: " + e
 func (e *lostRunning) Unwrap() error    { return e.err }
 func (e *lostRunning) verdict() verdict { return verdict{exitLostRunning, "lost"} }
 
+// commandLeft is that something of the command could not be ended, so that nothing is released. It ends by itself, if it
+// does not last for ever.
+type commandLeft struct{ lost *pessimistic.LostError }
+
+func (e *commandLeft) Error() string {
+	text := "something of the command is still there and cannot be ended; the lease is kept until it runs out"
+	if e.lost != nil {
+		text += ": " + e.lost.Error()
+	}
+	return text
+}
+
+func (e *commandLeft) verdict() verdict { return verdict{exitLostRunning, "lost"} }
+
 func notStarted(err error) error {
 	if e, ok := errors.AsType[*proc.StartError](err); ok {
 		return &commandStatus{code: e.Code, text: e.Error()}
@@ -303,20 +370,31 @@ func notStarted(err error) error {
 }
 
 // statusLines are JSON lines about a run, on a file descriptor that the caller has opened.
-type statusLines struct{ w io.WriteCloser }
+type statusLines struct {
+	w      io.WriteCloser
+	mu     sync.Mutex
+	isLost bool
+}
 
 func openStatus(fd int) (*statusLines, error) {
 	if fd == 0 {
 		return &statusLines{}, nil
 	}
-	file := os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd))
-	if file == nil {
-		return nil, usagef("--status-fd %d is not open", fd)
-	}
-	if _, err := file.Stat(); err != nil {
+	if !takeOver(fd) {
 		return nil, withHint(usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
 	}
-	return &statusLines{file}, nil
+	return &statusLines{w: os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd))}, nil
+}
+
+// lose writes, once, that what was held is lost.
+func (s *statusLines) lose(l *pessimistic.LostError) {
+	s.mu.Lock()
+	told := s.isLost
+	s.isLost = true
+	s.mu.Unlock()
+	if !told {
+		s.write("lost", map[string]any{"reason": l.Reason.String()})
+	}
 }
 
 // write writes one line. A reader that has gone is no reason to stop the command.
@@ -329,6 +407,8 @@ func (s *statusLines) write(event string, facts map[string]any) {
 		line[name] = value
 	}
 	if text, err := json.Marshal(line); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		_, _ = s.w.Write(append(text, '\n'))
 	}
 }

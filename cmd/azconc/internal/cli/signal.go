@@ -27,12 +27,17 @@ func (e *SignalError) exitCode() int {
 }
 
 // WithSignals returns a context that SIGINT or SIGTERM ends with a *SignalError. Only the first one is caught, so that a
-// second ends a process that hangs while it cleans up.
+// second ends a process that hangs while it cleans up. What a shell has us ignore, as an interrupt in its background, stays
+// ignored.
 func WithSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
 	done := make(chan struct{})
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) {
+			signal.Notify(ch, s)
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {
