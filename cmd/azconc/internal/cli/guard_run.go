@@ -227,9 +227,12 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 	}
 	stop, finished := make(chan time.Duration, 1), make(chan struct{})
 	watched := make(chan struct{})
+	woken := make(chan os.Signal, 1)
+	notifyWoken(woken)
+	defer signal.Stop(woken)
 	go func() {
 		defer close(watched)
-		watchHeld(ctx, u, h, status, stop, finished)
+		watchHeld(ctx, u, h, status, woken, stop, finished)
 	}()
 	s, err := c.Run(stop)
 	close(finished)
@@ -275,11 +278,8 @@ func lossOf(h held) *pessimistic.LostError {
 }
 
 // watchHeld tells when the command has to be stopped, and how much time there is for it.
-func watchHeld(ctx context.Context, u *underFlags, h held, status *statusLines, stop chan<- time.Duration, finished <-chan struct{}) {
+func watchHeld(ctx context.Context, u *underFlags, h held, status *statusLines, woken <-chan os.Signal, stop chan<- time.Duration, finished <-chan struct{}) {
 	over, lost := ctx.Done(), h.Context().Done()
-	woken := make(chan os.Signal, 1)
-	notifyWoken(woken)
-	defer signal.Stop(woken)
 	var grace <-chan time.Time
 	for {
 		select {

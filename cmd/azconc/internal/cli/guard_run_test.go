@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// tenancy is something held, as far as a command under it needs to know.
+type tenancy struct {
+	ctx  context.Context
+	end  context.CancelCauseFunc
+	gone atomic.Pointer[pessimistic.LostError]
+}
+
+func newTenancy() *tenancy {
+	h := &tenancy{}
+	h.ctx, h.end = context.WithCancelCause(context.Background())
+	return h
+}
+
+func (h *tenancy) Context() context.Context      { return h.ctx }
+func (h *tenancy) Valid() bool                   { return h.gone.Load() == nil }
+func (h *tenancy) Release(context.Context) error { return nil }
+
+func (h *tenancy) Err() error {
+	if lost := h.gone.Load(); lost != nil {
+		return lost
+	}
+	return nil
+}
+
+// ordered is what a watch has asked for, and when.
+type ordered struct{ after, grace time.Duration }
+
+// watched runs act under the watch, and returns what the watch has asked for within a minute.
+func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []ordered) {
+	t.Helper()
+	began := time.Now()
+	stop, finished, over := make(chan time.Duration), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		watchHeld(ctx, &underFlags{KillAfter: 10 * time.Second}, h, &statusLines{}, nil, stop, finished)
+	}()
+	go act()
+	minute := time.After(time.Minute)
+	for {
+		select {
+		case d := <-stop:
+			all = append(all, ordered{time.Since(began), d})
+		case <-minute:
+			close(finished)
+			<-over
+			return all
+		}
+	}
+}
+
+func doubt(elapsed time.Duration) *pessimistic.LostError {
+	return &pessimistic.LostError{Resource: "jobs/x", Reason: pessimistic.Stopped, Duration: 30 * time.Second, Elapsed: elapsed}
+}
+
+func TestACommandGetsTheTimeThatItsLeaseLeaves(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lost *pessimistic.LostError
+		want time.Duration
+	}{
+		{"in time", doubt(20 * time.Second), 30*time.Second - 20*time.Second - releaseMargin},
+		{"late", doubt(29 * time.Second), 500 * time.Millisecond},
+		{"too late", doubt(40 * time.Second), 30*time.Second - 40*time.Second - releaseMargin},
+		{"broken", &pessimistic.LostError{Reason: pessimistic.Broken, Duration: 30 * time.Second}, 0},
+		{"taken", &pessimistic.LostError{Reason: pessimistic.Taken, Duration: 30 * time.Second}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newTenancy()
+			got := watched(t, t.Context(), h, func() { h.end(c.lost) })
+			if len(got) != 1 || got[0] != (ordered{0, c.want}) {
+				t.Errorf("%s: %v, want %v at once", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// A machine that is suspended between TERM and KILL wakes up with a timer that has not moved.
+func TestAGraceEndsWhenTheLeaseIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTenancy()
+		got := watched(t, t.Context(), h, func() {
+			h.end(doubt(20 * time.Second))
+			time.Sleep(2 * time.Second)
+			h.gone.Store(doubt(90 * time.Second))
+		})
+		if len(got) != 2 || got[1].grace != 0 || got[1].after > 2500*time.Millisecond {
+			t.Errorf("%v, want KILL when the lease was seen to be gone", got)
+		}
+	})
+}
+
+func TestASignalIsNoReasonToStopACommandButATimeoutIs(t *testing.T) {
+	for cause, want := range map[error]int{&SignalError{}: 0, errors.New("timed out"): 1} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			got := watched(t, ctx, newTenancy(), func() { cancel(cause) })
+			if len(got) != want || want == 1 && got[0].grace != 10*time.Second {
+				t.Errorf("%v: %v, want %d orders", cause, got, want)
+			}
+		})
+	}
+}
+
+// The lease's own watch looks once a second. A command that ends before that has still run without a lease.
+func TestALossThatOnlyTheClocksKnowOfIsALoss(t *testing.T) {
+	h := newTenancy()
+	if lost := lossOf(h); lost != nil {
+		t.Errorf("held, but lost: %v", lost)
+	}
+	h.gone.Store(doubt(31 * time.Second))
+	if lost := lossOf(h); lost == nil {
+		t.Error("lost, but held")
+	}
+}
