@@ -265,7 +265,9 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, until time.Time) *delivery {
 	if d.e.as == Envelope {
 		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
 	}
-	d.receipt = &receipt{queue: c.queue, count: func() { c.requests.Add(1) }, id: id, text: d.raw, pop: deref(m.PopReceipt), until: until}
+	d.receipt = newReceipt(c.queue, id, d.raw)
+	d.receipt.count = func() { c.requests.Add(1) }
+	d.receipt.adopt(deref(m.PopReceipt), until)
 	c.inFlight[id] = d
 	return d
 }

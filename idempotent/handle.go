@@ -15,7 +15,9 @@ import (
 func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, batch []*delivery) {
 	decided := map[*delivery]decision{}
 	if c.o.Markers != nil && ctx.Err() == nil {
-		decided = c.o.Markers.claim(context.WithoutCancel(ctx), c.path, batch)
+		claiming, cancel := retry.Detached(ctx, tryTimeout)
+		decided = c.o.Markers.claim(claiming, c.path, batch)
+		cancel()
 	}
 	for _, d := range batch {
 		c.tell(Event{Kind: Received, Message: d.m})
@@ -57,11 +59,12 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	err := c.turn(stopping, ctx, d)
 	took := time.Since(began)
 	cause := context.Cause(ctx)
-	quit()
 	if !c.o.eager {
+		quit()
 		heart.Wait() // a renewal must not follow what is decided now
 	}
 	c.conclude(work, d, err, cause, took)
+	quit()
 	heart.Wait()
 }
 
@@ -112,7 +115,8 @@ func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.Cance
 		if retry.Sleep(ctx, time.Until(until)-c.o.Visibility/3) != nil {
 			return
 		}
-		renewing, cancel := context.WithDeadline(ctx, until.Add(-margin))
+		// One that is under way is not cut off when the handler returns: its answer is what the message is settled with.
+		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(-margin))
 		err := d.receipt.extend(renewing, c.o.Visibility)
 		cancel()
 		if err == nil {
@@ -137,7 +141,9 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 	case what == done:
 		if c.settle(work, d, Completed, r.delete, nil) != nil && c.o.Markers != nil {
 			// It will come again, and must not be handled again.
-			if noted := c.o.Markers.note(context.WithoutCancel(work), c.path, d.m, stateDone); noted != nil {
+			noting, cancel := retry.Detached(work, tryTimeout)
+			defer cancel()
+			if noted := c.o.Markers.note(noting, c.path, d.m, stateDone); noted != nil {
 				c.tell(Event{Kind: Failed, Message: d.m, Err: noted})
 			}
 		}

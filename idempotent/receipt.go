@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// receipt is the right to a message, which changes with every use. All uses of one are in turn: the mutex is held while a
-// request is under way, since the answer to one is what the next one needs.
+// receipt is the right to a message, which changes with every use. All uses of one are in turn: one request at a time is
+// under way, since the answer to it is what the next one needs.
 //
 //	held     the pop receipt is known, and nobody else can have the message before the deadline
 //	unsure   an update was carried out whose answer, and with it the new pop receipt, was lost: nobody else can have the
@@ -29,11 +29,50 @@ type receipt struct {
 	id    string
 	text  string // to be sent with an update when the client has no Policy
 
-	mu     sync.Mutex
+	turn chan struct{} // holds a token while no request is under way
+
+	mu     sync.Mutex // guards what follows; never held while a request is under way
 	pop    string
 	until  time.Time
 	unsure bool
 	lost   bool
+}
+
+// newReceipt has its turn free.
+func newReceipt(queue *azqueue.QueueClient, id, text string) *receipt {
+	r := &receipt{queue: queue, id: id, text: text, turn: make(chan struct{}, 1)}
+	r.turn <- struct{}{}
+	return r
+}
+
+// take waits for the turn, and returns the pop receipt to use. After nil, give must be called.
+func (r *receipt) take(ctx context.Context) (pop string, err error) {
+	select {
+	case <-r.turn:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.lost:
+		err = ErrOwnershipLost
+	case r.unsure:
+		err = errUnsure
+	default:
+		return r.pop, nil
+	}
+	r.give()
+	return "", err
+}
+
+func (r *receipt) give() { r.turn <- struct{}{} }
+
+// become notes what a request has led to.
+func (r *receipt) become(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
 }
 
 const tryTimeout = 10 * time.Second
@@ -58,11 +97,11 @@ func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) err
 }
 
 func (r *receipt) update(ctx context.Context, d time.Duration, text *string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.usable(); err != nil {
+	pop, err := r.take(ctx)
+	if err != nil {
 		return err
 	}
+	defer r.give()
 	content := r.text
 	if text != nil {
 		content = *text
@@ -73,21 +112,21 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		began := time.Now()
 		tried, cancel := context.WithTimeout(ctx, tryTimeout)
 		r.count()
-		resp, err := r.queue.UpdateMessage(tried, r.id, r.pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
+		resp, err := r.queue.UpdateMessage(tried, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
 		cancel()
 		if err == nil {
-			r.pop, r.until = deref(resp.PopReceipt), began.Add(d)
+			r.become(func() { r.pop, r.until = deref(resp.PopReceipt), began.Add(d) })
 			return nil
 		}
 		out := azerr.Classify(err)
 		if out.Kind == azerr.Lost && !open.IsZero() {
 			// The first request has taken our receipt out of force. Nobody else can have it: the message was hidden all
 			// the time.
-			r.unsure, r.until = true, open.Add(d)
+			r.become(func() { r.unsure, r.until = true, open.Add(d) })
 			return errUnsure
 		}
 		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
-			r.lost = true
+			r.become(func() { r.lost = true })
 			return ErrOwnershipLost
 		}
 		if out.Ambiguous() && open.IsZero() {
@@ -96,47 +135,37 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		if !out.Transient() && !out.Ambiguous() {
 			return err
 		}
-		if ctx.Err() != nil || !time.Now().Before(r.until) || retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
+		until, _ := r.deadline()
+		if ctx.Err() != nil || !time.Now().Before(until) || retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
 			if !open.IsZero() {
-				r.unsure = true // until the old deadline at least
+				r.become(func() { r.unsure = true }) // until the old deadline at least
 			}
 			return err
 		}
 	}
 }
 
-// usable tells whether the pop receipt can be used. It is called with mu held.
-func (r *receipt) usable() error {
-	switch {
-	case r.lost:
-		return ErrOwnershipLost
-	case r.unsure:
-		return errUnsure
-	}
-	return nil
-}
-
 // delete takes the message out of the queue. Nil means that it is gone.
 func (r *receipt) delete(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.usable(); err != nil {
+	pop, err := r.take(ctx)
+	if err != nil {
 		return err
 	}
+	defer r.give()
 	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 	ambiguous := false
 	for {
 		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
 		r.count()
-		_, err := r.queue.DeleteMessage(tried, r.id, r.pop, nil)
+		_, err := r.queue.DeleteMessage(tried, r.id, pop, nil)
 		cancel()
 		out := azerr.Classify(err)
 		switch {
 		case err == nil, out.Kind == azerr.Lost && ambiguous:
-			r.lost = true // there is nothing left to be done with it
+			r.become(func() { r.lost = true }) // there is nothing left to be done with it
 			return nil
 		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:
-			r.lost = true
+			r.become(func() { r.lost = true })
 			return ErrOwnershipLost
 		}
 		ambiguous = ambiguous || out.Ambiguous()
@@ -148,7 +177,5 @@ func (r *receipt) delete(ctx context.Context) error {
 
 // adopt takes over what the service has handed out anew, to us again.
 func (r *receipt) adopt(pop string, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pop, r.until, r.unsure, r.lost = pop, until, false, false
+	r.become(func() { r.pop, r.until, r.unsure, r.lost = pop, until, false, false })
 }

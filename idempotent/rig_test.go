@@ -233,3 +233,5 @@ func upsertEffect(m *Message) func(context.Context, *optimistic.Tx) error {
 }
 
 func pollEvery(d time.Duration) retry.Backoff { return retry.Backoff{Base: d, Cap: d} }
+
+type optimisticTx = optimistic.Tx

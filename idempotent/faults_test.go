@@ -1,0 +1,228 @@
+package idempotent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// process is a consumer with connections of its own, which can be cut.
+type process struct {
+	r       *rig
+	wire    *aztest.Injector
+	queue   *azqueue.QueueClient
+	poison  *azqueue.QueueClient
+	markers *Markers
+	inbox   *Inbox
+}
+
+func (r *rig) process() *process {
+	r.t.Helper()
+	p := &process{r: r, wire: aztest.Inject(r.service, 1)}
+	p.queue, p.poison = r.client("orders", p.wire), r.client("orders-poison", p.wire)
+	table := func(name string) *aztables.Client {
+		credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		client, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/"+name, credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: p.wire}})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return client
+	}
+	p.markers, p.inbox = &Markers{table("markers")}, &Inbox{table("effects")}
+	return p
+}
+
+// mode is a way to consume.
+type mode struct {
+	name    string
+	markers bool
+	inbox   bool
+	most    int // effects of one message after one fault
+}
+
+var modes = []mode{{"nothing", false, false, 2}, {"markers", true, false, 2}, {"inbox", false, true, 1}, {"markers and inbox", true, true, 1}}
+
+// consume runs a consumer of this process until until says so.
+func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func() bool) {
+	p.r.t.Helper()
+	if m.markers {
+		o.Markers = p.markers
+	}
+	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
+	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
+	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {
+		time.Sleep(8 * time.Second) // long enough for a renewal
+		if m.inbox {
+			return p.inbox.Apply(ctx, msg, "p", func(ctx context.Context, tx *optimisticTx) error {
+				var e effect
+				there, err := tx.Get(ctx, "effect-"+msg.Key, &e)
+				if err != nil {
+					return err
+				}
+				e.N++
+				if there {
+					return tx.Update("effect-"+msg.Key, e)
+				}
+				return tx.Insert("effect-"+msg.Key, e)
+			})
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		effects.add(msg.Key)
+		return nil
+	}, &o)
+	if err != nil {
+		p.r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = c.Run(ctx) })
+	for n := 0; n < 300 && !until(); n++ {
+		time.Sleep(time.Second)
+	}
+	cancel()
+	all.Wait()
+	time.Sleep(time.Minute) // what still tries to tell somebody gives up
+}
+
+// count is how often the effect of a key has happened.
+func (m mode) count(r *rig, effects *tally, key string) int {
+	if m.inbox {
+		return r.applied(key)
+	}
+	effects.mu.Lock()
+	defer effects.mu.Unlock()
+	return effects.n[key]
+}
+
+// TestEveryFaultAtEveryRequestOfACycle breaks one request of the cycle of one message, each in turn, in each way.
+func TestEveryFaultAtEveryRequestOfACycle(t *testing.T) {
+	lost := func(r *aztest.Request) bool { return r.Op == "Delete Message" || r.Op == "Update Message" }
+	faults := map[string]aztest.Fault{
+		"not sent":      {Kind: aztest.LoseRequest},
+		"answer lost":   {Kind: aztest.LoseAnswer},
+		"503":           {Kind: aztest.Throttle},
+		"500 after all": {Kind: aztest.FailAfterCommit},
+		"404":           {Kind: aztest.Answer, Status: 404, Code: "MessageNotFound", Match: lost},
+		"hangs":         {Kind: aztest.Hang, Delay: 20 * time.Second},
+	}
+	for _, m := range modes {
+		for name, fault := range faults {
+			for k := range 8 {
+				t.Run(fmt.Sprintf("%s/%s/%d", m.name, name, k), func(t *testing.T) {
+					inBubble(t, func(t *testing.T, r *rig) {
+						r.send("m")
+						var effects tally
+						fault.Skip, fault.Count = k, 1
+						p := r.process()
+						p.wire.SetFaults(fault)
+						p.consume(m, &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { return len(r.left(r.queue)) == 0 })
+						if n := m.count(r, &effects, "m"); n < 1 || n > m.most {
+							t.Errorf("%d effects, want 1 to %d:\n%v", n, m.most, p.wire.Log())
+						}
+						if left, buried := len(r.left(r.queue)), len(r.buried()); left+buried != 0 {
+							t.Errorf("%d messages left, %d buried", left, buried)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestAProcessThatDiesAtAnyRequestLosesNothing cuts all connections from the k-th request on, before or after that one is
+// carried out, and lets another process go on.
+func TestAProcessThatDiesAtAnyRequestLosesNothing(t *testing.T) {
+	for _, m := range modes {
+		for _, after := range []bool{false, true} {
+			for k := range 8 {
+				t.Run(fmt.Sprintf("%s/%v/%d", m.name, after, k), func(t *testing.T) {
+					inBubble(t, func(t *testing.T, r *rig) {
+						r.send("m")
+						var effects tally
+						dying := r.process()
+						cut := []aztest.Fault{{Kind: aztest.LoseRequest, Skip: k}}
+						if after {
+							cut = []aztest.Fault{{Kind: aztest.LoseAnswer, Skip: k, Count: 1}, {Kind: aztest.LoseRequest, Skip: k}}
+						}
+						dying.wire.SetFaults(cut...)
+						died := 0
+						dying.consume(m, &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { died++; return died > 15 })
+						next := r.process()
+						next.consume(m, &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { return len(r.left(r.queue)) == 0 })
+						if n := m.count(r, &effects, "m"); n < 1 || n > m.most {
+							t.Errorf("%d effects, want 1 to %d:\n%v\n%v", n, m.most, dying.wire.Log(), next.wire.Log())
+						}
+						if left := len(r.left(r.queue)); left != 0 {
+							t.Errorf("%d messages left", left)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay has handlers end at the moment of a renewal whose answer is slow. The
+// planted bug uses a pop receipt that the renewal has taken out of force, or lets it hide again what was put back.
+func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
+	trouble := func(eager bool) (failed int) {
+		for ms := range 20 {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.send("m")
+				p := r.process()
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 500 * time.Millisecond, Match: aztest.Op("Update Message")})
+				runs := 0
+				c, err := NewConsumer(p.queue, func(context.Context, *Message) error {
+					if runs++; runs > 1 {
+						return nil
+					}
+					time.Sleep(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
+					return RetryAfter(fmt.Errorf("later"), time.Second)
+				}, &ConsumerOptions{Visibility: 30 * time.Second, Poll: pollEvery(time.Second), eager: eager, Event: func(e Event) {
+					if e.Kind == Failed {
+						if failed++; !eager {
+							t.Errorf("%d ms: %v", 50*ms, e.Err)
+						}
+					}
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				var all sync.WaitGroup
+				all.Go(func() { _ = c.Run(ctx) })
+				began := time.Now()
+				for n := 0; n < 100 && len(r.left(r.queue)) > 0; n++ {
+					time.Sleep(time.Second)
+				}
+				if took := time.Since(began); took > 40*time.Second { // it was to come back after a second, and was hidden for 30 instead
+					if failed++; !eager {
+						t.Errorf("%d ms: it took %v", 50*ms, took)
+					}
+				}
+				cancel()
+				all.Wait()
+			})
+		}
+		return failed
+	}
+	if n := trouble(false); n != 0 {
+		t.Errorf("%d messages were settled badly", n)
+	}
+	if trouble(true) == 0 {
+		t.Error("the planted bug was not found")
+	}
+}
