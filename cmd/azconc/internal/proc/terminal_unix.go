@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphaned is how long we wait to be suspended. The system does not suspend who has no shell that could resume him.
+// orphaned is how long we wait to be suspended: the system does not do that to who has no shell that could resume him.
 const orphaned = time.Second
 
 // foreground tells whether we are in the foreground of a terminal. Who is not must not take it from those who are.
@@ -25,10 +25,9 @@ func (g *group) give(pgrp int) {
 	if g.terminal == nil {
 		return
 	}
-	// Who is in the background is stopped when he does this, unless he ignores the signal.
+	// Who is in the background is stopped when he does this, unless he ignores the signal. It stays ignored.
 	signal.Ignore(syscall.SIGTTOU)
 	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, pgrp)
-	signal.Reset(syscall.SIGTTOU)
 }
 
 // catchSuspensions keeps a Ctrl-Z from suspending us alone: nobody would renew what the command goes on to work under.
@@ -47,14 +46,14 @@ func (g *group) suspend(s os.Signal, goOn func() bool) {
 	g.give(unix.Getpgrp())
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
-	signal.Reset(syscall.SIGTSTP)
-	_ = syscall.Kill(0, syscall.SIGTSTP)
+	// Not TSTP, which we catch: the runtime does not give its default back once it was caught. Not STOP either, which also
+	// stops who has nobody to resume him.
+	_ = syscall.Kill(0, syscall.SIGTTIN)
 	select {
 	case <-resumed:
 	case <-time.After(orphaned):
 	}
 	signal.Stop(resumed)
-	g.catchSuspensions()
 	if goOn != nil && !goOn() {
 		g.kill()
 		return

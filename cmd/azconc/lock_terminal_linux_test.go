@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// openTerminal returns both ends of a new terminal: what is written to keyboard is typed.
+func openTerminal(t *testing.T) (keyboard, screen *os.File) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("SKIP: no terminals here: %v", err)
+	}
+	t.Cleanup(func() { keyboard.Close() })
+	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		screen, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Skipf("SKIP: no terminals here: %v", err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	return keyboard, screen
+}
+
+// interactive runs a script in a shell with job control on a terminal, and returns what is typed on, and how to wait for
+// the shell's end.
+func interactive(t *testing.T, s shell, script string) (keyboard *os.File, wait func()) {
+	t.Helper()
+	keyboard, screen := openTerminal(t)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "set -m; "+script)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	return keyboard, func() {
+		t.Helper()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("the shell does not end")
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	}
+}
+
+func press(t *testing.T, keyboard *os.File, keys string) {
+	t.Helper()
+	if _, err := keyboard.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onMemory is a shell with a service in memory and a container for locks.
+func onMemory(t *testing.T) shell {
+	t.Helper()
+	server := httptest.NewServer(aztest.New(nil).BlobHandler())
+	t.Cleanup(server.Close)
+	s := newShell(t, aztest.ConnectionString(server.URL+"/"+aztest.Account))
+	if code, _, said := s.run("container", "create", "locks"); code != 0 {
+		t.Fatal(said)
+	}
+	return s
+}
+
+// A command that is suspended gives the terminal back to the shell, and gets it again when it goes on.
+func TestACommandUnderALockCanBeSuspended(t *testing.T) {
+	s := onMemory(t)
+	keyboard, wait := interactive(t, s, `azconc lock run locks/tty -- sh -c 'echo up > up; read line; echo $line > got; exit 3'
+		echo $? > first; fg; echo $? > second`)
+	s.eventually("up", 1)
+	press(t, keyboard, "\x1a")
+	if got := s.eventually("first", 1); got[0] != "149" {
+		t.Errorf("suspended: status %s, want 149", got[0])
+	}
+	press(t, keyboard, "hello\n")
+	if got := s.eventually("second", 1); got[0] != "3" {
+		t.Errorf("resumed: status %s, want 3", got[0])
+	}
+	if got := s.lines("got"); len(got) != 1 || got[0] != "hello" {
+		t.Errorf("the command has read %q", got)
+	}
+	wait()
+}
+
+// A command whose stdin is no terminal is in no terminal's foreground, so a Ctrl-Z hits azconc only. It must not go on
+// without anybody who renews.
+func TestASuspensionStopsTheCommandToo(t *testing.T) {
+	s := onMemory(t)
+	keyboard, wait := interactive(t, s, `azconc lock run locks/piped -- sh -c 'echo $$ > pid; until [ -e done ]; do sleep 0.02; done; exit 3' < /dev/null
+		echo $? > first; until [ -e seen ]; do sleep 0.02; done; fg; echo $? > second`)
+	s.eventually("pid", 1)
+	press(t, keyboard, "\x1a")
+	if got := s.eventually("first", 1); got[0] != "149" {
+		t.Errorf("suspended: status %s, want 149", got[0])
+	}
+	for tries := 0; stateOf(t, s.lines("pid")[0]) != "T"; tries++ {
+		if tries == 3000 {
+			t.Fatal("the command goes on, and nobody renews")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	for _, name := range []string{"done", "seen"} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.eventually("second", 1); got[0] != "3" {
+		t.Errorf("resumed: status %s, want 3", got[0])
+	}
+	wait()
+}
+
+// stateOf is the state of a process as ps shows it.
+func stateOf(t *testing.T, pid string) string {
+	t.Helper()
+	if _, err := strconv.Atoi(pid); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return rest[:1]
+}
+
+// What runs in the background leaves the terminal to who is in the foreground.
+func TestACommandInTheBackgroundLeavesTheTerminalAlone(t *testing.T) {
+	s := onMemory(t)
+	keyboard, wait := interactive(t, s, `azconc lock run locks/back -- sh -c 'echo up > up; until [ -e got ]; do sleep 0.02; done' &
+		until [ -e up ]; do sleep 0.02; done; echo ready > ready; read line; echo $line > got; wait; echo end > end`)
+	s.eventually("ready", 1)
+	press(t, keyboard, "hello\n")
+	if got := s.eventually("got", 1); got[0] != "hello" {
+		t.Errorf("the shell has read %q", got)
+	}
+	s.eventually("end", 1)
+	wait()
+}
