@@ -40,6 +40,7 @@ type Consumer struct {
 
 	mu       sync.Mutex
 	inFlight map[string]*delivery
+	finished int // handlers that have returned, whose messages are settled
 }
 
 // delivery is a message in our hands.
@@ -49,6 +50,7 @@ type delivery struct {
 	raw     string
 	receipt *receipt
 	decoded error
+	handled bool // its handler was run
 }
 
 // NewConsumer returns a Consumer of a queue, which must exist by the time of Run. The client should have Policy. It sends
@@ -176,24 +178,38 @@ func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup
 // reserve waits until there is room for a full receive, and takes it. 0 means to stop.
 func (c *Consumer) reserve(ctx context.Context) (n int) {
 	for {
-		want := c.batch
-		if c.o.MaxMessages > 0 {
-			c.mu.Lock()
-			want = min(want, c.o.MaxMessages-int(c.handled.Load())-len(c.inFlight))
-			c.mu.Unlock()
-		}
-		if n >= want {
-			c.free(n - max(want, 0))
-			return max(want, 0)
-		}
-		select {
-		case c.slots <- struct{}{}:
-			n++
-		case <-ctx.Done():
+		want, over := c.wanted()
+		switch {
+		case over, ctx.Err() != nil:
 			c.free(n)
 			return 0
+		case want == 0: // what is in our hands may be enough, or turn out to be copies
+			select {
+			case <-c.ready:
+			case <-ctx.Done():
+			}
+		case n >= want:
+			c.free(n - want)
+			return want
+		default:
+			select {
+			case c.slots <- struct{}{}:
+				n++
+			case <-ctx.Done():
+			}
 		}
 	}
+}
+
+// wanted is how many messages to ask for, and whether there have been enough.
+func (c *Consumer) wanted() (n int, over bool) {
+	if c.o.MaxMessages == 0 {
+		return c.batch, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.o.MaxMessages - c.finished
+	return max(min(c.batch, left-len(c.inFlight)), 0), left <= 0
 }
 
 func (c *Consumer) free(n int) {
@@ -275,9 +291,12 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, until time.Time) *delivery {
 func (c *Consumer) done(d *delivery) {
 	c.mu.Lock()
 	delete(c.inFlight, d.m.ID)
+	if d.handled {
+		c.finished++
+	}
 	c.mu.Unlock()
 	c.free(1)
-	if c.o.ExitWhenEmpty { // otherwise another look would find no more than the last one did
+	if c.o.ExitWhenEmpty || c.o.MaxMessages > 0 { // otherwise another look would find no more than the last one did
 		select {
 		case c.ready <- struct{}{}:
 		default:

@@ -84,6 +84,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	if ctx.Err() != nil || stopping.Err() != nil {
 		return errUnhandled
 	}
+	d.handled = true
 	defer c.handled.Add(1)
 	if c.o.HandlerTimeout > 0 {
 		var end context.CancelFunc
