@@ -25,7 +25,7 @@ func newLockHoldCmd(f *Factory, runF func(*lockHoldOptions) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "hold <container/name>",
 		Short: "Hold a lock until told to let go of it",
-		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT or TERM, after --for, or with --stdin when stdin
+		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT, TERM or HUP, after --for, or with --stdin when stdin
 ends. The exit code is then 0; it is 6 if another holds it, and 9 if it was lost.
 
 azconc lock run is the safer choice: it stops the work when the lock is lost. Here that is up to whoever watches the exit.`,

@@ -19,7 +19,8 @@ type lockRunOptions struct {
 // underLong is what the help of every such verb says.
 const underLong = `Signals are passed on to the command and everything it has started. When what it holds is lost (it could not be renewed, or
 somebody broke it) all of it is stopped before anybody else can have it: TERM, then KILL in time, or KILL at once. Only when
-nothing of it is left is it released.
+nothing of it is left is it released. A Ctrl-Z suspends all of it, and nothing is renewed meanwhile: if the lease has run out
+when it goes on, it is killed.
 
 The exit status is the command's: 128+n if a signal ended it, 126 or 127 if it could not start; 75 if it could not be had in
 time (-E changes that), 76 if it was lost while the command ran.`

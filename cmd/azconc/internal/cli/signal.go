@@ -12,8 +12,11 @@ import (
 type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string {
-	if e.Signal == syscall.SIGTERM {
+	switch e.Signal {
+	case syscall.SIGTERM:
 		return "terminated"
+	case syscall.SIGHUP:
+		return "hung up"
 	}
 	return "interrupted"
 }
@@ -26,14 +29,14 @@ func (e *SignalError) exitCode() int {
 	return exitInterrupted
 }
 
-// WithSignals returns a context that SIGINT or SIGTERM ends with a *SignalError. Only the first one is caught, so that a
+// WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first one is caught, so that a
 // second ends a process that hangs while it cleans up. What a shell has us ignore, as an interrupt in its background, stays
 // ignored.
 func WithSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
 	done := make(chan struct{})
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
 			signal.Notify(ch, s)
 		}
