@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,7 +117,7 @@ func TestASuspensionStopsTheCommandToo(t *testing.T) {
 	if got := s.eventually("first", 1); got[0] != "149" {
 		t.Errorf("suspended: status %s, want 149", got[0])
 	}
-	for tries := 0; stateOf(t, s.lines("pid")[0]) != "T"; tries++ {
+	for tries := 0; statOf(t, s.lines("pid")[0])[0] != "T"; tries++ {
 		if tries == 3000 {
 			t.Fatal("the command goes on, and nobody renews")
 		}
@@ -135,26 +134,27 @@ func TestASuspensionStopsTheCommandToo(t *testing.T) {
 	wait()
 }
 
-// stateOf is the state of a process as ps shows it.
-func stateOf(t *testing.T, pid string) string {
+// statOf is what /proc says about a process, from its state on.
+func statOf(t *testing.T, pid string) []string {
 	t.Helper()
-	if _, err := strconv.Atoi(pid); err != nil {
-		t.Fatal(err)
-	}
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return rest[:1]
+	return strings.Fields(rest)
 }
 
 // What runs in the background leaves the terminal to who is in the foreground.
 func TestACommandInTheBackgroundLeavesTheTerminalAlone(t *testing.T) {
 	s := onMemory(t)
+	// The shell runs nothing meanwhile: after that it would take the terminal back itself.
 	keyboard, wait := interactive(t, s, `azconc lock run locks/back -- sh -c 'echo up > up; until [ -e got ]; do sleep 0.02; done' &
-		until [ -e up ]; do sleep 0.02; done; echo ready > ready; read line; echo $line > got; wait; echo end > end`)
-	s.eventually("ready", 1)
+		until [ -e up ]; do :; done; echo $$ > shell; read line; echo $line > got; wait; echo end > end`)
+	sh := s.eventually("shell", 1)[0]
+	if in := statOf(t, sh)[5]; in != sh { // tpgid
+		t.Errorf("process group %s is in the foreground, want the shell's, %s", in, sh)
+	}
 	press(t, keyboard, "hello\n")
 	if got := s.eventually("got", 1); got[0] != "hello" {
 		t.Errorf("the shell has read %q", got)
