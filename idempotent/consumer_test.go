@@ -327,6 +327,20 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 	})
 }
 
+func TestAHurryCutsTheSoftStopShort(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		c := r.consumer(func(ctx context.Context, _ *Message) error { <-ctx.Done(); return ctx.Err() }, ConsumerOptions{SoftStop: time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		time.AfterFunc(3*time.Second, c.Hurry)
+		began := time.Now()
+		if err := c.Run(ctx); err != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
 func TestAConsumerEndsWhenItIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("a", "b", "c", "d", "e")

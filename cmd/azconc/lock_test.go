@@ -165,16 +165,19 @@ func stoppedForLong(s shell) {
 		s.t.Fatal(err)
 	}
 	pids := s.eventually("pids", 2)
-	for _, pid := range append(pids, strconv.Itoa(cmd.Process.Pid)) { // as a suspended machine would
-		n, err := strconv.Atoi(pid)
-		if err != nil || syscall.Kill(n, syscall.SIGSTOP) != nil {
-			s.t.Fatalf("stop %s: %v", pid, err)
+	group, err := strconv.Atoi(pids[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, pid := range []int{cmd.Process.Pid, -group} { // as a suspended machine would
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			s.t.Fatalf("stop %d: %v", pid, err)
 		}
 	}
-	beats := len(s.lines("beats"))
 	if code, _, said := s.run("lock", "run", "locks/stopped", "--wait", "60s", "--", "true"); code != 0 {
 		s.t.Errorf("another cannot have it: exit %d: %s", code, said)
 	}
+	beats := len(s.lines("beats"))
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		s.t.Fatal(err)
 	}

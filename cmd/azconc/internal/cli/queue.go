@@ -8,6 +8,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
 )
 
 func newQueueCmd(f *Factory) *cobra.Command {
@@ -16,6 +18,8 @@ func newQueueCmd(f *Factory) *cobra.Command {
 		newQueueDeleteCmd(f, nil),
 		newQueueListCmd(f, nil),
 		newQueueShowCmd(f, nil),
+		newQueueSendCmd(f, nil),
+		newQueueConsumeCmd(f, nil),
 		newQueueReceiveCmd(f, nil),
 		newQueuePeekCmd(f, nil),
 		newQueueDeleteMessageCmd(f, nil),
@@ -42,6 +46,7 @@ func parseQueue(arg string) (string, error) {
 // QueueService returns the client of the account's Queue service.
 func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
 	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
+	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
 	c, err := f.connection()
 	if err != nil {
 		return nil, err

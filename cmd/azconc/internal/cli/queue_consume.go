@@ -1,0 +1,307 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type queueConsumeOptions struct {
+	factory *Factory
+	Queue   string
+	Exec    string
+	Markers string // table
+	Poison  string // queue
+	Options idempotent.ConsumerOptions
+	Backoff time.Duration
+}
+
+func newQueueConsumeCmd(f *Factory, runF func(*queueConsumeOptions) error) *cobra.Command {
+	opts := &queueConsumeOptions{factory: f}
+	o := &opts.Options
+	var encoding string
+	cmd := &cobra.Command{
+		Use:   "consume <queue> --exec <command>",
+		Short: "Run a command for every message",
+		Long: `Run a command, with a shell, for every message, until told to stop.
+
+The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which copies have in common),
+AZCONC_ATTEMPT, AZCONC_DELIVERIES and AZCONC_FENCE in its environment. Its exit status says what becomes of the message:
+
+  0   done: it is deleted
+  75  try again later
+  65  poison: it goes to the poison queue at once
+  else, or ended by a signal: try again later
+
+While the command runs its message is kept hidden; if it cannot be, the command and all it has started is ended before
+another can receive the message. With --markers, of several copies of a message one is handled: a table remembers which.
+
+TERM or INT lets running commands finish for --soft-stop, and a second one ends them. Messages that are not finished are
+delivered again.`,
+		Args: resourceArgs("<queue>"),
+		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison --markers azconcmarkers
+  azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Poison != "" {
+				if opts.Poison, err = parseQueue(opts.Poison); err != nil {
+					return err
+				}
+			}
+			if opts.Markers != "" && !tableName.MatchString(opts.Markers) {
+				return withHint(usagef("--markers %q is not a table's name", opts.Markers), "a name is 3 to 63 letters and digits, a letter first")
+			}
+			if o.Encoding, err = parseReceiving(encoding); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueConsumeRun(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
+	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled")
+	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
+	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
+	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "how long others wait for a message whose consumer has crashed: 3s to 12h")
+	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "end a command after this long")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 5, "after so many failures a message is poison; negative: never")
+	flags.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after so many deliveries without an end a message is poison; negative: never")
+	flags.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
+	flags.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
+	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after so many messages; 0 is no bound")
+	flags.DurationVar(&o.SoftStop, "soft-stop", 20*time.Second, "how long running commands may go on when told to stop")
+	flags.StringVar(&encoding, "encoding", "auto", "how messages are read: {auto | envelope | base64 | text}")
+	return cmd
+}
+
+func parseReceiving(s string) (idempotent.Encoding, error) {
+	switch e := idempotent.Encoding(s); e {
+	case idempotent.Auto, idempotent.Envelope, idempotent.Base64, idempotent.Text:
+		return e, nil
+	}
+	return "", usagef("--encoding %q is neither auto, envelope, base64 nor text", s)
+}
+
+func (opts *queueConsumeOptions) check() error {
+	o := opts.Options
+	switch {
+	case opts.Exec == "":
+		return usagef("--exec is missing")
+	case o.Concurrency < 1 || o.Concurrency > 1000:
+		return usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
+	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
+		return usagef("--visibility %v is not between 3s and 12h, in whole seconds", o.Visibility)
+	case o.HandlerTimeout < 0:
+		return usagef("--handler-timeout %v is negative", o.HandlerTimeout)
+	case o.MaxAttempts == 0:
+		return usagef("--max-attempts 0: a message is tried once at least; a negative number is no bound")
+	case o.MaxDeliveries == 0:
+		return usagef("--max-deliveries 0: a message is delivered once at least; a negative number is no bound")
+	case opts.Backoff < time.Second:
+		return usagef("--backoff %v is less than 1s", opts.Backoff)
+	case o.MaxMessages < 0:
+		return usagef("--max-messages %d is negative", o.MaxMessages)
+	case o.SoftStop < 0:
+		return usagef("--soft-stop %v is negative", o.SoftStop)
+	case opts.Poison == opts.Queue:
+		return usagef("--poison %s is the queue itself", opts.Poison)
+	}
+	return nil
+}
+
+// consumeResult sums up what became of the messages.
+type consumeResult struct {
+	Outcome   string         `json:"outcome"`
+	Queue     string         `json:"queue"`
+	Messages  map[string]int `json:"messages"`
+	Handled   int            `json:"handled"`
+	Requests  int64          `json:"requests"`
+	ElapsedMS int64          `json:"elapsed_ms"`
+}
+
+func (r consumeResult) text(io.Writer) {}
+
+func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	o := opts.Options
+	o.Backoff = retry.Backoff{Base: opts.Backoff}
+	if opts.Poison != "" {
+		if o.Poison, err = f.Queue(opts.Poison); err != nil {
+			return err
+		}
+	}
+	if opts.Markers != "" {
+		tables, err := f.TableService()
+		if err != nil {
+			return err
+		}
+		if o.Markers, err = idempotent.NewMarkers(tables.NewClient(opts.Markers)); err != nil {
+			return err
+		}
+	}
+	counts := &messageCounts{f: f, n: map[string]int{}}
+	o.Event = counts.add
+	h := &execHandler{f: f, command: opts.Exec}
+	c, err := idempotent.NewConsumer(queue, h.handle, &o)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
+	signals, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var hurry sync.WaitGroup
+	hurry.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+				if n > 0 {
+					c.Hurry()
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	err = c.Run(ctx)
+	signal.Stop(signals)
+	close(done)
+	hurry.Wait()
+	stats := c.Stats()
+	if err == nil {
+		if _, signalled := errors.AsType[*SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
+			err = context.Cause(ctx) // the time was up
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !f.JSON() {
+		return nil
+	}
+	return f.Print(consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: counts.n, Handled: stats.Handled,
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
+}
+
+// messageCounts tells what becomes of messages, and counts it.
+type messageCounts struct {
+	f  *Factory
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (m *messageCounts) add(e idempotent.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.n[string(e.Kind)]++
+	switch e.Kind {
+	case idempotent.Received, idempotent.Completed:
+		return
+	}
+	if m.f.Quiet {
+		return
+	}
+	text := string(e.Kind)
+	if e.Message != nil {
+		text = "message " + e.Message.Key + ": " + text
+	}
+	if e.Err != nil {
+		text += ": " + firstLine(azerr.Clean(e.Err).Error())
+	}
+	m.f.Notef("%s", text)
+}
+
+// execHandler runs the command.
+type execHandler struct {
+	f       *Factory
+	command string
+	out     sync.Mutex // one command's output at a time
+}
+
+// statusPoison is EX_DATAERR. Any other failure is for later, 75 (EX_TEMPFAIL) by name.
+const statusPoison = 65
+
+func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
+	var out bytes.Buffer
+	said := &tail{limit: 1 << 10}
+	c := &proc.Command{
+		Args: []string{"sh", "-c", h.command},
+		Env: append(append([]string{}, h.f.Env...),
+			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
+			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String()),
+		Stdin: bytes.NewReader(m.Body), Stdout: &out, Stderr: io.MultiWriter(h.f.Err, said),
+	}
+	stop, done := make(chan time.Duration, 1), make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+			grace := 2 * time.Second
+			if errors.Is(context.Cause(ctx), idempotent.ErrOwnershipLost) {
+				grace = 0 // another may have the message in a moment
+			}
+			stop <- grace
+		case <-done:
+		}
+	})
+	s, err := c.Run(stop)
+	close(done)
+	watch.Wait()
+	h.print(out.Bytes())
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case s.Code == 0:
+		return nil
+	}
+	failed := fmt.Errorf("the command exited with status %d", s.Code)
+	if s.Signal != "" {
+		failed = fmt.Errorf("the command was ended by a signal: %s", s.Signal)
+	}
+	if text := strings.TrimSpace(said.String()); text != "" {
+		failed = fmt.Errorf("%w: %s", failed, text)
+	}
+	if s.Code == statusPoison {
+		return idempotent.Poison(failed)
+	}
+	return failed
+}
+
+// print passes on what a command has printed, whole, so that two at a time do not mix. With -o json it goes to stderr.
+func (h *execHandler) print(text []byte) {
+	h.out.Lock()
+	defer h.out.Unlock()
+	to := h.f.Out
+	if h.f.JSON() {
+		to = h.f.Err
+	}
+	_, _ = to.Write(text)
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
+)
+
+type queueSendOptions struct {
+	factory  *Factory
+	Queue    string
+	File     string
+	Message  idempotent.Outgoing
+	Encoding string
+}
+
+func newQueueSendCmd(f *Factory, runF func(*queueSendOptions) error) *cobra.Command {
+	opts := &queueSendOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "send <queue> --file <file>",
+		Short: "Send a message that is one in effect, even if it had to be sent twice",
+		Long: `Send a message. It gets an id before it is first sent, which is printed, and under which it is sent again when an answer is
+lost: azconc queue consume knows copies by it. If the exit code is 5, send it again with --id and the id that is named.
+
+The id travels in an envelope. With --encoding base64, as Azure Functions wants it, or text, the message is the body alone,
+and one that had to be sent twice is two.`,
+		Args: resourceArgs("<queue>"),
+		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
+  azconc queue send orders --file order.json --id order-17 --delay 5m`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return withHint(usagef("--file is missing"), "--file - reads stdin")
+			}
+			m := opts.Message
+			switch {
+			case len(m.ID) > 200:
+				return usagef("--id has %d bytes: 200 are the most", len(m.ID))
+			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
+				return usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
+			case m.TTL%time.Second != 0 || m.TTL > 0 && m.TTL <= m.Delay:
+				return usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+			}
+			switch idempotent.Encoding(opts.Encoding) {
+			case idempotent.Envelope, idempotent.Base64, idempotent.Text:
+			default:
+				return usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueSendRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
+	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` that duplicates are known by (default a new one)")
+	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long nobody can receive it, up to 168h")
+	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "when it is thrown away unread; negative: never (default 168h)")
+	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "how the text is made: {envelope | base64 | text}")
+	return cmd
+}
+
+type sendResult struct {
+	Outcome     string `json:"outcome"`
+	Queue       string `json:"queue"`
+	ID          string `json:"id"`
+	MessageID   string `json:"message_id"`
+	PopReceipt  string `json:"pop_receipt"`
+	Expires     string `json:"expires"`
+	NextVisible string `json:"next_visible"`
+	Tries       int    `json:"tries"`
+	Requests    int64  `json:"requests"`
+	ElapsedMS   int64  `json:"elapsed_ms"`
+}
+
+func (r sendResult) text(w io.Writer) { fmt.Fprintln(w, r.ID) }
+
+// maxBody is more than any message can hold; what is too much by a little the library says better.
+const maxBody = 1 << 20
+
+func queueSendRun(ctx context.Context, opts *queueSendOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	if opts.Message.Body, err = f.wholeContent(ctx, opts.File, maxBody); err != nil {
+		return err
+	}
+	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding)})
+	if err != nil {
+		return err
+	}
+	sent, err := p.Send(ctx, opts.Message)
+	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
+		return withHint(&unknownError{why: "the message may have been sent", err: err}, "send it again with --id "+shellQuote(failed.ID)+": copies are known by it")
+	}
+	if err != nil {
+		return err
+	}
+	return f.Print(sendResult{
+		Outcome: "sent", Queue: opts.Queue, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
+		Expires: timeText(sent.Expires), NextVisible: timeText(sent.NextVisible), Tries: sent.Tries,
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds(),
+	})
+}
