@@ -192,7 +192,7 @@ func TestAShorterTimeCounts(t *testing.T) {
 
 // What is left behind must not outlive the time that the whole group was given.
 func TestWhatIsLeftBehindIsKilledAtOnceToo(t *testing.T) {
-	r := start(t, `trap 'exit 6' TERM; sh -c 'trap "" TERM; while :; do sleep 0.02; done' > /dev/null & echo $! $$; while :; do sleep 0.02; done`)
+	r := start(t, `trap '' TERM; sh -c 'while :; do sleep 0.02; done' > /dev/null & trap 'exit 6' TERM; echo $! $$; while :; do sleep 0.02; done`)
 	out := r.out.wait(1)
 	r.stop <- time.Hour // the command leaves, its child does not
 	for leader := pids(out)[1]; syscall.Kill(leader, 0) == nil; {
