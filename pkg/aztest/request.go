@@ -120,6 +120,10 @@ func describe(hr *http.Request) Request {
 		r.Op = queueOperation(hr.Method, r.Resource, r.Query)
 		return r
 	}
+	if isFile(hr) {
+		r.Op = fileOperation(hr.Method, r.Resource, r.Query, r.Header)
+		return r
+	}
 	r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	return r
 }

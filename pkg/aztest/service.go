@@ -49,6 +49,7 @@ type Service struct {
 	containers map[string]*containerState
 	tables     tables
 	queues     queues
+	files      shares
 	etags      uint64
 	requests   uint64
 	copies     uint64
@@ -165,6 +166,8 @@ func (s *Service) route(r *request) *answer {
 		return s.routeTable(r)
 	case queueHost:
 		return s.routeQueue(r)
+	case fileHost:
+		return s.routeFile(r)
 	}
 	return s.routeBlob(r)
 }
