@@ -65,9 +65,10 @@ const (
 	// gone is how long a group that was killed is waited for. A process that is in the hands of the kernel may take
 	// longer; it will do nothing more then.
 	gone = 2 * time.Second
-	// last is what is left of the group when the command has ended by itself gets between TERM and KILL.
-	last = time.Second
 )
+
+// last is the time between TERM and KILL for what is left of the group when the command has ended by itself.
+var last = time.Second
 
 // Look finds the command, so that a mistake is noticed before anything else is done.
 func Look(name string) (path string, err error) {
