@@ -2,15 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,7 +72,7 @@ func (u *underFlags) add(cmd *cobra.Command) {
 	u.acquireFlags.add(cmd)
 	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it cannot be had in time")
 	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
-	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired, started, lost, exited, released")
+	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired, started, lost, exited, released or kept")
 	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it for this long even if the command takes less")
 }
 
@@ -267,70 +262,6 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 	return &commandStatus{code: s.Code, text: text}
 }
 
-// lossOf is how h was lost, nil if it was not. The clocks are asked too: the lease's own watch may need a second to notice
-// that the machine has stood still.
-func lossOf(h held) *pessimistic.LostError {
-	lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context()))
-	if !ok {
-		lost, _ = errors.AsType[*pessimistic.LostError](h.Err())
-	}
-	return lost
-}
-
-// watchHeld tells when the command has to be stopped, and how much time there is for it.
-func watchHeld(ctx context.Context, u *underFlags, h held, status *statusLines, woken <-chan os.Signal, stop chan<- time.Duration, finished <-chan struct{}) {
-	over, lost := ctx.Done(), h.Context().Done()
-	var grace <-chan time.Time
-	for {
-		select {
-		case <-finished:
-			return
-		case <-woken: // we were suspended
-		case <-grace:
-		case <-lost:
-			lost = nil
-			if l := lossOf(h); l != nil {
-				status.lose(l)
-			}
-			// The command may use the time it has for stopping, but only as long as nobody else can be in: the machine may
-			// be suspended meanwhile, and the lease broken.
-			every := time.NewTicker(250 * time.Millisecond)
-			defer every.Stop()
-			grace = every.C
-			send(stop, finished, graceOf(context.Cause(h.Context()), u.KillAfter))
-		case <-over:
-			over = nil
-			if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); !ok {
-				send(stop, finished, max(u.KillAfter, time.Millisecond))
-			}
-		}
-		if !h.Valid() {
-			send(stop, finished, 0)
-			return
-		}
-	}
-}
-
-func send(stop chan<- time.Duration, finished <-chan struct{}, d time.Duration) {
-	select {
-	case stop <- d:
-	case <-finished:
-	}
-}
-
-// graceOf is for how long the command may go on after its lease is in doubt: until shortly before somebody else could
-// have it, and not at all when somebody may have it already.
-func graceOf(cause error, most time.Duration) time.Duration {
-	lost, ok := errors.AsType[*pessimistic.LostError](cause)
-	if !ok {
-		return most
-	}
-	if lost.Reason != pessimistic.Stopped && lost.Reason != pessimistic.Unhealthy {
-		return 0
-	}
-	return min(most, lost.Duration-lost.Elapsed-releaseMargin)
-}
-
 // notAcquired is that somebody else held it for the whole time.
 type notAcquired struct {
 	err  error
@@ -367,54 +298,4 @@ func notStarted(err error) error {
 		return &commandStatus{code: e.Code, text: e.Error()}
 	}
 	return err
-}
-
-// statusLines are JSON lines about a run, on a file descriptor that the caller has opened.
-type statusLines struct {
-	w      io.WriteCloser
-	mu     sync.Mutex
-	isLost bool
-}
-
-func openStatus(fd int) (*statusLines, error) {
-	if fd == 0 {
-		return &statusLines{}, nil
-	}
-	if !takeOver(fd) {
-		return nil, withHint(usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
-	}
-	return &statusLines{w: os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd))}, nil
-}
-
-// lose writes, once, that what was held is lost.
-func (s *statusLines) lose(l *pessimistic.LostError) {
-	s.mu.Lock()
-	told := s.isLost
-	s.isLost = true
-	s.mu.Unlock()
-	if !told {
-		s.write("lost", map[string]any{"reason": l.Reason.String()})
-	}
-}
-
-// write writes one line. A reader that has gone is no reason to stop the command.
-func (s *statusLines) write(event string, facts map[string]any) {
-	if s.w == nil {
-		return
-	}
-	line := map[string]any{"event": event, "at": time.Now().UTC().Format(time.RFC3339Nano)}
-	for name, value := range facts {
-		line[name] = value
-	}
-	if text, err := json.Marshal(line); err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, _ = s.w.Write(append(text, '\n'))
-	}
-}
-
-func (s *statusLines) close() {
-	if s.w != nil {
-		_ = s.w.Close()
-	}
 }
