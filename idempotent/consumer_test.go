@@ -55,7 +55,7 @@ func TestRequestsPerMessage(t *testing.T) {
 				r.send(ids...)
 				r.service.Reset()
 				c := r.consumer(func(ctx context.Context, m *Message) error {
-					time.Sleep(time.Millisecond)
+					pass(time.Millisecond)
 					if !tt.inbox {
 						return nil
 					}
@@ -65,7 +65,7 @@ func TestRequestsPerMessage(t *testing.T) {
 				var all sync.WaitGroup
 				all.Go(func() { _ = c.Run(ctx) })
 				for c.Stats().Handled < n {
-					time.Sleep(10 * time.Millisecond)
+					pass(10 * time.Millisecond)
 				}
 				cancel()
 				all.Wait()
@@ -83,7 +83,7 @@ func TestALongHandlerKeepsItsMessageAndItsText(t *testing.T) {
 		runs := 0
 		r.consume(func(ctx context.Context, m *Message) error {
 			runs++
-			time.Sleep(299 * time.Second)
+			pass(299 * time.Second)
 			if ctx.Err() != nil {
 				t.Errorf("it was told to stop: %v", context.Cause(ctx))
 			}
@@ -234,7 +234,7 @@ func TestWhatCannotBeReadIsPoisonAtOnceAndWhatNeverEndsInTheEnd(t *testing.T) {
 			if err != nil || len(resp.Messages) != 1 {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 		}
 		r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{MaxDeliveries: 3, Poison: r.poison})
 		if b := r.buried(); len(b) != 1 || !strings.Contains(b[0].Poison.Reason, "delivered 4 times") {
@@ -288,7 +288,7 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 		c := r.consumer(func(ctx context.Context, m *Message) error {
 			switch m.Key {
 			case "quick":
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				return nil
 			case "slow":
 				<-ctx.Done()
@@ -323,7 +323,7 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 			t.Errorf("%v after %d runs", err, runs)
 		}
 		close(release)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 	})
 }
 
@@ -369,7 +369,7 @@ func TestAWakeIsHeardAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = c.Run(ctx) })
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		idle := c.Stats().Requests
 		r.send("m")
 		sent := time.Now()

@@ -62,7 +62,7 @@ func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func(
 	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
 	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
 	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {
-		time.Sleep(8 * time.Second) // long enough for a renewal
+		pass(8 * time.Second) // long enough for a renewal
 		if m.inbox {
 			return p.inbox.Apply(ctx, msg, "p", func(ctx context.Context, tx *optimisticTx) error {
 				var e effect
@@ -90,11 +90,11 @@ func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func(
 	var all sync.WaitGroup
 	all.Go(func() { _ = c.Run(ctx) })
 	for n := 0; n < 300 && !until(); n++ {
-		time.Sleep(time.Second)
+		pass(time.Second)
 	}
 	cancel()
 	all.Wait()
-	time.Sleep(time.Minute) // what still tries to tell somebody gives up
+	pass(time.Minute) // what still tries to tell somebody gives up
 }
 
 // count is how often the effect of a key has happened.
@@ -189,7 +189,7 @@ func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
 					if runs++; runs > 1 {
 						return nil
 					}
-					time.Sleep(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
+					pass(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
 					return RetryAfter(fmt.Errorf("later"), time.Second)
 				}, &ConsumerOptions{Visibility: 30 * time.Second, Poll: pollEvery(time.Second), eager: eager, Event: func(e Event) {
 					if e.Kind == Failed {
@@ -206,7 +206,7 @@ func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
 				all.Go(func() { _ = c.Run(ctx) })
 				began := time.Now()
 				for n := 0; n < 100 && len(r.left(r.queue)) > 0; n++ {
-					time.Sleep(time.Second)
+					pass(time.Second)
 				}
 				if took := time.Since(began); took > 40*time.Second { // it was to come back after a second, and was hidden for 30 instead
 					if failed++; !eager {

@@ -235,3 +235,6 @@ func upsertEffect(m *Message) func(context.Context, *optimistic.Tx) error {
 func pollEvery(d time.Duration) retry.Backoff { return retry.Backoff{Base: d, Cap: d} }
 
 type optimisticTx = optimistic.Tx
+
+// pass lets the bubble's time pass.
+func pass(d time.Duration) { time.Sleep(d) }

@@ -1,0 +1,159 @@
+package idempotent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+var (
+	// ErrInProgress says that another is at work on the key at this moment. The error in the chain is a
+	// *pessimistic.HeldError, which tells who and since when.
+	ErrInProgress = errors.New("in progress")
+
+	// ErrMismatch says that the key was used before with another payload: nothing was run, and nothing is replayed.
+	ErrMismatch = errors.New("the key was used with another payload")
+)
+
+// Once runs a function once per key, over all processes, and replays its result to whoever asks again.
+//
+// A key is worked on under a named lock, so that one process at a time does, and the next can take over as soon as the lease
+// of one that has died has run out. The result is stored in a table when the function has returned nil; until then the key is
+// free to be tried again. So the function runs once to its end as far as anybody can tell; if its process dies after the
+// effect and before the result is stored, it runs again. Hand its context and the fence on to what it does.
+//
+//	state     lock    result    Do
+//	new       free    none      runs fn
+//	running   held    none      ErrInProgress
+//	failed    free    none      runs fn again
+//	done      any     stored    replays it
+//
+// A Once is safe for concurrent use.
+type Once struct {
+	locks *pessimistic.Locker
+	table *aztables.Client
+}
+
+// NewOnce returns a Once whose locks are the Locker's, under "once/", and whose results are in a table. It sends no request.
+func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
+	if locks == nil || table == nil {
+		return nil, errors.New("once: no Locker, or no table client")
+	}
+	return &Once{locks: locks, table: table}, nil
+}
+
+// Outcome is what Do has come to.
+type Outcome struct {
+	Result   []byte
+	Replayed bool      // it was stored before
+	At       time.Time // when it was stored, by the clock of who did
+}
+
+// onceResult is the entity.
+type onceResult struct {
+	Payload string    `json:"payload"` // its hash
+	Result  []byte    `json:"result"`
+	At      time.Time `json:"at"`
+	Fence   int64     `json:"fence"`
+}
+
+const (
+	oncePartition = "once"
+	maxKey        = 200
+	// maxResult is what a property holds (REST: "Understanding the Table service data model", 64 KiB).
+	maxResult = 64 << 10
+)
+
+// Do runs fn for key unless it was done before, and returns its result. payload is what the key stands for, such as the
+// request: its hash is stored, and another one under the same key is refused.
+//
+// fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
+// *pessimistic.LostError when the lock was lost meanwhile, whatever fn returned; and what the service said.
+//
+// Requests: 1 to replay; otherwise 7.
+func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Held) ([]byte, error)) (Outcome, error) {
+	if key == "" || len(key) > maxKey {
+		return Outcome{}, fmt.Errorf("once: key of %d bytes, not 1 to %d", len(key), maxKey)
+	}
+	sum := sha256.Sum256(payload)
+	hash := hex.EncodeToString(sum[:])
+	if out, done, err := o.look(ctx, key, hash); done || err != nil {
+		return out, err
+	}
+	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
+	if errors.Is(err, pessimistic.ErrHeld) {
+		return Outcome{}, fmt.Errorf("%w: %w", ErrInProgress, err)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	var out Outcome
+	finished := false
+	defer func() {
+		if !finished { // a panic, or runtime.Goexit: the lock goes back before that goes on
+			_ = h.Release(ctx)
+		}
+	}()
+	out, err = o.run(h.Context(), key, hash, h, fn)
+	finished = true
+	_ = h.Release(ctx) // what is stored is stored, whatever became of the lock since
+	return out, err
+}
+
+// look replays what is stored.
+func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error) {
+	v, err := optimistic.Read(ctx, o.entity(key), nil)
+	switch {
+	case errors.Is(err, optimistic.ErrNotFound):
+		return Outcome{}, false, nil
+	case err != nil:
+		return Outcome{}, false, err
+	case v.Value.Payload != hash:
+		return Outcome{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
+	}
+	return Outcome{Result: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
+}
+
+func (o *Once) entity(key string) optimistic.Entity[onceResult] {
+	return optimistic.TableEntity[onceResult](o.table, oncePartition, url.PathEscape(key))
+}
+
+// run works on the key under its lock.
+func (o *Once) run(ctx context.Context, key, hash string, h *pessimistic.Held, fn func(context.Context, *pessimistic.Held) ([]byte, error)) (Outcome, error) {
+	if out, done, err := o.look(ctx, key, hash); done || err != nil { // done between our look and our lock
+		return out, err
+	}
+	result, err := fn(ctx, h)
+	if lost := context.Cause(ctx); errors.Is(lost, pessimistic.ErrLost) {
+		return Outcome{}, lost
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(result) > maxResult {
+		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the %d that can be stored: store it in a blob and return its name", len(result), maxResult)
+	}
+	if err := h.Guard(ctx); err != nil {
+		return Outcome{}, err
+	}
+	at := time.Now().UTC()
+	_, err = optimistic.Create(ctx, o.entity(key), onceResult{Payload: hash, Result: result, At: at, Fence: int64(h.Fence())}, nil)
+	if errors.Is(err, optimistic.ErrExists) {
+		// Another has finished it while we believed to be alone: his result is the one that stays.
+		out, _, err := o.look(context.WithoutCancel(ctx), key, hash)
+		return out, err
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Result: result, At: at}, nil
+}

@@ -1,0 +1,133 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// once is a process of its own.
+func (r *rig) once(wire policy.Transporter) *Once {
+	r.t.Helper()
+	r.service.BlockBlob("locks", "any") // makes the container
+	blobs, err := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	box, err := container.NewClientWithSharedKeyCredential(r.service.BlobURL()+"/locks", blobs, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: wire}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	locks, err := pessimistic.NewLocker(box, &pessimistic.LockerOptions{Duration: 15 * time.Second})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	tables, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.service.Table("results")
+	table, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/results", tables, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: wire}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	o, err := NewOnce(locks, table)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return o
+}
+
+func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		runs := 0
+		work := func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return []byte("result"), nil }
+		o := r.once(r.service)
+		if _, err := o.Do(t.Context(), "warm", nil, work); err != nil { // the first time also makes the lock
+			t.Fatal(err)
+		}
+		r.service.Reset()
+		first, err := o.Do(t.Context(), "a/b ü", []byte("pay"), work)
+		if err != nil || first.Replayed || string(first.Result) != "result" || r.service.Requests() != 8 {
+			t.Errorf("%+v, %v after %d requests", first, err, r.service.Requests())
+		}
+		r.service.Reset()
+		again, err := r.once(r.service).Do(t.Context(), "a/b ü", []byte("pay"), work)
+		if err != nil || !again.Replayed || string(again.Result) != "result" || r.service.Requests() != 1 || runs != 2 {
+			t.Errorf("%+v, %v after %d requests and %d runs", again, err, r.service.Requests(), runs)
+		}
+		if _, err := o.Do(t.Context(), "a/b ü", []byte("other"), work); !errors.Is(err, ErrMismatch) {
+			t.Errorf("another payload: %v", err)
+		}
+		failed := errors.New("failed")
+		for range 2 { // what has failed is not stored
+			if _, err := o.Do(t.Context(), "failing", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return nil, failed }); !errors.Is(err, failed) {
+				t.Errorf("err = %v", err)
+			}
+		}
+		if runs != 4 {
+			t.Errorf("%d runs", runs)
+		}
+		if _, err := o.Do(t.Context(), "", nil, work); err == nil {
+			t.Error("no key: no error")
+		}
+	})
+}
+
+func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		wire := aztest.Inject(r.service, 1)
+		dying, next := r.once(wire), r.once(r.service)
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, err := dying.Do(t.Context(), "k", nil, func(ctx context.Context, _ *pessimistic.Held) ([]byte, error) {
+				<-ctx.Done()
+				return []byte("late"), nil
+			})
+			if !errors.Is(err, pessimistic.ErrLost) {
+				t.Errorf("who has lost the lock is told %v", err)
+			}
+		})
+		pass(time.Second)
+		_, err := next.Do(t.Context(), "k", nil, nil)
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !errors.Is(err, ErrInProgress) || !ok || held.Holder == "" {
+			t.Errorf("err = %v", err)
+		}
+		wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest})
+		pass(time.Minute)
+		out, err := next.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { return []byte("mine"), nil })
+		if err != nil || string(out.Result) != "mine" {
+			t.Errorf("%+v, %v", out, err)
+		}
+		all.Wait()
+	})
+}
+
+func TestAFaultAtAnyRequestOfAOnceLosesNothing(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.Throttle, aztest.FailAfterCommit, aztest.AnswerTwice} {
+		for k := range 9 {
+			inBubble(t, func(t *testing.T, r *rig) {
+				wire := aztest.Inject(r.service, 1)
+				wire.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
+				runs := 0
+				out, err := r.once(wire).Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return []byte("x"), nil })
+				if err != nil || string(out.Result) != "x" || runs != 1 {
+					t.Errorf("%s at %d: %+v, %v after %d runs:\n%v", kind, k, out, err, runs, wire.Log())
+				}
+				again, err := r.once(r.service).Do(t.Context(), "k", nil, nil)
+				if err != nil || !again.Replayed {
+					t.Errorf("%s at %d: replayed %+v, %v", kind, k, again, err)
+				}
+			})
+		}
+	}
+}
