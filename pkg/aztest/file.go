@@ -1,0 +1,232 @@
+package aztest
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+)
+
+const fileHost = "127.0.0.1:10004"
+
+// FileURL is the File service's URL for clients whose transport is the Service. No emulator has this service.
+func (s *Service) FileURL() string { return "http://" + fileHost + "/" + Account }
+
+// FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileHost) }
+
+// Share returns a client for a share, and creates the share if it is missing, without a request.
+func (s *Service) Share(name string) *share.Client {
+	s.mu.Lock()
+	if s.files.share(s, name) == nil {
+		s.files.add(s, name, nil)
+	}
+	s.mu.Unlock()
+	credential, err := share.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := share.NewClientWithSharedKeyCredential(s.FileURL()+"/"+name, credential, &share.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// File returns a client for a file, which need not exist, in the root of a share, which is created if it is missing.
+func (s *Service) File(shareName, name string) *file.Client {
+	return s.Share(shareName).NewRootDirectoryClient().NewFileClient(name)
+}
+
+// SMBHandle is a file that an SMB client has open. What it does not share, others cannot have.
+type SMBHandle struct {
+	ID         string
+	ClientName string
+	Write      bool // the access that it was opened with; reading is taken for granted
+	Delete     bool
+	ShareRead  bool // what others may do meanwhile
+	ShareWrite bool
+}
+
+// OpenSMB opens a file as an SMB client does. The file must exist.
+func (s *Service) OpenSMB(shareName, path string, h SMBHandle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files.named[shareName].files[path]
+	f.handles = append(f.handles, h)
+}
+
+// CloseSMB closes a handle. With the last one a file goes whose deletion is pending.
+func (s *Service) CloseSMB(shareName, path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.files.named[shareName]
+	f := sh.files[path]
+	f.handles = slices.DeleteFunc(f.handles, func(h SMBHandle) bool { return h.ID == id })
+	if f.pending && len(f.handles) == 0 {
+		delete(sh.files, path)
+	}
+}
+
+// MarkDeletedSMB sets or takes back the mark with which an SMB client deletes a file that is open. It has an effect only
+// while it is open (REST: "Managing file locks", SMB delete).
+func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files.named[shareName].files[path]
+	f.pending = marked && len(f.handles) > 0
+}
+
+// shares is the File service's part of the account.
+type shares struct {
+	named map[string]*shareState
+}
+
+type shareState struct {
+	name         string
+	etag         string
+	lastModified time.Time
+	metadata     map[string]string
+	lease        lease
+	files        map[string]*fileState
+	deleted      time.Time
+}
+
+type fileState struct {
+	content      []byte // never changed in place: readers hold on to it
+	etag         string
+	lastModified time.Time
+	metadata     map[string]string
+	lease        lease
+	handles      []SMBHandle
+	pending      bool // an SMB client has marked it for deletion
+}
+
+// share finds a share, also one that is being deleted. Nil means that the name is free.
+func (f *shares) share(s *Service, name string) *shareState {
+	sh := f.named[name]
+	if sh != nil && !sh.deleted.IsZero() && time.Since(sh.deleted) >= s.o.DeletionDelay {
+		delete(f.named, name)
+		return nil
+	}
+	return sh
+}
+
+func (f *shares) add(s *Service, name string, metadata map[string]string) *shareState {
+	if f.named == nil {
+		f.named = map[string]*shareState{}
+	}
+	sh := &shareState{name: name, etag: s.newETag(), lastModified: now(), metadata: metadata, files: map[string]*fileState{}}
+	f.named[name] = sh
+	return sh
+}
+
+func isFile(hr *http.Request) bool { return hr.URL.Host == fileHost }
+
+// fileOperation names a request to the File service as the REST reference does.
+func fileOperation(method, resource string, q url.Values, h http.Header) string {
+	_, path, _ := strings.Cut(resource, "/")
+	on, write := "File", method == http.MethodPut
+	if path == "" {
+		on = "Share"
+	}
+	switch comp := q.Get("comp"); {
+	case comp == "lease":
+		action := h.Get("X-Ms-Lease-Action")
+		if action == "" {
+			action = "?"
+		}
+		return strings.ToUpper(action[:1]) + action[1:] + " " + on + " Lease"
+	case comp == "range":
+		return "Put Range"
+	case comp == "metadata":
+		return verb(write) + on + " Metadata"
+	case comp == "properties":
+		return verb(write) + on + " Properties"
+	case comp == "listhandles":
+		return "List Handles"
+	case comp == "forceclosehandles":
+		return "Force Close Handles"
+	case comp != "":
+		return method + " " + comp
+	case write:
+		return "Create " + on
+	case method == http.MethodDelete:
+		return "Delete " + on
+	case method == http.MethodGet && on == "File":
+		return "Get File"
+	}
+	return "Get " + on + " Properties"
+}
+
+func (s *Service) routeFile(r *request) *answer {
+	if r.container == "" {
+		return notImplemented()
+	}
+	sh := s.files.share(s, r.container)
+	if r.blob == "" {
+		return s.routeShare(r, sh)
+	}
+	switch {
+	case sh == nil:
+		return noSuchShare()
+	case !sh.deleted.IsZero():
+		return shareBeingDeleted()
+	}
+	return s.routeOneFile(r, sh)
+}
+
+func noSuchShare() *answer {
+	return fail(http.StatusNotFound, "ShareNotFound", "The specified share does not exist.")
+}
+
+func shareBeingDeleted() *answer {
+	return fail(http.StatusConflict, "ShareBeingDeleted", "The specified share is being deleted. Try operation later.")
+}
+
+func (s *Service) routeShare(r *request, sh *shareState) *answer {
+	comp := r.query.Get("comp")
+	if r.method == http.MethodPut && comp == "" {
+		switch {
+		case sh != nil && sh.deleted.IsZero():
+			return fail(http.StatusConflict, "ShareAlreadyExists", "The specified share already exists.")
+		case sh != nil:
+			return shareBeingDeleted()
+		}
+		metadata, a := metadataOf(r)
+		if a != nil {
+			return a
+		}
+		sh = s.files.add(s, r.container, metadata)
+		return ok(http.StatusCreated).version(sh.etag, sh.lastModified)
+	}
+	switch {
+	case sh == nil:
+		return noSuchShare()
+	case !sh.deleted.IsZero():
+		return shareBeingDeleted()
+	case comp == "lease": // REST: "Lease Share": as for containers
+		return sh.lease.operate(r).version(sh.etag, sh.lastModified)
+	}
+	if a := sh.lease.check(r, "Share", r.method == http.MethodDelete); a != nil {
+		return a
+	}
+	switch {
+	case r.method == http.MethodDelete: // leases of its files do not guard it (REST: "Lease File", remarks)
+		sh.deleted = time.Now()
+		sh.files = map[string]*fileState{}
+		return ok(http.StatusAccepted)
+	case comp == "" && r.method != http.MethodPut:
+		a := ok(http.StatusOK).version(sh.etag, sh.lastModified).set("x-ms-share-quota", "5120")
+		for name, value := range sh.metadata {
+			a.set("x-ms-meta-"+name, value)
+		}
+		sh.lease.describe(a)
+		return a
+	}
+	return notImplemented()
+}

@@ -1,0 +1,217 @@
+package aztest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sharing is what an operation needs from those who have the file open (REST: "Managing file locks", the table of
+// sharing modes): what a handle does not share is refused, and a deletion goes with no handle at all.
+func (f *fileState) sharing(read, write, alone bool) *answer {
+	if f.pending {
+		return fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")
+	}
+	for _, h := range f.handles {
+		if alone || read && !h.ShareRead || write && !h.ShareWrite {
+			return sharingViolation()
+		}
+	}
+	return nil
+}
+
+func sharingViolation() *answer {
+	return fail(http.StatusConflict, "SharingViolation", "The specified resource may be in use by an SMB client.")
+}
+
+func (s *Service) touchFile(f *fileState) { f.etag, f.lastModified = s.newETag(), now() }
+
+// routeOneFile carries out an operation on a file. There are no conditions here: the service knows none for files.
+func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
+	f, comp := sh.files[r.blob], r.query.Get("comp")
+	write := r.method == http.MethodPut || r.method == http.MethodDelete
+	if f == nil && (r.method != http.MethodPut || comp != "") {
+		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	}
+	switch comp {
+	case "lease":
+		return f.leaseOperation(r)
+	case "listhandles":
+		return f.listHandles()
+	case "forceclosehandles":
+		return f.closeHandles(r, sh)
+	}
+	if f != nil {
+		if a := f.lease.checkFile(r, write); a != nil {
+			return a
+		}
+		content := comp == "" && r.method == http.MethodGet
+		if a := f.sharing(content, write, write && comp == "" && r.method == http.MethodDelete); a != nil {
+			return a
+		}
+	}
+	switch {
+	case comp == "" && r.method == http.MethodPut:
+		return s.createFile(r, sh, f)
+	case comp == "" && r.method == http.MethodDelete:
+		delete(sh.files, r.blob)
+		return ok(http.StatusAccepted)
+	case comp == "" && r.method == http.MethodGet:
+		return f.get(r)
+	case comp == "" || comp == "metadata" && !write:
+		return f.describe(ok(http.StatusOK), int64(len(f.content)))
+	case comp == "metadata":
+		metadata, a := metadataOf(r)
+		if a != nil {
+			return a
+		}
+		f.metadata = metadata
+	case comp == "properties":
+		if size := r.header.Get("X-Ms-Content-Length"); size != "" {
+			n, err := strconv.Atoi(size)
+			if err != nil || n < 0 {
+				return invalidHeader("x-ms-content-length", size)
+			}
+			f.content = resized(f.content, n)
+		}
+	case comp == "range":
+		return s.putRange(r, f)
+	default:
+		return notImplemented()
+	}
+	s.touchFile(f)
+	return ok(http.StatusOK).version(f.etag, f.lastModified)
+}
+
+func resized(content []byte, n int) []byte {
+	out := make([]byte, n)
+	copy(out, content)
+	return out
+}
+
+// createFile makes a file of zeros, over one that is there: nothing keeps the last writer from winning.
+func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
+	if r.header.Get("X-Ms-Type") != "file" || strings.Contains(r.blob, "/") {
+		return notImplemented() // directories
+	}
+	size, err := strconv.Atoi(r.header.Get("X-Ms-Content-Length"))
+	if err != nil || size < 0 {
+		return invalidHeader("x-ms-content-length", r.header.Get("X-Ms-Content-Length"))
+	}
+	metadata, a := metadataOf(r)
+	if a != nil {
+		return a
+	}
+	if f == nil {
+		f = &fileState{}
+		sh.files[r.blob] = f
+	}
+	f.content, f.metadata = make([]byte, size), metadata
+	s.touchFile(f)
+	return ok(http.StatusCreated).version(f.etag, f.lastModified)
+}
+
+// putRange writes within the size of the file, which it cannot change (REST: "Put Range").
+func (s *Service) putRange(r *request, f *fileState) *answer {
+	first, last, err := parseRange(rangeOf(r))
+	if err != nil || last < 0 || last >= int64(len(f.content)) {
+		return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+	}
+	body := r.body
+	switch action := strings.ToLower(r.header.Get("X-Ms-Write")); {
+	case action == "clear":
+		body = make([]byte, last-first+1)
+	case action != "update":
+		return invalidHeader("x-ms-write", action)
+	case int64(len(body)) != last-first+1 || len(body) > 4<<20:
+		return invalidHeader("Content-Length", strconv.Itoa(len(body)))
+	}
+	f.content = bytes.Clone(f.content)
+	copy(f.content[first:], body)
+	s.touchFile(f)
+	return ok(http.StatusCreated).version(f.etag, f.lastModified)
+}
+
+func (f *fileState) describe(a *answer, size int64) *answer {
+	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("Content-Type", "application/octet-stream")
+	a.size = size
+	for name, value := range f.metadata {
+		a.set("x-ms-meta-"+name, value)
+	}
+	f.lease.describe(a)
+	return a
+}
+
+func (f *fileState) get(r *request) *answer {
+	header := rangeOf(r)
+	if header == "" {
+		a := f.describe(ok(http.StatusOK), int64(len(f.content)))
+		a.body = f.content
+		return a
+	}
+	size := int64(len(f.content))
+	first, last, err := parseRange(header)
+	if err != nil || first >= size {
+		return invalidRange(size)
+	}
+	if last < 0 || last >= size {
+		last = size - 1
+	}
+	a := f.describe(ok(http.StatusPartialContent), last-first+1)
+	a.body = f.content[first : last+1]
+	return a.set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+}
+
+// leaseOperation differs from a blob's (REST: "Lease File"): infinite only, no renewal, a break has no period, and who
+// has the file open for writing or deletion through SMB keeps it from being leased.
+func (f *fileState) leaseOperation(r *request) *answer {
+	switch action := r.header.Get("X-Ms-Lease-Action"); action {
+	case "acquire":
+		if r.header.Get("X-Ms-Lease-Duration") != "-1" {
+			return fail(http.StatusBadRequest, "InvalidHeaderValue", "The lease of a file is infinite.")
+		}
+		if f.pending || slices.ContainsFunc(f.handles, func(h SMBHandle) bool { return h.Write || h.Delete }) {
+			return sharingViolation()
+		}
+	case "break":
+		r.header.Set("X-Ms-Lease-Break-Period", "0")
+	case "change", "release":
+	default:
+		return invalidHeader("x-ms-lease-action", action)
+	}
+	return f.lease.operate(r).version(f.etag, f.lastModified)
+}
+
+// checkFile is check with the statuses of the File service: a wrong id is 409 (REST: "Lease File", table of outcomes).
+func (l *lease) checkFile(r *request, needed bool) *answer {
+	a := l.check(r, "File", needed)
+	if a != nil && l.active() && r.header.Get("X-Ms-Lease-Id") != "" {
+		a.status = http.StatusConflict
+	}
+	return a
+}
+
+func (f *fileState) listHandles() *answer {
+	a := ok(http.StatusOK).set("Content-Type", "application/xml")
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>`)
+	for _, h := range f.handles {
+		fmt.Fprintf(&b, "<Handle><HandleId>%s</HandleId><Path></Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime></Handle>",
+			h.ID, h.ClientName, f.lastModified.Format(http.TimeFormat))
+	}
+	b.WriteString(`</Entries><NextMarker /></EnumerationResults>`)
+	a.body = []byte(b.String())
+	return a
+}
+
+func (f *fileState) closeHandles(r *request, sh *shareState) *answer {
+	id, before := r.header.Get("X-Ms-Handle-Id"), len(f.handles)
+	f.handles = slices.DeleteFunc(f.handles, func(h SMBHandle) bool { return id == "*" || h.ID == id })
+	if f.pending && len(f.handles) == 0 {
+		delete(sh.files, r.blob)
+	}
+	return ok(http.StatusOK).set("x-ms-number-of-handles-closed", strconv.Itoa(before-len(f.handles))).set("x-ms-number-of-handles-failed", "0")
+}
