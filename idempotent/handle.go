@@ -31,9 +31,9 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 			case run:
 				c.handle(ctx, work, d)
 			case duplicate, finished:
-				c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil)
+				_ = c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil)
 			case unclear:
-				c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, 0) }, nil)
+				_ = c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, 0) }, nil)
 			}
 		})
 	}

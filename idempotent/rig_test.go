@@ -201,23 +201,6 @@ type effect struct {
 	N int `json:"n"`
 }
 
-// apply increments a counter of the message's in the table, within the inbox.
-func (r *rig) apply(ctx context.Context, m *Message) error {
-	return r.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimistic.Tx) error {
-		var e effect
-		row := "effect-" + m.Key
-		there, err := tx.Get(ctx, row, &e)
-		if err != nil {
-			return err
-		}
-		e.N++
-		if there {
-			return tx.Update(row, e)
-		}
-		return tx.Insert(row, e)
-	})
-}
-
 // applied is how often the effect of a key was applied.
 func (r *rig) applied(key string) int {
 	v, err := optimistic.Read(context.Background(), optimistic.TableEntity[effect](r.service.Table("effects"), "p", "effect-"+key), nil)

@@ -149,7 +149,8 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 		err = errForeign
 	}
 	if err != nil {
-		c.open = c.open || azerr.Classify(err).Ambiguous()
+		_, granted := errors.AsType[*grantedError](err)
+		c.open = c.open || granted || azerr.Classify(err).Ambiguous()
 		return grant{}, err
 	}
 	c.open = true

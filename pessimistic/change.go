@@ -177,6 +177,8 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	}
 	period := int32(-1) // natural
 	switch {
+	case out.Grace != 0 && onlyInfinite(target):
+		return out, 0, errors.New("BreakOptions.Grace: the lease of a file ends at once")
 	case out.Now && out.Grace != 0:
 		return out, 0, errors.New("BreakOptions: Now and Grace exclude each other")
 	case out.Grace < 0 || out.Grace > time.Minute || out.Grace%time.Second != 0:

@@ -18,7 +18,7 @@ import (
 type AcquireOptions struct {
 	// Duration is how long the lease lasts without being renewed: 15 s to 60 s in whole seconds, or Infinite. It is
 	// renewed for as long as it is held, so it is not how long the work may take, but how long others must wait after
-	// the holder has crashed. Defaults to 30 s.
+	// the holder has crashed. A file's is Infinite. Defaults to 30 s, and to Infinite for files.
 	Duration time.Duration
 
 	// Wait bounds how long Acquire waits for another holder; the last attempt is made when it is over. Negative or 0
@@ -57,6 +57,11 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 	var out AcquireOptions
 	if o != nil {
 		out = *o
+	}
+	if onlyInfinite(target) {
+		if out.Duration = cmp.Or(out.Duration, Infinite); out.Duration != Infinite {
+			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: the leases of a file are Infinite", out.Duration)
+		}
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
 	out.Tries = cmp.Or(out.Tries, 6)

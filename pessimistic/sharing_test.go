@@ -214,13 +214,12 @@ func TestAWriterIsAloneAndReadersAreNot(t *testing.T) {
 }
 
 func TestTheHistoriesConvictAReaderWhoDoesNotLookAtTheGate(t *testing.T) {
-	n := 0
-	for seed := range uint64(10) {
-		n += readersAndWriters(t, seed, sharing{unchecked: true}).overlaps()
+	for seed := range uint64(100) {
+		if readersAndWriters(t, seed, sharing{unchecked: true}).overlaps() > 0 {
+			return
+		}
 	}
-	if n == 0 {
-		t.Error("no history was found wrong")
-	}
+	t.Error("no history was found wrong")
 }
 
 func TestOneLeadsAtATime(t *testing.T) {

@@ -58,6 +58,9 @@ func (w wire) usable() error {
 // sent, they outlast a short lease, and they turn a lost answer into a wrong one.
 func (w wire) send(ctx context.Context, op string) (context.Context, func(error)) {
 	w.requests.Add(1)
+	if onlyInfinite(w.target) {
+		ctx = context.WithValue(ctx, counterKey{}, w.requests)
+	}
 	done := func(error) {}
 	if w.hooks.Trace != nil {
 		ctx, done = w.hooks.Trace(ctx, op, w.target.path)

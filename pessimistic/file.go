@@ -1,0 +1,179 @@
+package pessimistic
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
+
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// keyBeat is when the holder of a file's lease was last heard of, by the service's clock.
+const keyBeat = "azconcheartbeat"
+
+// File is a file of Azure Files, which must exist. While it is leased, the service refuses every write and the deletion
+// without the lease's id, and SMB clients cannot open it for writing or deletion; everybody may read. The deletion of
+// the share is not prevented (REST: "Lease File").
+//
+// The service knows infinite leases of files only, has no renewal, and breaks at once. So the lease of a holder that
+// crashed stays for ever, until somebody breaks it: see BreakStale. For that the holder writes its name and a heartbeat
+// into the file's metadata, under the lease's id: when it acquires (3 requests instead of 1) and every 10 s (2 requests
+// for what is one renewal elsewhere; that is also how it learns of a break). The service cannot change one name of the
+// metadata alone, so the holder should set none while it holds the lease, or its own may be lost. The names stay in the
+// metadata after the release.
+func File(client *file.Client) Resource {
+	if client == nil {
+		return Resource{}
+	}
+	return Resource{path: resource.Path(client.URL()), leasable: fileLease{client}}
+}
+
+type fileLease struct{ client *file.Client }
+
+func (fileLease) onlyInfinite() {}
+
+// onlyInfinite tells whether the service knows no other leases of the target.
+func onlyInfinite(target Resource) bool {
+	_, only := target.leasable.(interface{ onlyInfinite() })
+	return only
+}
+
+// counterKey is for the number of requests, to which a file's operations of more than one request add.
+type counterKey struct{}
+
+func another(ctx context.Context) {
+	if n, ok := ctx.Value(counterKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}
+
+// grantedError is a failure after the lease was granted, which therefore has to be given back.
+type grantedError struct{ err error }
+
+func (e *grantedError) Error() string { return e.err.Error() }
+func (e *grantedError) Unwrap() error { return e.err }
+
+func (f fileLease) holder(id string) (*lease.FileClient, error) {
+	return lease.NewFileClient(f.client, &lease.FileClientOptions{LeaseID: &id})
+}
+
+func (f fileLease) acquire(ctx context.Context, id string, _ int32, _ azcore.ETag) (reply, error) {
+	h, err := f.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.Acquire(ctx, nil)
+	if err != nil {
+		return reply{}, err
+	}
+	another(ctx)
+	if _, err := f.beat(ctx, id, true); err != nil {
+		return reply{}, &grantedError{err}
+	}
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, nil
+}
+
+// renew is the heartbeat: both of its requests carry the id, and the service refuses them when the lease is not ours.
+func (f fileLease) renew(ctx context.Context, id string) (reply, error) {
+	date, err := f.beat(ctx, id, false)
+	return reply{id, date}, err
+}
+
+// beat writes the heartbeat. Sending it twice does no harm: under the lease nobody else writes.
+func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, error) {
+	seen, err := f.look(ctx, id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	metadata := make(map[string]*string, len(seen.Metadata)+3)
+	for name, value := range seen.Metadata {
+		metadata[name] = &value
+	}
+	at := seen.Date.UTC().Format(time.RFC3339)
+	metadata[keyBeat] = &at
+	if first {
+		owner := url.PathEscape(ownName())
+		metadata[keyOwner], metadata[keySince] = &owner, &at
+	}
+	another(ctx)
+	resp, err := f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
+	return deref(resp.Date), err
+}
+
+func (f fileLease) change(ctx context.Context, id, to string) (reply, error) {
+	h, err := f.holder(id)
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := h.Change(ctx, to, nil)
+	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
+}
+
+func (f fileLease) release(ctx context.Context, id string) error {
+	h, err := f.holder(id)
+	if err != nil {
+		return err
+	}
+	_, err = h.Release(ctx, nil)
+	return err
+}
+
+func (f fileLease) breaks(ctx context.Context, _ int32, _ azcore.ETag) (time.Duration, error) {
+	h, err := f.holder("")
+	if err != nil {
+		return 0, err
+	}
+	_, err = h.Break(ctx, nil)
+	return 0, err
+}
+
+func (f fileLease) look(ctx context.Context, id string) (Observation, error) {
+	resp, err := f.client.GetProperties(ctx, &file.GetPropertiesOptions{
+		LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: optional(id)}})
+	if err != nil {
+		return Observation{}, err
+	}
+	return Observation{
+		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
+		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
+	}, nil
+}
+
+func (fileLease) conditional() bool { return false }
+
+// BreakStale breaks the lease of a file whose holder has not been heard of for maxAge, by the service's clock; a holder
+// that lives is heard of every 10 s. It returns a *HeldError when the holder is not that old, or has left no heartbeat,
+// in which case only Break ends its lease; ErrNotFound; and ErrLost when there is no lease to be broken. A holder that was
+// only slow is locked out by the service, which refuses its id, in REST and in SMB alike.
+//
+// The service has no condition for a break. Somebody who breaks and acquires between our look and our break loses a lease
+// that is young: it finds out at its next heartbeat, and none of its later writes succeeds. Requests: 2.
+func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) error {
+	if maxAge < minStale {
+		return fmt.Errorf("break stale: maxAge: %v is less than %v, which a holder that lives may need", maxAge, minStale)
+	}
+	target := File(client)
+	seen, err := Look(ctx, target, nil)
+	if err != nil {
+		return err
+	}
+	if seen.State.Free() {
+		return &LostError{Resource: target.path, Reason: Taken}
+	}
+	beat, err := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
+	if err != nil || seen.Date.Sub(beat) < maxAge {
+		who := recordIn(seen.Metadata)
+		return &HeldError{Resource: target.path, Holder: who.owner, Since: who.since, State: seen.State}
+	}
+	_, err = Break(ctx, target, nil)
+	return err
+}
+
+// minStale is three heartbeats, so that one that fails does not look like a death.
+const minStale = defaultDuration

@@ -1,0 +1,216 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// fileWorld is a share "box" with a file "f" in it.
+func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		f := s.File("box", "f")
+		if _, err := f.Create(t.Context(), 3, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Reset()
+		test(t, s, f)
+	})
+}
+
+func leaseState(t *testing.T, f Resource) State {
+	t.Helper()
+	seen, err := Look(context.Background(), f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen.State
+}
+
+func fileOps(s *aztest.Service) (ops []string) {
+	for _, r := range s.Log() {
+		ops = append(ops, r.Op)
+	}
+	return ops
+}
+
+var fileAcquire = []string{"Acquire File Lease", "Get File Properties", "Set File Metadata"}
+
+func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(25 * time.Second)
+		mustRelease(t, l)
+		beat := fileAcquire[1:]
+		want := slices.Concat(fileAcquire, beat, beat, []string{"Release File Lease"})
+		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
+			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
+		}
+		seen, err := Look(t.Context(), File(f), nil)
+		if err != nil || seen.State != StateAvailable {
+			t.Fatalf("%v, %v", seen.State, err)
+		}
+		since, _ := time.Parse(time.RFC3339, seen.Metadata[keySince])
+		last, _ := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
+		if last.Sub(since) != 20*time.Second || recordIn(seen.Metadata).owner != ownName() {
+			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
+		}
+	})
+}
+
+func TestAFilesLeaseTakesNoOtherDuration(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		if _, err := Acquire(t.Context(), File(f), &AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
+			t.Errorf("err = %v after %d requests", err, s.Requests())
+		}
+		if _, err := Break(t.Context(), File(f), &BreakOptions{Grace: time.Second}); err == nil || s.Requests() != 0 {
+			t.Errorf("break with grace: %v after %d requests", err, s.Requests())
+		}
+	})
+}
+
+func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
+	for _, op := range append(slices.Clone(fileAcquire), "Release File Lease") {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(op), Count: 1})
+			l, err := Acquire(t.Context(), File(f), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", op, err)
+			}
+			mustRelease(t, l)
+			if got := leaseState(t, File(f)); got != StateAvailable {
+				t.Errorf("%s: the lease is %v", op, got)
+			}
+		})
+	}
+}
+
+func TestAFailureAfterTheGrantGivesTheFileBack(t *testing.T) {
+	for _, op := range fileAcquire[1:] {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})
+			_, err := Acquire(t.Context(), File(f), nil)
+			s.SetFaults()
+			if code(err) != "AuthorizationFailure" || leaseState(t, File(f)) != StateAvailable {
+				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, File(f)))
+			}
+		})
+	}
+}
+
+func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
+	for k := range fileAcquire {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cause := fmt.Errorf("cancelled at request %d", k)
+			n := 0
+			s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: func(*aztest.Request) bool {
+				if n == k {
+					cancel(cause)
+				}
+				n++
+				return false
+			}})
+			_, err := Acquire(ctx, File(f), nil)
+			if !errors.Is(err, cause) || leaseState(t, File(f)) != StateAvailable {
+				t.Errorf("request %d: err = %v, lease %v", k, err, leaseState(t, File(f)))
+			}
+		})
+	}
+}
+
+func TestAFilesHolderLearnsOfABreakAtTheNextHeartbeat(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Break(t.Context(), File(f), nil); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(began); took > 10*time.Second || !errors.Is(context.Cause(l.Context()), ErrLost) {
+			t.Errorf("after %v: %v", took, context.Cause(l.Context()))
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrLost) {
+			t.Errorf("a file without a lease: %v", err)
+		}
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		held, ok := errors.AsType[*HeldError](BreakStale(t.Context(), f, time.Minute))
+		if !ok || held.Holder != ownName() {
+			t.Errorf("a holder that lives is broken: %v", held)
+		}
+		// From here on nothing of the holder's arrives.
+		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Set File Metadata")})
+		pass(50 * time.Second)
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("before its time: %v", err)
+		}
+		pass(30 * time.Second)
+		if err := BreakStale(t.Context(), f, time.Minute); err != nil {
+			t.Errorf("a holder that was silent: %v", err)
+		}
+		s.SetFaults()
+		id := l.ID()
+		_, err = f.SetMetadata(t.Context(), &file.SetMetadataOptions{LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
+		if code(err) != "LeaseNotPresentWithFileOperation" {
+			t.Errorf("a write with the old id: %v", err)
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		client := s.Share("box")
+		for _, op := range []string{"", "Acquire Share Lease", "Renew Share Lease", "Release Share Lease"} {
+			s.Reset()
+			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1, Match: aztest.Op(op)})
+			l, err := Acquire(t.Context(), Share(client), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", op, err)
+			}
+			pass(65 * time.Second)
+			if _, err := client.Delete(policy.WithRetryOptions(t.Context(), policy.RetryOptions{MaxRetries: -1}), nil); code(err) != "LeaseIdMissing" {
+				t.Errorf("delete: %v", err)
+			}
+			mustRelease(t, l)
+			if op == "" && s.Requests() != 1+6+1+1 {
+				t.Errorf("%d requests: %q", s.Requests(), fileOps(s))
+			}
+			if got := leaseState(t, Share(client)); got != StateAvailable {
+				t.Errorf("%s: the lease is %v", op, got)
+			}
+		}
+		if _, err := client.Delete(t.Context(), &share.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
