@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Consumer receives messages and has them handled, several at a time. A message is deleted when its handler has returned
@@ -38,6 +36,8 @@ type Consumer struct {
 
 	requests, handled atomic.Int64
 
+	tenures tenures
+
 	hurry     chan struct{}
 	hurryOnce sync.Once
 
@@ -48,12 +48,15 @@ type Consumer struct {
 
 // delivery is a message in our hands.
 type delivery struct {
-	m       *Message
-	e       envelope
-	raw     string
-	receipt *receipt
-	decoded error
-	handled bool // its handler was run
+	m        *Message
+	e        envelope
+	raw      string
+	receipt  *receipt
+	window   time.Duration // for how long it is hidden each time
+	received time.Time
+	decoded  error
+	handled  bool   // its handler was run
+	earlier  []byte // the result that a copy of it has left
 }
 
 // NewConsumer returns a Consumer of a queue, which must exist by the time of Run. The client should have Policy. It sends
@@ -65,6 +68,9 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	for _, around := range slices.Backward(o.Middleware) {
+		handler = around(handler)
 	}
 	// Besides the messages that are being handled, as many as a receive brings are kept at hand, so that receives are full
 	// without a handler having to wait for one. They are renewed like the others.
@@ -78,7 +84,8 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 
 const maxReceive = 32 // REST: "Get Messages"
 
-// Wake has the Consumer look at the queue at once, for who knows that something was sent.
+// Wake has the Consumer look at the queue at once, for who knows that something was sent. A Producer of the same process
+// does it by itself.
 func (c *Consumer) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -114,6 +121,7 @@ func (e *StuckError) Error() string {
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler takes
 // beyond two thirds of it; with Markers 1 per receive besides.
 func (c *Consumer) Run(ctx context.Context) error {
+	defer consumers.add(c)()
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var running sync.WaitGroup
@@ -150,157 +158,6 @@ func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool 
 	}
 }
 
-// receiveAll receives as many messages as there are free slots, again and again.
-func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup) error {
-	empty, failures := 0, 0
-	for {
-		n := c.reserve(ctx)
-		if n == 0 {
-			return nil
-		}
-		batch, err := c.receive(ctx, n)
-		c.free(n - len(batch))
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil
-		case err != nil:
-			c.tell(Event{Kind: Failed, Err: err})
-			if out := azerr.Classify(err); !out.Transient() && !out.Ambiguous() {
-				return fmt.Errorf("receive from %s: %w", c.path, azerr.Clean(err))
-			}
-			failures++
-			if c.pause(ctx, max(c.o.Poll.Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
-				return nil
-			}
-			continue
-		case len(batch) == 0:
-			if c.o.ExitWhenEmpty && c.idle() {
-				return nil
-			}
-			if c.pause(ctx, c.o.Poll.Base/2+c.o.Poll.Wait(empty)) != nil {
-				return nil
-			}
-			empty++
-			continue
-		}
-		empty, failures = 0, 0
-		running.Go(func() { c.begin(ctx, work, running, batch) })
-	}
-}
-
-// reserve waits until there is room for a full receive, and takes it. 0 means to stop.
-func (c *Consumer) reserve(ctx context.Context) (n int) {
-	for {
-		want, over := c.wanted()
-		switch {
-		case over, ctx.Err() != nil:
-			c.free(n)
-			return 0
-		case want == 0: // what is in our hands may be enough, or turn out to be copies
-			select {
-			case <-c.ready:
-			case <-ctx.Done():
-			}
-		case n >= want:
-			c.free(n - want)
-			return want
-		default:
-			select {
-			case c.slots <- struct{}{}:
-				n++
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-// wanted is how many messages to ask for, and whether there have been enough.
-func (c *Consumer) wanted() (n int, over bool) {
-	if c.o.MaxMessages == 0 {
-		return c.batch, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.o.MaxMessages - c.finished
-	return max(min(c.batch, left-len(c.inFlight)), 0), left <= 0
-}
-
-func (c *Consumer) free(n int) {
-	for range n {
-		<-c.slots
-	}
-}
-
-func (c *Consumer) idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.inFlight) == 0
-}
-
-// pause waits for the next look at the queue.
-func (c *Consumer) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.wake:
-	case <-c.ready:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// receive asks for messages once. The request outlives ctx: one that is cut off may hide messages that nobody has.
-func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	asking, cancel := retry.Detached(ctx, tryTimeout)
-	defer cancel()
-	began := time.Now()
-	c.requests.Add(1)
-	resp, err := c.queue.DequeueMessages(with(asking, unrepeated{}), &azqueue.DequeueMessagesOptions{
-		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(c.o.Visibility / time.Second)),
-	})
-	if err != nil {
-		return nil, err
-	}
-	var batch []*delivery
-	for _, m := range resp.Messages {
-		if d := c.take(m, began.Add(c.o.Visibility)); d != nil {
-			batch = append(batch, d)
-		}
-	}
-	return batch, nil
-}
-
-// take makes a delivery of a message, unless it is one that we have in our hands already: the service has handed it out
-// anew, to us again, and the handler goes on with the new receipt.
-func (c *Consumer) take(m *azqueue.DequeuedMessage, until time.Time) *delivery {
-	id := deref(m.MessageID)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if had := c.inFlight[id]; had != nil {
-		had.receipt.adopt(deref(m.PopReceipt), until)
-		return nil
-	}
-	d := &delivery{raw: deref(m.MessageText)}
-	d.e, d.decoded = decode(d.raw, c.o.Encoding)
-	d.m = &Message{
-		ID: id, Key: id, Queue: c.path, Body: d.e.body, Attempt: int(deref(m.DequeueCount)), Deliveries: int(deref(m.DequeueCount)),
-		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: deref(m.InsertionTime), Expires: deref(m.ExpirationTime),
-	}
-	if d.e.as == Envelope {
-		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
-	}
-	d.receipt = newReceipt(c.queue, id, d.raw)
-	d.receipt.count = func() { c.requests.Add(1) }
-	d.receipt.adopt(deref(m.PopReceipt), until)
-	c.inFlight[id] = d
-	return d
-}
-
 func (c *Consumer) done(d *delivery) {
 	c.mu.Lock()
 	delete(c.inFlight, d.m.ID)
@@ -314,24 +171,5 @@ func (c *Consumer) done(d *delivery) {
 		case c.ready <- struct{}{}:
 		default:
 		}
-	}
-}
-
-func (c *Consumer) tell(e Event) {
-	if c.o.Event != nil {
-		c.o.Event(e)
-	}
-	attrs := []any{"queue", c.path}
-	if e.Message != nil {
-		attrs = append(attrs, "message", e.Message.ID, "key", e.Message.Key, "attempt", e.Message.Attempt, "deliveries", e.Message.Deliveries)
-	}
-	if e.Err != nil {
-		attrs = append(attrs, "error", azerr.Summary(e.Err))
-	}
-	switch e.Kind {
-	case Poisoned, Lost, Failed:
-		c.o.Logger.Warn("message "+string(e.Kind), attrs...)
-	default:
-		c.o.Logger.Debug("message "+string(e.Kind), attrs...)
 	}
 }

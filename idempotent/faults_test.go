@@ -45,20 +45,21 @@ func (r *rig) process() *process {
 
 // mode is a way to consume.
 type mode struct {
-	name    string
-	markers bool
-	inbox   bool
-	most    int // effects of one message after one fault
+	name   string
+	dedupe Dedupe
+	inbox  bool
+	most   int // effects of one message after one fault
 }
 
-var modes = []mode{{"nothing", false, false, 2}, {"markers", true, false, 2}, {"inbox", false, true, 1}, {"markers and inbox", true, true, 1}}
+var modes = []mode{
+	{"nothing", DedupeNone, false, 2}, {"redelivery", DedupeRedelivery, false, 2}, {"markers", DedupeOwner, false, 2},
+	{"results", DedupeComplete, false, 2}, {"inbox", DedupeNone, true, 1}, {"markers and inbox", DedupeOwner, true, 1},
+}
 
 // consume runs a consumer of this process until until says so.
 func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func() bool) {
 	p.r.t.Helper()
-	if m.markers {
-		o.Markers = p.markers
-	}
+	o.Markers, o.Dedupe = p.markers, m.dedupe
 	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
 	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
 	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {

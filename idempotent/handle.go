@@ -16,7 +16,9 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 	decided := map[*delivery]decision{}
 	if c.o.Markers != nil && ctx.Err() == nil {
 		claiming, cancel := retry.Detached(ctx, tryTimeout)
-		decided = c.o.Markers.claim(claiming, c.path, batch)
+		claiming, traced := c.trace(claiming, "claim", nil)
+		decided = c.decide(claiming, batch)
+		traced(nil)
 		cancel()
 	}
 	for _, d := range batch {
@@ -32,6 +34,10 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 				c.handle(ctx, work, d)
 			case duplicate, finished:
 				_ = c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil)
+			case replayed:
+				c.replay(work, d)
+			case busy:
+				c.await(work, d)
 			case unclear:
 				_ = c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, 0) }, nil)
 			}
@@ -58,6 +64,9 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	began := time.Now()
 	err := c.turn(stopping, ctx, d)
 	took := time.Since(began)
+	if d.handled {
+		c.tenures.add(time.Since(d.received))
+	}
 	cause := context.Cause(ctx)
 	if !c.o.eager {
 		quit()
@@ -91,34 +100,37 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 		ctx, end = context.WithTimeout(ctx, c.o.HandlerTimeout)
 		defer end()
 	}
-	return c.call(ctx, d.m)
+	ctx, traced := c.trace(ctx, "handle", d.m)
+	err := c.call(ctx, d.m, c.handler)
+	traced(err)
+	return err
 }
 
 // call runs the handler. A panic is a failure of this message, not of the consumer.
-func (c *Consumer) call(ctx context.Context, m *Message) (err error) {
+func (c *Consumer) call(ctx context.Context, m *Message, h Handler) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return c.handler(ctx, m)
+	return h(ctx, m)
 }
 
 // heartbeat keeps the message hidden until it is told to quit, and ends the handler's context when it cannot.
 func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.CancelCauseFunc) {
-	margin := min(c.o.Visibility/10, time.Second)
+	margin := min(d.window/10, time.Second)
 	for {
 		until, ours := d.receipt.deadline()
 		if !ours {
 			end(ErrOwnershipLost)
 			return
 		}
-		if retry.Sleep(ctx, time.Until(until)-c.o.Visibility/3) != nil {
+		if retry.Sleep(ctx, time.Until(until)-d.window/3) != nil {
 			return
 		}
 		// One that is under way is not cut off when the handler returns: its answer is what the message is settled with.
 		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(-margin))
-		err := d.receipt.extend(renewing, c.o.Visibility)
+		err := d.receipt.extend(renewing, d.window)
 		cancel()
 		if err == nil {
 			continue
@@ -139,12 +151,15 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 	what, after := judge(err)
 	r := d.receipt
 	switch {
+	case what == done && c.o.Dedupe == DedupeComplete:
+		_ = c.settle(work, d, Completed, func(ctx context.Context) error { return c.complete(ctx, d) }, nil)
+	case what == drop && c.o.Dedupe == DedupeComplete:
+		_ = c.settle(work, d, Dropped, func(ctx context.Context) error { return c.complete(ctx, d) }, err)
 	case what == done:
 		if c.settle(work, d, Completed, r.delete, nil) != nil && c.o.Markers != nil {
-			// It will come again, and must not be handled again.
 			noting, cancel := retry.Detached(work, tryTimeout)
 			defer cancel()
-			if noted := c.o.Markers.note(noting, c.path, d.m, stateDone); noted != nil {
+			if noted := c.remember(noting, d.m); noted != nil {
 				c.tell(Event{Kind: Failed, Message: d.m, Err: noted})
 			}
 		}
@@ -198,8 +213,8 @@ func (c *Consumer) poison(work context.Context, d *delivery, why error) {
 		if err := bury(ctx, c.o.Poison, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
 			return err
 		}
-		if c.o.Markers != nil {
-			if err := c.o.Markers.note(ctx, c.path, d.m, statePoisoned); err != nil {
+		if c.o.Dedupe == DedupeOwner || c.o.Dedupe == DedupeComplete {
+			if err := c.o.Markers.note(ctx, c.path, d.m.Key, d.m, statePoisoned); err != nil {
 				return err
 			}
 		}
@@ -212,7 +227,9 @@ func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do 
 	until, _ := d.receipt.deadline()
 	ctx, cancel := retry.Detached(work, max(time.Until(until), time.Second))
 	defer cancel()
+	ctx, traced := c.trace(ctx, "settle", d.m)
 	err := do(ctx)
+	traced(err)
 	if err != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
 		return err

@@ -15,7 +15,7 @@ import (
 
 // Markers remember, in a table, which message is the owner of a key: the one of several copies that is driven to its end.
 // The claim is an insert; all claims of a batch that was received are one entity group transaction. There is no write when a
-// message is done, since deleting it says so; only if that fails is it written down.
+// message is done, since deleting it says so; only if that fails is it written down, or with DedupeComplete.
 //
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day in it: a copy always looks
 // in the same place, and a day's markers can be thrown away together once no message of that day can be left.
@@ -43,17 +43,8 @@ type marker struct {
 	Owner   string    `json:"owner"` // the service's id of the message
 	State   string    `json:"state"`
 	Expires time.Time `json:"expires"` // by when no copy of the owner can come any more
+	Result  []byte    `json:"result,omitempty"`
 }
-
-// decision is what becomes of a delivery after its key was claimed.
-type decision uint8
-
-const (
-	run       decision = iota
-	duplicate          // another message is the owner: delete this one
-	finished           // it was handled before: delete it
-	unclear            // the markers cannot be had: try again later
-)
 
 // partitionOf is where the marker of a key is.
 func partitionOf(queue, key string) string {
@@ -71,15 +62,18 @@ func (d *delivery) marker() marker {
 	return marker{Owner: d.m.ID, State: stateOwned, Expires: d.m.Expires.UTC()}
 }
 
-// claim makes the deliveries the owners of their keys, as far as nobody else is. Requests: 1 per partition, and 2 per key
-// that has a marker already.
-func (k *Markers) claim(ctx context.Context, queue string, all []*delivery) map[*delivery]decision {
+// claim makes the deliveries the owners of their keys, as far as nobody else is. Copies of one whose result is kept wait for
+// it. Requests: 1 per partition, and 2 per key that has a marker already.
+func (k *Markers) claim(ctx context.Context, queue string, all []*delivery, kept bool) map[*delivery]decision {
 	decided := map[*delivery]decision{}
 	parts := map[string][]*delivery{}
 	owners := map[string]*delivery{}
 	for _, d := range all {
 		if first := owners[d.m.Key]; first != nil && first.m.ID != d.m.ID {
 			decided[d] = duplicate // of one in the same batch, which is claimed, or else comes again
+			if kept {
+				decided[d] = busy
+			}
 			continue
 		}
 		owners[d.m.Key] = d
@@ -87,12 +81,12 @@ func (k *Markers) claim(ctx context.Context, queue string, all []*delivery) map[
 		parts[p] = append(parts[p], d)
 	}
 	for p, ds := range parts {
-		k.claimIn(ctx, p, ds, decided)
+		k.claimIn(ctx, p, ds, decided, kept)
 	}
 	return decided
 }
 
-func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision) {
+func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision, kept bool) {
 	for len(open) > 0 {
 		_, err := optimistic.Transact(ctx, k.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
 			for _, d := range open {
@@ -122,23 +116,28 @@ func (k *Markers) claimIn(ctx context.Context, partition string, open []*deliver
 			}
 			return
 		}
-		decided[open[i]] = k.consult(ctx, partition, open[i])
+		decided[open[i]] = k.consult(ctx, partition, open[i], kept)
 		open = append(append([]*delivery{}, open[:i]...), open[i+1:]...)
 	}
 }
 
 // consult decides about a delivery whose key has a marker.
-func (k *Markers) consult(ctx context.Context, partition string, d *delivery) decision {
-	target := optimistic.TableEntity[marker](k.table, partition, rowOf(d.m.Key))
+func (k *Markers) consult(ctx context.Context, partition string, d *delivery, kept bool) decision {
+	target := k.entity(partition, rowOf(d.m.Key))
 	v, err := optimistic.Read(ctx, target, nil)
-	switch {
+	switch m := v.Value; {
 	case err != nil:
 		return unclear
-	case v.Value.State == stateDone:
+	case m.State == stateDone && kept && m.Owner != d.m.ID:
+		d.earlier = m.Result
+		return replayed
+	case m.State == stateDone:
 		return finished
-	case v.Value.Owner == d.m.ID:
+	case m.Owner == d.m.ID:
 		return run // it comes again
-	case v.Value.State != statePoisoned:
+	case m.State == stateOwned && kept && time.Now().Before(m.Expires):
+		return busy
+	case m.State == stateOwned && !kept:
 		return duplicate
 	}
 	if _, err := optimistic.Replace(ctx, target, v, d.marker(), nil); err != nil {
@@ -147,10 +146,23 @@ func (k *Markers) consult(ctx context.Context, partition string, d *delivery) de
 	return run
 }
 
-// note writes a state down.
-func (k *Markers) note(ctx context.Context, queue string, m *Message, state string) error {
-	_, err := optimistic.Transact(ctx, k.table, partitionOf(queue, m.Key), func(_ context.Context, tx *optimistic.Tx) error {
-		return tx.Upsert(rowOf(m.Key), marker{Owner: m.ID, State: state, Expires: m.Expires.UTC()})
+func (k *Markers) entity(partition, row string) optimistic.Entity[marker] {
+	return optimistic.TableEntity[marker](k.table, partition, row)
+}
+
+// read returns a marker, if there is one.
+func (k *Markers) read(ctx context.Context, partition, row string) (m marker, found bool, err error) {
+	v, err := optimistic.Read(ctx, k.entity(partition, row), nil)
+	if errors.Is(err, optimistic.ErrNotFound) {
+		return marker{}, false, nil
+	}
+	return v.Value, err == nil, err
+}
+
+// note writes down what has become of a key's owner.
+func (k *Markers) note(ctx context.Context, queue, key string, m *Message, state string) error {
+	_, err := optimistic.Transact(ctx, k.table, partitionOf(queue, key), func(_ context.Context, tx *optimistic.Tx) error {
+		return tx.Upsert(rowOf(key), marker{Owner: m.ID, State: state, Expires: m.Expires.UTC(), Result: m.result})
 	}, nil)
 	return err
 }

@@ -28,7 +28,13 @@ type Message struct {
 	Sent      time.Time // by the sender's clock; zero if the message does not say
 	Inserted  time.Time // by the service's clock
 	Expires   time.Time // when the service throws it away
+
+	result []byte
 }
+
+// SetResult has a result of up to 64 KiB kept with the message's marker, for DedupeComplete; otherwise it goes nowhere. It
+// belongs to the handler, and is not safe for concurrent use.
+func (m *Message) SetResult(result []byte) { m.result = result }
 
 // Token is a fencing token: of two deliveries of the same message the later one has the larger Delivery. Whatever stores
 // it beside an effect can refuse a handler that was overtaken.

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -21,12 +22,25 @@ type ConsumerOptions struct {
 	// handler has crashed. Defaults to 30 s.
 	Visibility time.Duration
 
+	// MaxVisibility lets Visibility grow to up to this, such that 99 of 100 of the latest messages would have been handled
+	// before a renewal was due. Where handlers take long this saves requests, and a crash costs more time. Defaults to
+	// Visibility, which then stays as it is.
+	MaxVisibility time.Duration
+
 	// HandlerTimeout ends a handler's context. Negative or 0 means no bound. Defaults to 0.
 	HandlerTimeout time.Duration
 
-	// Markers tell copies of a message apart: of several with the same key, one is handled. Defaults to none: then only the
-	// service's own id counts, and a message that was sent twice is handled twice.
+	// Markers remember which messages were handled; Dedupe says how. Defaults to none: a message that was sent twice, or
+	// could not be deleted when it was handled, is handled twice.
 	Markers *Markers
+
+	// Dedupe is what Markers are used for. Defaults to DedupeOwner with Markers, to DedupeNone without.
+	Dedupe Dedupe
+
+	// Replay is called, with DedupeComplete, instead of the handler for a copy of a message that was handled before, with
+	// its result, so that the sender can be answered again. It has as long as Visibility; after an error the copy comes
+	// again. Defaults to nothing.
+	Replay func(ctx context.Context, m *Message, result []byte) error
 
 	// Poison is where messages go that failed MaxAttempts times, were delivered more than MaxDeliveries times, or cannot be
 	// decoded. It is created if it is missing. Defaults to none: they are tried again until they expire.
@@ -61,6 +75,15 @@ type ConsumerOptions struct {
 	// HardStop is how long they may take to return then. Defaults to 5 s.
 	HardStop time.Duration
 
+	// Middleware is put around the handler, the first one outermost. It sees what the handler returns before it is judged.
+	// Defaults to none.
+	Middleware []func(Handler) Handler
+
+	// Trace is called before a receive (with no message), the claim of what it brought (with none), a handler, and what is
+	// decided about its message: op is "receive", "claim", "handle" or "settle". What it returns is the context to go on
+	// with, and what is to be called at the end. Defaults to nothing.
+	Trace func(ctx context.Context, op string, m *Message) (context.Context, func(error))
+
 	// Logger gets what happens to messages. Defaults to silence.
 	Logger *slog.Logger
 
@@ -73,30 +96,6 @@ type ConsumerOptions struct {
 	_ struct{}
 }
 
-// EventKind is what has happened.
-type EventKind string
-
-// The kinds.
-const (
-	Received  EventKind = "received"
-	Completed EventKind = "completed" // handled, and deleted
-	Duplicate EventKind = "duplicate" // a copy of another, deleted unhandled
-	Retried   EventKind = "retried"   // Err says why; it comes again
-	Poisoned  EventKind = "poisoned"  // Err says why
-	Dropped   EventKind = "dropped"
-	Returned  EventKind = "returned" // unhandled, because the consumer is stopping or the markers cannot be had
-	Lost      EventKind = "lost"     // another may have it; Err says why
-	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
-)
-
-// Event is something that happened to a message, or to the consumer.
-type Event struct {
-	Kind    EventKind
-	Message *Message // nil if it is about none
-	Took    time.Duration
-	Err     error
-}
-
 func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	var out ConsumerOptions
 	if o != nil {
@@ -104,6 +103,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	}
 	out.Concurrency = cmp.Or(out.Concurrency, 8)
 	out.Visibility = cmp.Or(out.Visibility, 30*time.Second)
+	out.MaxVisibility = cmp.Or(out.MaxVisibility, out.Visibility)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
 	out.MaxDeliveries = cmp.Or(out.MaxDeliveries, 20)
 	out.SoftStop = cmp.Or(out.SoftStop, 20*time.Second)
@@ -119,10 +119,15 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
 	case out.Visibility < 3*time.Second || out.Visibility > 12*time.Hour || out.Visibility%time.Second != 0:
 		return out, fmt.Errorf("ConsumerOptions.Visibility: %v is not in 3s…12h in whole seconds", out.Visibility)
+	case out.MaxVisibility < out.Visibility || out.MaxVisibility > 12*time.Hour || out.MaxVisibility%time.Second != 0:
+		return out, fmt.Errorf("ConsumerOptions.MaxVisibility: %v is not in %v…12h in whole seconds", out.MaxVisibility, out.Visibility)
 	case out.MaxMessages < 0:
 		return out, fmt.Errorf("ConsumerOptions.MaxMessages: %d is negative", out.MaxMessages)
 	case out.SoftStop < 0 || out.HardStop < 0:
 		return out, fmt.Errorf("ConsumerOptions: SoftStop %v or HardStop %v is negative", out.SoftStop, out.HardStop)
+	}
+	if err := out.checkDedupe(); err != nil {
+		return out, err
 	}
 	if _, err := decode("", out.Encoding); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)

@@ -28,6 +28,9 @@ type keepText struct{}
 
 func (keepText) Do(r *policy.Request) (*http.Response, error) {
 	ctx := r.Raw().Context()
+	if ctx.Value(probed{}) != nil {
+		return nil, errProbed
+	}
 	if ctx.Value(bodiless{}) != nil {
 		if err := r.SetBody(nil, ""); err != nil {
 			return nil, err

@@ -128,6 +128,9 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 			m := resp.Messages[0]
 			sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
 			sent.Inserted, sent.Expires, sent.NextVisible = deref(m.InsertionTime), deref(m.ExpirationTime), deref(m.TimeNextVisible)
+			if deref(o).VisibilityTimeout == nil {
+				consumers.wake(queueOf(p.queue))
+			}
 			return sent, nil
 		}
 		if err == nil {

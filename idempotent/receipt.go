@@ -2,7 +2,6 @@ package idempotent
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -58,7 +57,7 @@ func (r *receipt) take(ctx context.Context) (pop string, err error) {
 	case r.lost:
 		err = ErrOwnershipLost
 	case r.unsure:
-		err = errUnsure
+		err = ErrReceiptUnknown
 	default:
 		return r.pop, nil
 	}
@@ -76,8 +75,6 @@ func (r *receipt) become(change func()) {
 }
 
 const tryTimeout = 10 * time.Second
-
-var errUnsure = errors.New("an update of the message was carried out, and its answer was lost")
 
 // deadline returns until when nobody else can have the message, and whether it is ours at all.
 func (r *receipt) deadline() (until time.Time, ours bool) {
@@ -123,7 +120,7 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 			// The first request has taken our receipt out of force. Nobody else can have it: the message was hidden all
 			// the time.
 			r.become(func() { r.unsure, r.until = true, open.Add(d) })
-			return errUnsure
+			return ErrReceiptUnknown
 		}
 		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
 			r.become(func() { r.lost = true })

@@ -1,0 +1,141 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func TestACopyOfWhatWasHandledIsGivenItsResult(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a", "a")
+		runs := 0
+		var replays []string
+		o := ConsumerOptions{Markers: r.markers, Dedupe: DedupeComplete, Replay: func(_ context.Context, m *Message, result []byte) error {
+			replays = append(replays, m.Key+"="+string(result))
+			return nil
+		}}
+		answer := func(_ context.Context, m *Message) error {
+			runs++
+			pass(15 * time.Second)
+			m.SetResult([]byte("answer"))
+			return nil
+		}
+		r.consume(answer, o)
+		r.send("a")
+		r.consume(answer, o)
+		if runs != 1 || !slices.Equal(replays, []string{"a=answer", "a=answer"}) {
+			t.Errorf("%d runs, replayed %q", runs, replays)
+		}
+		if got := slices.Compact(r.kinds()); !slices.Equal(got, []EventKind{Completed, Duplicate, Returned}) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestAReplayThatFailsComesAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		replays := 0
+		o := ConsumerOptions{Markers: r.markers, Dedupe: DedupeComplete, Backoff: pollEvery(time.Second), Replay: func(context.Context, *Message, []byte) error {
+			if replays++; replays == 1 {
+				panic("the reply cannot be sent")
+			}
+			return nil
+		}}
+		r.send("a", "a")
+		r.consume(func(context.Context, *Message) error { return nil }, o)
+		if replays != 2 {
+			t.Errorf("%d replays", replays)
+		}
+	})
+}
+
+func TestACopyTakesOverFromPoisonAndNotFromWhatWasDropped(t *testing.T) {
+	for _, steer := range []func(error) error{Poison, Drop} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.send("a", "a")
+			runs := 0
+			r.consume(func(context.Context, *Message) error {
+				if runs++; runs == 1 {
+					return steer(errors.New("no"))
+				}
+				return nil
+			}, ConsumerOptions{Markers: r.markers, Dedupe: DedupeComplete, Poison: r.poison, Concurrency: 1})
+			if want := 1 + len(r.buried()); runs != want {
+				t.Errorf("%d runs, want %d: %v", runs, want, r.kinds())
+			}
+		})
+	}
+}
+
+func TestAResultThatCannotBeStoredDoesNotHaveTheMessageHandledAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a")
+		runs := 0
+		r.consume(func(_ context.Context, m *Message) error {
+			runs++
+			m.SetResult(make([]byte, maxResult+1))
+			return nil
+		}, ConsumerOptions{Markers: r.markers, Dedupe: DedupeComplete})
+		if runs != 1 || !slices.Equal(r.kinds(), []EventKind{Completed, Failed}) {
+			t.Errorf("%d runs: %v", runs, r.kinds())
+		}
+		for _, e := range r.events {
+			if e.Kind == Failed && !strings.Contains(e.Err.Error(), "65537 bytes are more than the 65536") {
+				t.Error(e.Err)
+			}
+		}
+	})
+}
+
+// What could not be deleted when it was handled is not handled again, for which the marker is written and read only then.
+func TestOnlyWhatCouldNotBeDeletedIsRemembered(t *testing.T) {
+	for _, d := range []Dedupe{DedupeRedelivery, DedupeNone} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			p := r.process()
+			r.send("a", "b")
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Message"), Count: 1})
+			var runs tally
+			c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
+				&ConsumerOptions{Markers: p.markers, Dedupe: d, Poll: pollEvery(time.Second), Concurrency: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := c.Run(ctx); err != nil || len(r.left(r.queue)) != 0 {
+				t.Errorf("%v, %d left", err, len(r.left(r.queue)))
+			}
+			want := map[Dedupe]int{DedupeRedelivery: 2, DedupeNone: 3}[d]
+			if n := runs.n["a"] + runs.n["b"]; n != want {
+				t.Errorf("%s: %d runs, want %d", d, n, want)
+			}
+			written, read := r.ops()["Entity Group Transaction"], r.ops()["Query Entities"]
+			if d == DedupeRedelivery && (written != 1 || read != 1) {
+				t.Errorf("%d writes and %d reads of markers: %v", written, read, r.ops())
+			}
+		})
+	}
+}
+
+func TestWhatDedupeNeedsIsSaid(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		replay := func(context.Context, *Message, []byte) error { return nil }
+		for text, o := range map[string]ConsumerOptions{
+			"needs Markers":        {Dedupe: DedupeOwner},
+			`"twice" is none of`:   {Dedupe: "twice", Markers: r.markers},
+			"only complete keeps":  {Markers: r.markers, Replay: replay},
+			"MaxVisibility: 20s":   {MaxVisibility: 20 * time.Second},
+			"MaxVisibility: 1m0.5": {MaxVisibility: time.Minute + time.Second/2},
+		} {
+			if _, err := NewConsumer(r.queue, func(context.Context, *Message) error { return nil }, &o); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package idempotent
+
+import (
+	"context"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// EventKind is what has happened.
+type EventKind string
+
+// The kinds.
+const (
+	Received  EventKind = "received"
+	Completed EventKind = "completed" // handled, and deleted
+	Duplicate EventKind = "duplicate" // a copy of another, deleted unhandled
+	Retried   EventKind = "retried"   // Err says why; it comes again
+	Poisoned  EventKind = "poisoned"  // Err says why
+	Dropped   EventKind = "dropped"
+	Returned  EventKind = "returned" // unhandled, because the consumer is stopping or the markers cannot be had
+	Lost      EventKind = "lost"     // another may have it; Err says why
+	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
+)
+
+// Event is something that happened to a message, or to the consumer.
+type Event struct {
+	Kind    EventKind
+	Message *Message // nil if it is about none
+	Took    time.Duration
+	Err     error
+}
+
+func (c *Consumer) trace(ctx context.Context, op string, m *Message) (context.Context, func(error)) {
+	if c.o.Trace == nil {
+		return ctx, func(error) {}
+	}
+	return c.o.Trace(ctx, op, m)
+}
+
+func (c *Consumer) tell(e Event) {
+	if c.o.Event != nil {
+		c.o.Event(e)
+	}
+	attrs := []any{"queue", c.path}
+	if e.Message != nil {
+		attrs = append(attrs, "message", e.Message.ID, "key", e.Message.Key, "attempt", e.Message.Attempt, "deliveries", e.Message.Deliveries)
+	}
+	if e.Err != nil {
+		attrs = append(attrs, "error", azerr.Summary(e.Err))
+	}
+	switch e.Kind {
+	case Poisoned, Lost, Failed:
+		c.o.Logger.Warn("message "+string(e.Kind), attrs...)
+	default:
+		c.o.Logger.Debug("message "+string(e.Kind), attrs...)
+	}
+}
