@@ -167,22 +167,35 @@ func (e *Election) Resign(ctx context.Context) (bool, error) {
 // Preempt asks the present leader to hand over the lead, and returns when he has. He is asked by a second lock, which
 // Preempt holds meanwhile: a leader that is Preemptible sees it within a third of his lease's duration, and may take as
 // long as he needs to stop. Call it beside Run, which then wins like any other candidate: all that Preempt promises is
-// that the leader of its beginning does not lead any more. With a leader that is not Preemptible it waits for his end.
+// that the leader of its beginning does not lead any more. With a leader that is not Preemptible it waits for his end;
+// when this process leads, or nobody does, there is nothing to wait for.
 //
-// Requests: those of Locker.Lock, and one HEAD per look.
+// Requests: a HEAD, and with a leader those of Locker.Lock and one HEAD per look.
 func (e *Election) Preempt(ctx context.Context) error {
+	// Before the intent is shown, since he may be gone by the time that it is.
+	first, err := e.Leader(ctx)
+	switch {
+	case e.Leads(), errors.Is(err, ErrNotFound), err == nil && !first.Held:
+		return nil
+	case err != nil:
+		return err
+	}
 	return e.locker.Do(ctx, e.name+intentSuffix, nil, func(ctx context.Context, _ *Held) error {
-		first, err := e.Leader(ctx)
-		if errors.Is(err, ErrNotFound) || err == nil && !first.Held {
-			return nil
-		}
 		p := pace{Backoff: pollDefaults(e.locker.opts.Poll)}
-		for now := first; err == nil && now.Held && now.ETag == first.ETag; {
-			if err = retry.Sleep(ctx, p.next()); err == nil {
-				now, err = e.Leader(ctx)
+		for {
+			now, err := e.Leader(ctx)
+			switch {
+			case errors.Is(err, ErrNotFound):
+				return nil
+			case err != nil:
+				return err
+			case !now.Held || now.ETag != first.ETag:
+				return nil
+			}
+			if err := retry.Sleep(ctx, p.next()); err != nil {
+				return err
 			}
 		}
-		return err
 	})
 }
 
