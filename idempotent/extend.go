@@ -15,8 +15,8 @@ var ErrReceiptUnknown = errors.New("the message was hidden, and the answer with 
 
 // Extended is the right to a message after Extend.
 type Extended struct {
-	PopReceipt string // the one before is out of force
-	HiddenFor  time.Duration
+	PopReceipt  string    // the one before is out of force
+	NextVisible time.Time // by the service's clock
 }
 
 // Extend hides a message that was received for another while, from now on, without sending its text; 0 gives it back. It is
@@ -48,7 +48,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, messageID, popRecei
 		}
 		return Extended{}, err
 	}
-	return Extended{PopReceipt: r.pop, HiddenFor: visibility}, nil
+	return Extended{PopReceipt: r.pop, NextVisible: r.visible}, nil
 }
 
 // probed is in the context of a request that Policy answers by itself. Whoever lacks it sends the request, which is for a

@@ -81,35 +81,105 @@ const (
 //
 // Requests: 1 to replay; otherwise 7.
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Held) ([]byte, error)) (Outcome, error) {
-	if key == "" || len(key) > maxKey {
-		return Outcome{}, fmt.Errorf("once: key of %d bytes, not 1 to %d", len(key), maxKey)
-	}
-	sum := sha256.Sum256(payload)
-	hash := hex.EncodeToString(sum[:])
-	if out, done, err := o.look(ctx, key, hash); done || err != nil {
+	a, out, err := o.Begin(ctx, key, payload)
+	if a == nil {
 		return out, err
 	}
-	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
-	if errors.Is(err, pessimistic.ErrHeld) {
-		return Outcome{}, fmt.Errorf("%w: %w", ErrInProgress, err)
+	defer func() { _ = a.Release(ctx) }() // also after a panic; what is stored is stored, whatever became of the lock since
+	result, err := fn(a.Context(), a.Held)
+	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
+		return Outcome{}, lost
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
-	var out Outcome
-	finished := false
-	defer func() {
-		if !finished { // a panic, or runtime.Goexit: the lock goes back before that goes on
-			_ = h.Release(ctx)
-		}
-	}()
-	out, err = o.run(h.Context(), key, hash, h, fn)
-	finished = true
-	_ = h.Release(ctx) // what is stored is stored, whatever became of the lock since
-	return out, err
+	return a.Finish(a.Context(), result)
 }
 
-// look replays what is stored.
+// Attempt is a key in our hands: the lock of it is held, and nothing is stored. It has to be released, by Release.
+type Attempt struct {
+	*pessimistic.Held
+	once      *Once
+	key, hash string
+}
+
+// Begin is the first half of Do, for work that is no function. If the key was done before, there is no Attempt, and Outcome
+// is what is stored. Errors: ErrInProgress; ErrMismatch; and what the service said. After an error nothing is held.
+// Requests: 1 to replay; otherwise 5.
+func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt, Outcome, error) {
+	if err := checkKey(key); err != nil {
+		return nil, Outcome{}, err
+	}
+	sum := sha256.Sum256(payload)
+	hash := hex.EncodeToString(sum[:])
+	if out, done, err := o.look(ctx, key, hash); done || err != nil {
+		return nil, out, err
+	}
+	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
+	if errors.Is(err, pessimistic.ErrHeld) {
+		return nil, Outcome{}, fmt.Errorf("%w: %w", ErrInProgress, err)
+	}
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	if out, done, err := o.look(h.Context(), key, hash); done || err != nil { // done between our look and our lock
+		_ = h.Release(ctx)
+		return nil, out, err
+	}
+	return &Attempt{Held: h, once: o, key: key, hash: hash}, Outcome{}, nil
+}
+
+// Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError when the lock is lost, and what the service said:
+// after those nothing is stored as far as is known, and the key is free. Requests: 1.
+func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
+	if len(result) > maxResult {
+		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the %d that can be stored: store it in a blob and return its name", len(result), maxResult)
+	}
+	if err := a.Guard(ctx); err != nil {
+		return Outcome{}, err
+	}
+	at := time.Now().UTC()
+	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, nil)
+	if errors.Is(err, optimistic.ErrExists) {
+		// Another has finished it while we believed to be alone: his result is the one that stays.
+		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)
+		return out, err
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Result: result, At: at}, nil
+}
+
+// Look returns what is stored for a key, and whether there is anything. Requests: 1.
+func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
+	if err := checkKey(key); err != nil {
+		return Outcome{}, false, err
+	}
+	return o.look(ctx, key, "")
+}
+
+// Forget throws away what is stored for a key, which then is as if it had never been used; whoever asks again runs it again.
+// Somebody who is at work on it is not disturbed. It returns whether there was anything. Requests: 1.
+func (o *Once) Forget(ctx context.Context, key string) (bool, error) {
+	if err := checkKey(key); err != nil {
+		return false, err
+	}
+	_, err := optimistic.Delete(ctx, o.entity(key), optimistic.State{}, nil)
+	if errors.Is(err, optimistic.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func checkKey(key string) error {
+	if key == "" || len(key) > maxKey {
+		return fmt.Errorf("once: key of %d bytes, not 1 to %d", len(key), maxKey)
+	}
+	return nil
+}
+
+// look replays what is stored, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error) {
 	v, err := optimistic.Read(ctx, o.entity(key), nil)
 	switch {
@@ -117,7 +187,7 @@ func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error
 		return Outcome{}, false, nil
 	case err != nil:
 		return Outcome{}, false, err
-	case v.Value.Payload != hash:
+	case hash != "" && v.Value.Payload != hash:
 		return Outcome{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
 	return Outcome{Result: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
@@ -125,35 +195,4 @@ func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error
 
 func (o *Once) entity(key string) optimistic.Entity[onceResult] {
 	return optimistic.TableEntity[onceResult](o.table, oncePartition, url.PathEscape(key))
-}
-
-// run works on the key under its lock.
-func (o *Once) run(ctx context.Context, key, hash string, h *pessimistic.Held, fn func(context.Context, *pessimistic.Held) ([]byte, error)) (Outcome, error) {
-	if out, done, err := o.look(ctx, key, hash); done || err != nil { // done between our look and our lock
-		return out, err
-	}
-	result, err := fn(ctx, h)
-	if lost := context.Cause(ctx); errors.Is(lost, pessimistic.ErrLost) {
-		return Outcome{}, lost
-	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	if len(result) > maxResult {
-		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the %d that can be stored: store it in a blob and return its name", len(result), maxResult)
-	}
-	if err := h.Guard(ctx); err != nil {
-		return Outcome{}, err
-	}
-	at := time.Now().UTC()
-	_, err = optimistic.Create(ctx, o.entity(key), onceResult{Payload: hash, Result: result, At: at, Fence: int64(h.Fence())}, nil)
-	if errors.Is(err, optimistic.ErrExists) {
-		// Another has finished it while we believed to be alone: his result is the one that stays.
-		out, _, err := o.look(context.WithoutCancel(ctx), key, hash)
-		return out, err
-	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	return Outcome{Result: result, At: at}, nil
 }

@@ -30,11 +30,12 @@ type receipt struct {
 
 	turn chan struct{} // holds a token while no request is under way
 
-	mu     sync.Mutex // guards what follows; never held while a request is under way
-	pop    string
-	until  time.Time
-	unsure bool
-	lost   bool
+	mu      sync.Mutex // guards what follows; never held while a request is under way
+	pop     string
+	until   time.Time
+	visible time.Time // what the service said last
+	unsure  bool
+	lost    bool
 }
 
 // newReceipt has its turn free.
@@ -112,7 +113,9 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		resp, err := r.queue.UpdateMessage(tried, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
 		cancel()
 		if err == nil {
-			r.become(func() { r.pop, r.until = deref(resp.PopReceipt), began.Add(d) })
+			r.become(func() {
+				r.pop, r.until, r.visible = deref(resp.PopReceipt), began.Add(d), deref(resp.TimeNextVisible)
+			})
 			return nil
 		}
 		out := azerr.Classify(err)
