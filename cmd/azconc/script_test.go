@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"fault":       fault,
 			"empty-dir":   emptyDir,
 			"grep-in":     grepIn,
+			"lines":       linesIn,
 			"follow-hint": followHint,
 		},
 	})
@@ -233,6 +234,13 @@ func grepIn(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if !regexp.MustCompile("(?m)" + args[1]).Match(data) {
 		ts.Fatalf("%s holds %q", files[0], data)
+	}
+}
+
+// lines N FILE: the file has so many lines.
+func linesIn(ts *testscript.TestScript, _ bool, args []string) {
+	if text := ts.ReadFile(args[1]); fmt.Sprint(strings.Count(text, "\n")) != args[0] {
+		ts.Fatalf("%s holds %q, want %s lines", args[1], text, args[0])
 	}
 }
 

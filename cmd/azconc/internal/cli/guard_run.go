@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -132,6 +133,8 @@ type acquisition struct {
 	acquire func(ctx context.Context) (held, error)
 	env     func(held) []string
 	facts   func(held) map[string]any
+	out     io.Writer                               // where the command's output goes, if not to ours
+	finish  func(ctx context.Context, h held) error // after its success, before the release
 }
 
 // runUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
@@ -160,6 +163,9 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 	}
 	status.write("acquired", a.facts(h))
 	err = f.runHolding(ctx, u, a, h, status, signals)
+	if err == nil && a.finish != nil {
+		err = a.finish(context.WithoutCancel(ctx), h)
+	}
 	if left, ok := errors.AsType[*commandLeft](err); ok {
 		// Nobody else must come in as long as we can help it.
 		status.write("kept", map[string]any{"error": left.Error()})
@@ -216,6 +222,9 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 		Stdin: f.In, Stdout: f.Out, Stderr: f.redactor.w, Signals: signals,
 		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
 		GoOn:    h.Valid,
+	}
+	if a.out != nil {
+		c.Stdout = a.out
 	}
 	if in, ok := f.In.(*os.File); ok && f.InTerminal {
 		c.Foreground = in

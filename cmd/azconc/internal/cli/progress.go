@@ -32,6 +32,23 @@ func (p *progress) show(done, total int64) {
 	if s := time.Since(p.began).Seconds(); s > 0.5 {
 		line += fmt.Sprintf(", %s/s", byteCount(int64(float64(done)/s)))
 	}
+	p.print(line)
+}
+
+// count is told how many of something are done.
+func (p *progress) count(n int, what string) {
+	if !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	line := fmt.Sprintf("azconc: %s %d %s", p.verb, n, what)
+	if s := time.Since(p.began).Seconds(); s > 0.5 {
+		line += fmt.Sprintf(", %.1f/s", float64(n)/s)
+	}
+	p.print(line)
+}
+
+func (p *progress) print(line string) {
 	fmt.Fprintf(p.f.Err, "%-*s\r", p.width, line)
 	p.width = max(p.width, len(line))
 }

@@ -49,7 +49,13 @@ AZCONC_ATTEMPT, AZCONC_DELIVERIES and AZCONC_FENCE in its environment. Its exit 
   else, or ended by a signal: try again later
 
 While the command runs its message is kept hidden; if it cannot be, the command and all it has started is ended before
-another can receive the message. With --markers, of several copies of a message one is handled: a table remembers which.
+another can receive the message.
+
+With --markers a table remembers messages, and --dedupe says what for:
+
+  owner       of several copies of a message one is handled, and the others are deleted (the default)
+  complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB)
+  redelivery  only a message that was handled and could not be deleted is remembered; copies are handled like others
 
 TERM or INT lets running commands finish for --soft-stop, and a second one ends them. Messages that are not finished are
 delivered again.`,
@@ -74,6 +80,15 @@ delivered again.`,
 			if err := opts.check(); err != nil {
 				return err
 			}
+			switch opts.Options.Dedupe {
+			case "", idempotent.DedupeNone:
+			case idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery:
+				if opts.Markers == "" {
+					return withHint(usagef("--dedupe %s needs --markers", opts.Options.Dedupe), "--markers names the table that remembers; azconc table create makes one")
+				}
+			default:
+				return usagef("--dedupe %q is neither owner, complete, redelivery nor none", opts.Options.Dedupe)
+			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -83,6 +98,7 @@ delivered again.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled")
+	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner with --markers)")
 	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
 	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
 	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "how long others wait for a message whose consumer has crashed: 3s to 12h")
@@ -166,9 +182,15 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 			return err
 		}
 	}
-	counts := &messageCounts{f: f, n: map[string]int{}}
+	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.progress("finished")}
 	o.Event = counts.add
 	h := &execHandler{f: f, command: opts.Exec}
+	if o.Dedupe == idempotent.DedupeComplete {
+		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
+			h.print(result)
+			return nil
+		}
+	}
 	c, err := idempotent.NewConsumer(queue, h.handle, &o)
 	if err != nil {
 		return &usageError{err: err}
@@ -193,6 +215,7 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	signal.Stop(signals)
 	close(done)
 	hurry.Wait()
+	counts.progress.end()
 	stats := c.Stats()
 	if err == nil {
 		if _, signalled := errors.AsType[*SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
@@ -214,6 +237,8 @@ type messageCounts struct {
 	f  *Factory
 	mu sync.Mutex
 	n  map[string]int
+
+	progress *progress
 }
 
 func (m *messageCounts) add(e idempotent.Event) {
@@ -221,9 +246,13 @@ func (m *messageCounts) add(e idempotent.Event) {
 	defer m.mu.Unlock()
 	m.n[string(e.Kind)]++
 	switch e.Kind {
-	case idempotent.Received, idempotent.Completed:
+	case idempotent.Received:
+		return
+	case idempotent.Completed:
+		m.progress.count(m.n[string(e.Kind)], "messages")
 		return
 	}
+	m.progress.end()
 	if m.f.Quiet {
 		return
 	}
@@ -274,6 +303,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	close(done)
 	watch.Wait()
 	h.print(out.Bytes())
+	m.SetResult(out.Bytes())
 	switch {
 	case err != nil:
 		return err

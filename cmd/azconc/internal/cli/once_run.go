@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type onceRunOptions struct {
+	onceOptions
+	underFlags
+	Payload string // file
+}
+
+func newOnceRunCmd(f *Factory, runF func(*onceRunOptions) error) *cobra.Command {
+	opts := &onceRunOptions{onceOptions: onceOptions{factory: f}}
+	cmd := &cobra.Command{
+		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
+		Short: "Run a command once per key, and print its output again to whoever asks again",
+		Long: `Run a command unless it was run for the key before, on whatever machine. When it has exited with 0, what it has printed is
+stored in the table --results, up to 47 KiB of it, and printed instead whenever the key is used again. A command that fails
+leaves nothing: the key is free to be tried again.
+
+One at a time works on a key: the lock "container/once/<key>" is held meanwhile, and another waits, for --wait or with
+--no-wait not at all (75). If the machine dies after the command's effect and before the result is stored, it is run again:
+the command finds AZCONC_LOCK_FENCE, which is larger each time, to fence its effect with.
+
+The key stands for one thing: with another command line, or another --payload, it is refused (4).
+
+The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment. ` + underLong,
+		Args: opts.args("<container/key>"),
+		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
+  azconc once run jobs/order-17 --payload order.json -- ./charge order.json`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := opts.onceOptions.parse(args[0]); err != nil {
+				return err
+			}
+			if err := opts.underFlags.parse(f, cmd); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return onceRunRun(cmd.Context(), opts)
+		},
+	}
+	opts.onceOptions.add(cmd)
+	opts.underFlags.add(cmd)
+	cmd.Flags().StringVar(&opts.Payload, "payload", "", "`file` with what the key stands for; - is stdin (default the command line)")
+	return cmd
+}
+
+// doneBefore is that there is nothing to run.
+type doneBefore struct{ out idempotent.Outcome }
+
+func (*doneBefore) Error() string { return "it was done before" }
+
+func onceRunRun(ctx context.Context, opts *onceRunOptions) error {
+	f := opts.factory
+	payload := []byte(strings.Join(opts.Command, "\x00"))
+	if opts.Payload != "" {
+		var err error
+		if payload, err = f.wholeContent(ctx, opts.Payload, maxPut); err != nil {
+			return err
+		}
+	}
+	once, err := opts.once(opts.lockerOptions(f))
+	if err != nil {
+		return err
+	}
+	key := opts.Key.Blob
+	out := &keeper{w: f.Out}
+	err = f.runUnder(ctx, &opts.underFlags, acquisition{
+		what:    opts.Key.String(),
+		acquire: func(ctx context.Context) (held, error) { return opts.begin(ctx, once, key, payload) },
+		env: func(h held) []string {
+			return append(lockEnv(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
+		},
+		facts: func(h held) map[string]any { return lockFacts(opts.lockName(), h.(*idempotent.Attempt).Held) },
+		out:   out,
+		finish: func(ctx context.Context, h held) error {
+			result, err := json.Marshal(out.kept)
+			if err != nil {
+				return err
+			}
+			if out.kept.Bytes > len(out.kept.Output) {
+				f.Notef("the output has %d bytes, of which the first %d are kept", out.kept.Bytes, len(out.kept.Output))
+			}
+			if _, err := h.(*idempotent.Attempt).Finish(ctx, result); err != nil {
+				return fmt.Errorf("the command has ended, and nothing is stored, so that it will be run again: %w", err)
+			}
+			return nil
+		},
+	})
+	if before, ok := errors.AsType[*doneBefore](err); ok {
+		return f.replay(opts.Key.String(), before.out)
+	}
+	if errors.Is(err, idempotent.ErrMismatch) {
+		return &mismatch{err: err, key: opts.Key.String()}
+	}
+	return err
+}
+
+func (o *onceRunOptions) lockName() string {
+	return o.Key.Container + "/once/" + url.PathEscape(o.Key.Blob)
+}
+
+// begin takes the key in hand, and waits while another has it.
+func (o *onceRunOptions) begin(ctx context.Context, once *idempotent.Once, key string, payload []byte) (held, error) {
+	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
+	for n := 0; ; n++ {
+		var a *idempotent.Attempt
+		var out idempotent.Outcome
+		err := o.withTable(ctx, func() (err error) {
+			a, out, err = once.Begin(ctx, key, payload)
+			return err
+		})
+		left := o.Wait - time.Since(began)
+		switch {
+		case err == nil && a == nil:
+			return nil, &doneBefore{out}
+		case err == nil:
+			return a, nil
+		case !errors.Is(err, idempotent.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
+			return nil, err
+		}
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && o.factory.ErrTerminal && !o.factory.Quiet {
+			o.factory.Notef("waiting for %s, in progress at %s", o.Key, orAnother(held.Holder))
+			told = true
+		}
+		pause := pace.Base/2 + pace.Wait(n)
+		if o.Wait > 0 {
+			pause = min(pause, left)
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// mismatch is that the key stands for something else.
+type mismatch struct {
+	err error
+	key string
+}
+
+func (e *mismatch) Error() string {
+	return e.key + " was done with another command line or payload, and is not done again"
+}
+func (e *mismatch) Unwrap() error  { return e.err }
+func (*mismatch) verdict() verdict { return verdict{exitConflict, "mismatch"} }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
+)
+
+type queueExtendOptions struct {
+	factory    *Factory
+	Queue      string
+	MessageID  string
+	PopReceipt string
+	Visibility time.Duration
+}
+
+func newQueueExtendCmd(f *Factory, runF func(*queueExtendOptions) error) *cobra.Command {
+	opts := &queueExtendOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
+		Short: "Hide a message that was received for longer, or give it back",
+		Long: `Hide a message that was received for --visibility from now on; 0s gives it back. Its text stays as it is. The new pop receipt
+is printed, and the old one is of no use any more: with one that is too old the message stays as it is, and the exit code is 9.
+
+When the answer is lost so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
+before it is visible again.`,
+		Args:    resourceArgs("<queue>", "<message-id>"),
+		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.MessageID = args[1]; opts.MessageID == "" {
+				return usagef("<message-id> is empty")
+			}
+			if opts.PopReceipt == "" {
+				return withHint(usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+			}
+			if err := checkVisibility("--visibility", opts.Visibility, 0); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueExtendRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` that the latest receive or extend of it printed")
+	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
+	return cmd
+}
+
+type queueExtendResult struct {
+	Outcome   string `json:"outcome"`
+	Queue     string `json:"queue"`
+	MessageID string `json:"message_id"`
+	receiptFields
+	Requests  int64 `json:"requests"`
+	ElapsedMS int64 `json:"elapsed_ms"`
+}
+
+type receiptFields struct {
+	PopReceipt  string `json:"pop_receipt"`
+	NextVisible string `json:"next_visible"`
+}
+
+func (r queueExtendResult) text(w io.Writer) { fmt.Fprintln(w, r.PopReceipt) }
+
+func queueExtendRun(ctx context.Context, opts *queueExtendOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	e, err := idempotent.Extend(ctx, queue, opts.MessageID, opts.PopReceipt, opts.Visibility)
+	switch {
+	case errors.Is(err, idempotent.ErrReceiptUnknown):
+		return &unknownError{why: "the message is hidden, and its new pop receipt is not known", err: err}
+	case errors.Is(err, idempotent.ErrOwnershipLost):
+		return &receiptLost{err}
+	case err != nil:
+		return err
+	}
+	return f.Print(queueExtendResult{
+		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, timeText(e.NextVisible)},
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds(),
+	})
+}
+
+// receiptLost is that the message was received or extended since, or is gone.
+type receiptLost struct{ err error }
+
+func (*receiptLost) Error() string {
+	return "the pop receipt is not valid: the message was received or extended since, or is gone"
+}
+func (e *receiptLost) Unwrap() error  { return e.err }
+func (*receiptLost) verdict() verdict { return verdict{exitLost, "lost"} }

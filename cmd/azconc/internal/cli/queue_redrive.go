@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
+)
+
+type queueRedriveOptions struct {
+	factory    *Factory
+	From, Into string
+	Max        int
+	Rate       float64
+	IDs        []string
+	Reason     string
+	Where      *gojq.Code
+}
+
+func newQueueRedriveCmd(f *Factory, runF func(*queueRedriveOptions) error) *cobra.Command {
+	opts := &queueRedriveOptions{factory: f}
+	var where string
+	cmd := &cobra.Command{
+		Use:   "redrive <poison-queue> <queue>",
+		Short: "Move poison messages back to where they can be handled again",
+		Long: `Move messages from a poison queue to a queue, with their ids, as if they had never been tried. Each is sent first and then
+deleted, so none is lost; one that had to be sent twice is known by its id.
+
+--id, --reason and --where choose, and a message has to meet all that are given; those that do not stay, hidden for up to five
+minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is what it
+holds if that is JSON, else a string; a message is moved if any of its results is neither false nor null.`,
+		Args: resourceArgs("<poison-queue>", "<queue>"),
+		Example: `  azconc queue redrive orders-poison orders --rate 5
+  azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.From, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Into, err = parseQueue(args[1]); err != nil {
+				return err
+			}
+			switch {
+			case opts.From == opts.Into:
+				return usagef("%s is both queues", opts.From)
+			case opts.Max < 0:
+				return usagef("--max %d is negative", opts.Max)
+			case opts.Rate < 0:
+				return usagef("--rate %v is negative", opts.Rate)
+			}
+			if where != "" {
+				query, err := gojq.Parse(where)
+				if err == nil {
+					opts.Where, err = gojq.Compile(query)
+				}
+				if err != nil {
+					return usagef("--where: %s", oneLine(err.Error()))
+				}
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueRedriveRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().IntVar(&opts.Max, "max", 0, "move so many at most; 0 is no bound")
+	cmd.Flags().Float64Var(&opts.Rate, "rate", 0, "move so many a second at most; 0 is no bound")
+	cmd.Flags().StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
+	cmd.Flags().StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
+	cmd.Flags().StringVar(&where, "where", "", "move those for which this jq `expression` is true")
+	return cmd
+}
+
+type redriveResult struct {
+	Outcome   string `json:"outcome"`
+	From      string `json:"from"`
+	Into      string `json:"into"`
+	Moved     int    `json:"moved"`
+	Left      int    `json:"left"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r redriveResult) text(w io.Writer) { fmt.Fprintf(w, "moved %d, left %d\n", r.Moved, r.Left) }
+
+func queueRedriveRun(ctx context.Context, opts *queueRedriveOptions) error {
+	f := opts.factory
+	from, err := f.Queue(opts.From)
+	if err != nil {
+		return err
+	}
+	into, err := f.Queue(opts.Into)
+	if err != nil {
+		return err
+	}
+	if _, err := into.GetProperties(ctx, nil); err != nil { // before a message is hidden for nothing
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress, moved := f.progress("moved"), 0
+	res, err := idempotent.Redrive(ctx, from, into, &idempotent.RedriveOptions{
+		Max: opts.Max, PerSecond: opts.Rate,
+		Filter: opts.filter(ctx, cancel),
+		Each: func(idempotent.Buried) {
+			moved++
+			progress.count(moved, "messages")
+		},
+	})
+	progress.end()
+	if failed, ok := errors.AsType[*whereError](context.Cause(ctx)); ok {
+		err = failed
+	}
+	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
+		err = &unknownError{why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, err: err}
+	}
+	if err != nil {
+		if res.Moved > 0 {
+			f.Notef("%d were moved", res.Moved)
+		}
+		return err
+	}
+	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
+		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
+}
+
+// filter chooses. An expression that fails for one message ends it all, since it would fail for others too.
+func (o *queueRedriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(idempotent.Buried) bool {
+	if len(o.IDs) == 0 && o.Reason == "" && o.Where == nil {
+		return nil
+	}
+	return func(b idempotent.Buried) bool {
+		if len(o.IDs) > 0 && !slices.Contains(o.IDs, b.Key) || !strings.Contains(b.Reason, o.Reason) {
+			return false
+		}
+		if o.Where == nil || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		for results := o.Where.RunWithContext(ctx, redriveFacts(b)); ; {
+			answer, more := results.Next()
+			if err, failed := answer.(error); failed {
+				cancel(&whereError{id: b.Key, err: err})
+				return false
+			}
+			if wanted := answer != nil && answer != false; wanted || !more {
+				return wanted
+			}
+		}
+	}
+}
+
+// whereError is that the expression has failed.
+type whereError struct {
+	id  string
+	err error
+}
+
+func (e *whereError) Error() string {
+	return "--where: message " + e.id + ": " + oneLine(e.err.Error())
+}
+func (e *whereError) Unwrap() error  { return e.err }
+func (*whereError) verdict() verdict { return verdict{exitFilter, "filter_failed"} }
+
+func redriveFacts(b idempotent.Buried) map[string]any {
+	var body any
+	if json.Unmarshal(b.Body, &body) != nil {
+		body = strings.ToValidUTF8(string(b.Body), string(utf8.RuneError))
+	}
+	return map[string]any{
+		"id": b.Key, "message_id": b.MessageID, "body": body, "reason": b.Reason, "queue": b.Queue,
+		"inserted": timeText(b.Inserted), "deliveries": b.Deliveries,
+	}
+}
