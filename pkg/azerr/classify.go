@@ -14,7 +14,7 @@ import (
 // Outcome is what an error means. It is a value; comparing two with == is meaningful.
 type Outcome struct {
 	Kind       Kind
-	Reason     Reason        // with Kind Conflict; Exists also with Unauthorised, see UnauthorizedBlobOverwrite
+	Reason     Reason        // with Kind Conflict, and of files; Exists also with Unauthorised, see UnauthorizedBlobOverwrite
 	Code       string        // x-ms-error-code, or the code in the body; empty when the answer had none
 	Status     int           // HTTP status, that of the failing operation in a transaction; 0 when there was no answer
 	RequestID  string        // x-ms-request-id

@@ -103,10 +103,10 @@ func TestNamesAreCompleteAndDistinct(t *testing.T) {
 		check(fmt.Sprintf("Kind %d", k), k)
 	}
 	clear(seen)
-	for r := None; r <= NotModified; r++ {
+	for r := None; r <= ReadOnly; r++ {
 		check(fmt.Sprintf("Reason %d", r), r)
 	}
-	if (Unreachable+1).String() != "invalid" || (NotModified+1).String() != "invalid" {
+	if (Unreachable+1).String() != "invalid" || (ReadOnly+1).String() != "invalid" {
 		t.Error("there are names beyond the last constant")
 	}
 }

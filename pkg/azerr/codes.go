@@ -13,6 +13,8 @@ var (
 	exists       = meaning{kind: Conflict, reason: Exists}
 	notModified  = meaning{kind: Conflict, reason: NotModified}
 	held         = meaning{kind: Held}
+	open         = meaning{kind: Held, reason: OpenHandle}
+	deleting     = meaning{kind: Held, reason: DeletePending}
 	lost         = meaning{kind: Lost}
 	unclear      = meaning{kind: Unknown, ambiguous: true, transient: true}
 	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // said by a front end that may have passed it on
@@ -87,14 +89,14 @@ var codes = map[string]meaning{
 	"PreviousSnapshotNotFound": notFound,
 
 	// Files held through SMB. Both spellings of a pending deletion are documented: it ends when the last handle closes.
-	"SharingViolation":              held,
-	"FileOpenBySmbClient":           held,
-	"CannotDeleteFileOrDirectory":   held,
-	"FileLockConflict":              held,
-	"DeletePending":                 held,
-	"SMBDeletePending":              held,
-	"ClientCacheFlushDelay":         unclear, // 408 or 500: a client was asked to flush and took too long
-	"ReadOnlyAttribute":             permanent,
+	"SharingViolation":              open,
+	"FileOpenBySmbClient":           open,
+	"CannotDeleteFileOrDirectory":   open,
+	"FileLockConflict":              {kind: Held, reason: RangeLocked},
+	"DeletePending":                 deleting,
+	"SMBDeletePending":              deleting,
+	"ClientCacheFlushDelay":         {kind: Unknown, reason: CacheFlush, ambiguous: true, transient: true}, // 408 or 500
+	"ReadOnlyAttribute":             {kind: Permanent, reason: ReadOnly},
 	"DirectoryNotEmpty":             permanent,
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,

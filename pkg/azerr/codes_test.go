@@ -104,13 +104,19 @@ var documented = []struct {
 	{"queue", 400, "bad input", "InvalidMarker MessageTooLarge"},
 
 	// Files. Two pages of the reference give some codes two statuses, and one state two codes.
-	{"file", 409, "held", "SharingViolation FileOpenBySmbClient CannotDeleteFileOrDirectory FileLockConflict DeletePending SMBDeletePending"},
+	{"file", 409, "held open handle", "SharingViolation FileOpenBySmbClient CannotDeleteFileOrDirectory"},
+	{"file", 409, "held range locked", "FileLockConflict"},
+	{"file", 409, "held delete pending", "DeletePending SMBDeletePending"},
 	{"file", 409, "held", "DeleteShareWhenSnapshotLeased"},
-	{"file", 408, "unknown ambiguous transient", "ClientCacheFlushDelay"},
-	{"file", 500, "unknown ambiguous transient", "ClientCacheFlushDelay"},
-	{"file", 412, "permanent", "ReadOnlyAttribute"},
-	{"file", 409, "permanent", "ReadOnlyAttribute"},
-	{"file", 412, "lost", `LeaseIdMismatchWithFileOperation LeaseIdMismatchWithShareOperation LeaseNotPresentWithFileOperation
+	{"file", 408, "unknown cache flush ambiguous transient", "ClientCacheFlushDelay"},
+	{"file", 500, "unknown cache flush ambiguous transient", "ClientCacheFlushDelay"},
+	{"file", 412, "permanent read only", "ReadOnlyAttribute"},
+	{"file", 409, "permanent read only", "ReadOnlyAttribute"},
+	{"file", 409, "held", "LeaseAlreadyPresent"},
+	{"file", 412, "held", "LeaseIdMissing"},
+	{"file", 409, "lost", `LeaseIdMismatchWithFileOperation LeaseIdMismatchWithLeaseOperation LeaseNotPresentWithLeaseOperation
+		LeaseAlreadyBroken LeaseIsBrokenAndCannotBeRenewed`},
+	{"file", 412, "lost", `LeaseLost LeaseIdMismatchWithFileOperation LeaseIdMismatchWithShareOperation LeaseNotPresentWithFileOperation
 		LeaseNotPresentWithShareOperation`},
 	{"file", 404, "not found", "ParentNotFound ShareNotFound"},
 	{"file", 409, "conflict exists", "ShareAlreadyExists"},

@@ -27,7 +27,7 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Reason is why a request met a Conflict.
+// Reason is why a request met a Conflict, and, for files, what keeps it out.
 type Reason uint8
 
 // The reasons.
@@ -41,9 +41,17 @@ const (
 	BlockList            // staged blocks are gone: another commit discarded them
 	SourceChanged        // the source of a copy is not as demanded
 	NotModified          // a read's If-None-Match or If-Modified-Since: nothing newer
+
+	// Of files in use through SMB, with Kind Held unless said.
+	OpenHandle    // an SMB client has it open and does not share what the request needs
+	RangeLocked   // an SMB client has locked some of the bytes
+	DeletePending // an SMB client has marked it for deletion; it goes with the last handle, or the mark is taken back
+	CacheFlush    // an SMB client was asked for what it has in its cache, and has not answered yet; Kind Unknown
+	ReadOnly      // the file's read-only attribute is set; Kind Permanent
 )
 
-var reasonNames = [...]string{"none", "changed", "gone", "exists", "position", "sequence", "blocklist", "source changed", "not modified"}
+var reasonNames = [...]string{"none", "changed", "gone", "exists", "position", "sequence", "blocklist", "source changed", "not modified",
+	"open handle", "range locked", "delete pending", "cache flush", "read only"}
 
 func (r Reason) String() string {
 	if int(r) < len(reasonNames) {
