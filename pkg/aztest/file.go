@@ -3,7 +3,6 @@ package aztest
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,45 +41,6 @@ func (s *Service) File(shareName, name string) *file.Client {
 	return s.Share(shareName).NewRootDirectoryClient().NewFileClient(name)
 }
 
-// SMBHandle is a file that an SMB client has open. What it does not share, others cannot have.
-type SMBHandle struct {
-	ID         string
-	ClientName string
-	Write      bool // the access that it was opened with; reading is taken for granted
-	Delete     bool
-	ShareRead  bool // what others may do meanwhile
-	ShareWrite bool
-}
-
-// OpenSMB opens a file as an SMB client does. The file must exist.
-func (s *Service) OpenSMB(shareName, path string, h SMBHandle) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.files.named[shareName].files[path]
-	f.handles = append(f.handles, h)
-}
-
-// CloseSMB closes a handle. With the last one a file goes whose deletion is pending.
-func (s *Service) CloseSMB(shareName, path, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sh := s.files.named[shareName]
-	f := sh.files[path]
-	f.handles = slices.DeleteFunc(f.handles, func(h SMBHandle) bool { return h.ID == id })
-	if f.pending && len(f.handles) == 0 {
-		delete(sh.files, path)
-	}
-}
-
-// MarkDeletedSMB sets or takes back the mark with which an SMB client deletes a file that is open. It has an effect only
-// while it is open (REST: "Managing file locks", SMB delete).
-func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.files.named[shareName].files[path]
-	f.pending = marked && len(f.handles) > 0
-}
-
 // shares is the File service's part of the account.
 type shares struct {
 	named map[string]*shareState
@@ -93,6 +53,7 @@ type shareState struct {
 	metadata     map[string]string
 	lease        lease
 	files        map[string]*fileState
+	directories  map[string]bool // but the root, which is always there
 	deleted      time.Time
 }
 
@@ -100,10 +61,13 @@ type fileState struct {
 	content      []byte // never changed in place: readers hold on to it
 	etag         string
 	lastModified time.Time
+	lastWrite    time.Time // of the content, as opposed to metadata
+	contentType  string
 	metadata     map[string]string
 	lease        lease
 	handles      []SMBHandle
 	pending      bool // an SMB client has marked it for deletion
+	readOnly     bool // the attribute
 }
 
 // share finds a share, also one that is being deleted. Nil means that the name is free.
@@ -120,7 +84,7 @@ func (f *shares) add(s *Service, name string, metadata map[string]string) *share
 	if f.named == nil {
 		f.named = map[string]*shareState{}
 	}
-	sh := &shareState{name: name, etag: s.newETag(), lastModified: now(), metadata: metadata, files: map[string]*fileState{}}
+	sh := &shareState{name: name, etag: s.newETag(), lastModified: now(), metadata: metadata, files: map[string]*fileState{}, directories: map[string]bool{}}
 	f.named[name] = sh
 	return sh
 }
@@ -131,7 +95,10 @@ func isFile(hr *http.Request) bool { return hr.URL.Host == fileHost }
 func fileOperation(method, resource string, q url.Values, h http.Header) string {
 	_, path, _ := strings.Cut(resource, "/")
 	on, write := "File", method == http.MethodPut
-	if path == "" {
+	switch {
+	case q.Get("restype") == "directory":
+		on = "Directory"
+	case path == "":
 		on = "Share"
 	}
 	switch comp := q.Get("comp"); {
@@ -147,6 +114,8 @@ func fileOperation(method, resource string, q url.Values, h http.Header) string 
 		return verb(write) + on + " Metadata"
 	case comp == "properties":
 		return verb(write) + on + " Properties"
+	case comp == "list":
+		return "List Directories and Files"
 	case comp == "listhandles":
 		return "List Handles"
 	case comp == "forceclosehandles":
@@ -167,8 +136,9 @@ func (s *Service) routeFile(r *request) *answer {
 	if r.container == "" {
 		return notImplemented()
 	}
-	sh := s.files.share(s, r.container)
-	if r.blob == "" {
+	sh, comp := s.files.share(s, r.container), r.query.Get("comp")
+	directory := r.query.Get("restype") == "directory" || comp == "listhandles" || comp == "forceclosehandles"
+	if r.blob == "" && !directory {
 		return s.routeShare(r, sh)
 	}
 	switch {
@@ -176,6 +146,10 @@ func (s *Service) routeFile(r *request) *answer {
 		return noSuchShare()
 	case !sh.deleted.IsZero():
 		return shareBeingDeleted()
+	case comp == "listhandles" || comp == "forceclosehandles":
+		return sh.handleOperation(r)
+	case directory:
+		return sh.routeDirectory(r)
 	}
 	return s.routeOneFile(r, sh)
 }
@@ -218,7 +192,7 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 	switch {
 	case r.method == http.MethodDelete: // leases of its files do not guard it (REST: "Lease File", remarks)
 		sh.deleted = time.Now()
-		sh.files = map[string]*fileState{}
+		sh.files, sh.directories = map[string]*fileState{}, map[string]bool{}
 		return ok(http.StatusAccepted)
 	case comp == "" && r.method != http.MethodPut:
 		a := ok(http.StatusOK).version(sh.etag, sh.lastModified).set("x-ms-share-quota", "5120")

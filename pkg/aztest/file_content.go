@@ -2,32 +2,22 @@ package aztest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// sharing is what an operation needs from those who have the file open (REST: "Managing file locks", the table of
-// sharing modes): what a handle does not share is refused, and a deletion goes with no handle at all.
-func (f *fileState) sharing(read, write, alone bool) *answer {
-	if f.pending {
-		return fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")
-	}
-	for _, h := range f.handles {
-		if alone || read && !h.ShareRead || write && !h.ShareWrite {
-			return sharingViolation()
-		}
-	}
-	return nil
-}
-
-func sharingViolation() *answer {
-	return fail(http.StatusConflict, "SharingViolation", "The specified resource may be in use by an SMB client.")
-}
-
 func (s *Service) touchFile(f *fileState) { f.etag, f.lastModified = s.newETag(), now() }
+
+// writtenFile is touchFile for content.
+func (s *Service) writtenFile(f *fileState) {
+	s.touchFile(f)
+	f.lastWrite = time.Now()
+}
 
 // routeOneFile carries out an operation on a file. There are no conditions here: the service knows none for files.
 func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
@@ -39,17 +29,19 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	switch comp {
 	case "lease":
 		return f.leaseOperation(r)
-	case "listhandles":
-		return f.listHandles()
-	case "forceclosehandles":
-		return f.closeHandles(r, sh)
 	}
 	if f != nil {
 		if a := f.lease.checkFile(r, write); a != nil {
 			return a
 		}
 		content := comp == "" && r.method == http.MethodGet
-		if a := f.sharing(content, write, write && comp == "" && r.method == http.MethodDelete); a != nil {
+		if a := f.sharing(content, write, comp == "" && r.method == http.MethodDelete); a != nil {
+			return a
+		}
+		if f.readOnly && write && comp != "properties" {
+			return fail(http.StatusPreconditionFailed, "ReadOnlyAttribute", "The specified resource is read-only and cannot be modified at this time.")
+		}
+		if a := f.rangeLocked(r, content); a != nil {
 			return a
 		}
 	}
@@ -76,6 +68,13 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 				return invalidHeader("x-ms-content-length", size)
 			}
 			f.content = resized(f.content, n)
+			s.writtenFile(f)
+		}
+		if attributes := r.header.Get("X-Ms-File-Attributes"); attributes != "" && attributes != "preserve" {
+			f.readOnly = strings.Contains(attributes, "ReadOnly")
+		}
+		if kind := r.header.Get("X-Ms-Content-Type"); kind != "" {
+			f.contentType = kind
 		}
 	case comp == "range":
 		return s.putRange(r, f)
@@ -94,8 +93,14 @@ func resized(content []byte, n int) []byte {
 
 // createFile makes a file of zeros, over one that is there: nothing keeps the last writer from winning.
 func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
-	if r.header.Get("X-Ms-Type") != "file" || strings.Contains(r.blob, "/") {
-		return notImplemented() // directories
+	if r.header.Get("X-Ms-Type") != "file" {
+		return notImplemented()
+	}
+	if a := sh.parentOf(r.blob); a != nil {
+		return a
+	}
+	if sh.directories[r.blob] {
+		return fail(http.StatusConflict, "ResourceTypeMismatch", "The specified resource type does not match the type of the existing resource.")
 	}
 	size, err := strconv.Atoi(r.header.Get("X-Ms-Content-Length"))
 	if err != nil || size < 0 {
@@ -109,8 +114,9 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 		f = &fileState{}
 		sh.files[r.blob] = f
 	}
-	f.content, f.metadata = make([]byte, size), metadata
-	s.touchFile(f)
+	f.content, f.metadata, f.contentType = make([]byte, size), metadata, r.header.Get("X-Ms-Content-Type")
+	f.readOnly = strings.Contains(r.header.Get("X-Ms-File-Attributes"), "ReadOnly")
+	s.writtenFile(f)
 	return ok(http.StatusCreated).version(f.etag, f.lastModified)
 }
 
@@ -131,12 +137,13 @@ func (s *Service) putRange(r *request, f *fileState) *answer {
 	}
 	f.content = bytes.Clone(f.content)
 	copy(f.content[first:], body)
-	s.touchFile(f)
+	s.writtenFile(f)
 	return ok(http.StatusCreated).version(f.etag, f.lastModified)
 }
 
 func (f *fileState) describe(a *answer, size int64) *answer {
-	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("Content-Type", "application/octet-stream")
+	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("Content-Type", cmp.Or(f.contentType, "application/octet-stream")).
+		set("x-ms-file-last-write-time", f.lastWrite.UTC().Format("2006-01-02T15:04:05.0000000Z"))
 	a.size = size
 	for name, value := range f.metadata {
 		a.set("x-ms-meta-"+name, value)
@@ -192,26 +199,4 @@ func (l *lease) checkFile(r *request, needed bool) *answer {
 		a.status = http.StatusConflict
 	}
 	return a
-}
-
-func (f *fileState) listHandles() *answer {
-	a := ok(http.StatusOK).set("Content-Type", "application/xml")
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>`)
-	for _, h := range f.handles {
-		fmt.Fprintf(&b, "<Handle><HandleId>%s</HandleId><Path></Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime></Handle>",
-			h.ID, h.ClientName, f.lastModified.Format(http.TimeFormat))
-	}
-	b.WriteString(`</Entries><NextMarker /></EnumerationResults>`)
-	a.body = []byte(b.String())
-	return a
-}
-
-func (f *fileState) closeHandles(r *request, sh *shareState) *answer {
-	id, before := r.header.Get("X-Ms-Handle-Id"), len(f.handles)
-	f.handles = slices.DeleteFunc(f.handles, func(h SMBHandle) bool { return id == "*" || h.ID == id })
-	if f.pending && len(f.handles) == 0 {
-		delete(sh.files, r.blob)
-	}
-	return ok(http.StatusOK).set("x-ms-number-of-handles-closed", strconv.Itoa(before-len(f.handles))).set("x-ms-number-of-handles-failed", "0")
 }

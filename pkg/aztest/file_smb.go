@@ -1,0 +1,144 @@
+package aztest
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// SMBHandle is a file or directory that an SMB client has open. What it does not share, others cannot have.
+type SMBHandle struct {
+	ID         string
+	ClientName string
+	Write      bool // the access that it was opened with; reading is taken for granted
+	Delete     bool
+	ShareRead  bool // what others may do meanwhile
+	ShareWrite bool
+
+	path   string
+	opened time.Time
+	ranges [][2]int64 // locked: first and last byte
+	stuck  bool       // the service fails to close it
+}
+
+// The answers of OpenSMB, named as SMB does.
+const (
+	SMBOpened           = "STATUS_SUCCESS"
+	SMBSharingViolation = "STATUS_SHARING_VIOLATION"
+	SMBDeletePending    = "STATUS_DELETE_PENDING"
+	SMBNotFound         = "STATUS_OBJECT_NAME_NOT_FOUND"
+)
+
+// OpenSMB opens a file as an SMB client does, and returns its status. It is refused when another handle does not share
+// the access, or has an access that this one does not share; when a lease is there and it is opened for writing or
+// deletion; and when the deletion is pending (REST: "Managing file locks", "Lease File").
+func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files.named[shareName].files[path]
+	switch {
+	case f == nil:
+		return SMBNotFound
+	case f.pending:
+		return SMBDeletePending
+	case f.lease.active() && (h.Write || h.Delete):
+		return SMBSharingViolation
+	}
+	for _, other := range f.handles {
+		if !other.ShareRead || !h.ShareRead || h.Write && !other.ShareWrite || other.Write && !h.ShareWrite {
+			return SMBSharingViolation
+		}
+	}
+	h.path, h.opened = path, now()
+	f.handles = append(f.handles, h)
+	return SMBOpened
+}
+
+// CloseSMB closes a handle. With the last one a file goes whose deletion is pending.
+func (s *Service) CloseSMB(shareName, path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.named[shareName].close(path, func(h SMBHandle) bool { return h.ID == id })
+}
+
+// close closes the handles of a file that are meant, and returns how many.
+func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
+	f := sh.files[path]
+	if f == nil {
+		return 0
+	}
+	before := len(f.handles)
+	f.handles = slices.DeleteFunc(f.handles, meant)
+	closed := before - len(f.handles)
+	if f.pending && len(f.handles) == 0 {
+		delete(sh.files, path)
+	}
+	return closed
+}
+
+// MarkDeletedSMB sets or takes back the mark with which an SMB client deletes a file that is open. It has an effect only
+// while it is open (REST: "Managing file locks", SMB delete).
+func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files.named[shareName].files[path]
+	f.pending = marked && len(f.handles) > 0
+}
+
+// LockRangeSMB locks bytes of a file through one of its handles, until the handle closes.
+func (s *Service) LockRangeSMB(shareName, path, id string, first, last int64) {
+	s.change(shareName, path, id, func(h *SMBHandle) { h.ranges = append(h.ranges, [2]int64{first, last}) })
+}
+
+// StickSMB makes a handle one that the service fails to close by force.
+func (s *Service) StickSMB(shareName, path, id string) {
+	s.change(shareName, path, id, func(h *SMBHandle) { h.stuck = true })
+}
+
+func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files.named[shareName].files[path]
+	for i := range f.handles {
+		if f.handles[i].ID == id {
+			change(&f.handles[i])
+		}
+	}
+}
+
+// sharing is what an operation needs from those who have the file open (REST: "Managing file locks", the table of
+// sharing modes): what a handle does not share is refused, and a deletion goes with no handle at all.
+func (f *fileState) sharing(read, write, alone bool) *answer {
+	if f.pending {
+		return fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")
+	}
+	for _, h := range f.handles {
+		if alone || read && !h.ShareRead || write && !h.ShareWrite {
+			return sharingViolation()
+		}
+	}
+	return nil
+}
+
+func sharingViolation() *answer {
+	return fail(http.StatusConflict, "SharingViolation", "The specified resource may be in use by an SMB client.")
+}
+
+// rangeLocked refuses reading or writing bytes that a client has locked.
+func (f *fileState) rangeLocked(r *request, content bool) *answer {
+	if !content && r.query.Get("comp") != "range" {
+		return nil
+	}
+	first, last, err := parseRange(rangeOf(r))
+	if err != nil || last < 0 {
+		last = int64(len(f.content)) - 1
+	}
+	for _, h := range f.handles {
+		for _, locked := range h.ranges {
+			if first <= locked[1] && locked[0] <= last {
+				return fail(http.StatusConflict, "FileLockConflict", "A portion of the specified file is locked by an SMB client.")
+			}
+		}
+	}
+	return nil
+}
