@@ -28,6 +28,15 @@
 // still ours until its time is over, but can be neither renewed nor deleted. The handler may finish; that the message is
 // done is then written into its marker.
 //
+// # Large bodies
+//
+// A message holds 64 KiB. With a ClaimCheck, a larger body is compressed, and if that is not enough it is stored in a blob
+// before the message is sent, fetched before the handler runs, and deleted when the message is:
+//
+//	message             send   handle
+//	fits, compressed    1      1 + 1/32
+//	in a blob           2      3 + 1/32
+//
 // # Limits
 //
 //   - Messages of other SDKs carry no id: a second copy of one is another message, with or without Markers.

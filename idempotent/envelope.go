@@ -32,16 +32,20 @@ const maxText = 64 << 10
 
 const envelopeVersion = 1
 
+var errTooLarge = errors.New("give the Producer a ClaimCheck, or store the body in a blob and send its name")
+
 // envelope is a message as azconc sees it. Only Body comes from messages that others have sent.
 type envelope struct {
 	Version   int       `json:"azconc"`
 	ID        string    `json:"id"`
 	Sent      time.Time `json:"sent"`
 	Attempts  int       `json:"attempts,omitempty"`
+	Excused   int       `json:"excused,omitempty"` // deliveries that were not the message's fault
 	LastError string    `json:"last_error,omitempty"`
 	Poison    *poisoned `json:"poison,omitempty"`
 	Text      string    `json:"text,omitempty"`   // the body if it is UTF-8
 	Binary    []byte    `json:"binary,omitempty"` // otherwise
+	Packed    *packed   `json:"packed,omitempty"` // instead of both if the body is too large
 
 	body []byte
 	as   Encoding // what it was decoded from
@@ -105,9 +109,11 @@ func (e envelope) encode(as Encoding) (string, error) {
 		text = base64.StdEncoding.EncodeToString(e.body)
 	default:
 		e.Version, e.Text, e.Binary = envelopeVersion, "", nil
-		if utf8.Valid(e.body) {
+		switch {
+		case e.Packed != nil: // says where the body is
+		case utf8.Valid(e.body):
 			e.Text = string(e.body)
-		} else {
+		default:
 			e.Binary = e.body
 		}
 		var b bytes.Buffer
@@ -119,7 +125,7 @@ func (e envelope) encode(as Encoding) (string, error) {
 		text = string(bytes.TrimSpace(b.Bytes()))
 	}
 	if len(text) > maxText {
-		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: store the body in a blob and send its name", len(text), as, maxText)
+		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: %w", len(text), as, maxText, errTooLarge)
 	}
 	return text, nil
 }

@@ -33,7 +33,9 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 			case run:
 				c.handle(ctx, work, d)
 			case duplicate, finished:
-				_ = c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil)
+				if c.settle(work, d, Duplicate, func(ctx context.Context) error { return d.receipt.delete(ctx) }, nil) == nil && what == finished {
+					c.unclaim(work, d)
+				}
 			case replayed:
 				c.replay(work, d)
 			case busy:
@@ -52,7 +54,7 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	case d.decoded != nil:
 		c.poison(work, d, d.decoded)
 		return
-	case c.o.MaxDeliveries > 0 && d.m.Deliveries > c.o.MaxDeliveries:
+	case c.o.MaxDeliveries > 0 && d.m.Deliveries-d.e.Excused > c.o.MaxDeliveries:
 		c.poison(work, d, fmt.Errorf("delivered %d times and never finished", d.m.Deliveries))
 		return
 	}
@@ -92,6 +94,9 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	defer func() { <-c.workers }()
 	if ctx.Err() != nil || stopping.Err() != nil {
 		return errUnhandled
+	}
+	if err := c.resolve(ctx, d); err != nil {
+		return err
 	}
 	d.handled = true
 	defer c.handled.Add(1)
@@ -165,6 +170,9 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 		}
 	case errors.Is(cause, ErrOwnershipLost):
 		c.tell(Event{Kind: Lost, Message: d.m, Err: cause, Took: took})
+	case errors.As(err, new(*excused)):
+		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.excuse(ctx, d) }, err)
 	case what == drop:
 		_ = c.settle(work, d, Dropped, r.delete, err)
 	case what == poison:
@@ -235,5 +243,8 @@ func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do 
 		return err
 	}
 	c.tell(Event{Kind: kind, Message: d.m, Err: why})
+	if kind == Completed || kind == Dropped {
+		c.unclaim(work, d)
+	}
 	return nil
 }

@@ -62,6 +62,10 @@ type ConsumerOptions struct {
 	// Encoding is how messages are read. Defaults to Auto.
 	Encoding Encoding
 
+	// ClaimCheck is where the bodies are that were too large for a message, at 2 requests more for each of those. Defaults to
+	// none: such messages are put back, and ErrNoClaimCheck is reported.
+	ClaimCheck *ClaimCheck
+
 	// ExitWhenEmpty has Run return as soon as no message can be received and no handler runs. Messages that are hidden do
 	// not count. Defaults to false.
 	ExitWhenEmpty bool

@@ -33,6 +33,10 @@ type ProducerOptions struct {
 	// Tries bounds how often a message is sent until it is answered; negative means no bound. Defaults to 6.
 	Tries int
 
+	// ClaimCheck is where bodies go that are too large for a message, compressed. It needs Envelope. Defaults to none: they
+	// are refused.
+	ClaimCheck *ClaimCheck
+
 	_ struct{}
 }
 
@@ -47,6 +51,9 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	}
 	p.opts.Encoding = cmp.Or(p.opts.Encoding, Envelope)
 	p.opts.Tries = cmp.Or(p.opts.Tries, 6)
+	if p.opts.ClaimCheck != nil && p.opts.Encoding != Envelope {
+		return nil, fmt.Errorf("ProducerOptions.ClaimCheck: %s cannot say where a body is", p.opts.Encoding)
+	}
 	switch p.opts.Encoding {
 	case Envelope, Base64, Text:
 		return p, nil
@@ -89,7 +96,7 @@ const (
 
 // Send sends a message. Transient faults and answers that are lost are met by sending it again under the same id. Errors:
 // *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe.
-// Requests: 1.
+// Requests: 1, and 1 to store a body that is too large.
 func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	if err := m.check(); err != nil {
 		return Sent{}, err
@@ -101,7 +108,14 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 		}
 		m.ID = id.String()
 	}
-	text, err := envelope{ID: m.ID, Sent: time.Now().UTC(), body: m.Body}.encode(p.opts.Encoding)
+	e := envelope{ID: m.ID, Sent: time.Now().UTC(), body: m.Body}
+	text, err := e.encode(p.opts.Encoding)
+	if errors.Is(err, errTooLarge) && p.opts.ClaimCheck != nil {
+		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, p.opts.Tries); err != nil {
+			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
+		}
+		text, err = e.encode(p.opts.Encoding)
+	}
 	if err != nil {
 		return Sent{}, err
 	}

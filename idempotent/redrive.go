@@ -32,9 +32,10 @@ type RedriveOptions struct {
 
 // Buried is a message of a poison queue.
 type Buried struct {
-	Key        string // what duplicates are known by
-	MessageID  string // the service's, in the poison queue
-	Body       []byte
+	Key        string    // what duplicates are known by
+	MessageID  string    // the service's, in the poison queue
+	Body       []byte    // nil when it is in Blob
+	Blob       string    // container/name of where a ClaimCheck keeps the body
 	Reason     string    // why it is there; empty when somebody else has put it there
 	Queue      string    // where it came from
 	Inserted   time.Time // into that queue
@@ -117,6 +118,11 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 	text := deref(m.MessageText)
 	e := detect(text)
 	b := Buried{Key: e.ID, MessageID: deref(m.MessageID), Body: e.body}
+	if p := e.Packed; p != nil && p.Blob != "" {
+		b.Blob = p.Container + "/" + p.Blob
+	} else if p != nil {
+		b.Body, _ = p.unpack(p.Gzip, true) // what cannot be read is moved as it is
+	}
 	if p := e.Poison; p != nil {
 		b.Reason, b.Queue, b.Inserted, b.Deliveries = p.Reason, p.Queue, p.Inserted, p.Deliveries
 	}
@@ -131,7 +137,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 		return nil
 	}
 	if e.as == Envelope {
-		again := envelope{ID: e.ID, Sent: e.Sent, body: e.body}
+		again := envelope{ID: e.ID, Sent: e.Sent, Packed: e.Packed, body: e.body}
 		as := Envelope
 		// What had no envelope before gets none now: its consumers may not know them.
 		if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
