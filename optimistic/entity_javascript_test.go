@@ -2,87 +2,21 @@ package optimistic
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-// javascript installs the JavaScript SDK from its lock file, once, into the user's cache: into a new folder, renamed when
-// it is complete.
-func javascript(t *testing.T) string {
-	t.Helper()
-	if os.Getenv(azuritetest.SkipVariable) == "1" {
-		t.Skip("SKIP: " + azuritetest.SkipVariable + "=1")
-	}
-	lock, err := os.ReadFile("testdata/javascript/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "azconc", fmt.Sprintf("javascript-%x", sha256.Sum256(lock))[:24])
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "javascript.new-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(fresh)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join("testdata/javascript", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(fresh, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir = fresh
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // nobody else was faster
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// node runs the script with the JavaScript SDK.
-func node(t *testing.T, sdk string, account azurite.Account, args ...string) []byte {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"testdata/javascript/entity.mjs"}, args...)...)
-	cmd.Env = append(os.Environ(), "SDK="+sdk, "CONNECTION="+account.ConnectionString())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("node %v: %v", args, err)
-	}
-	return out
-}
+// entityScript writes or reads one entity with the JavaScript SDK.
+const entityScript = "testdata/javascript/entity.mjs"
 
 // TestTypesSurviveTheJavaScriptSDK has an entity written by one SDK, changed by azconc and read by the other again, and
 // the other way round: every property keeps its type and its value.
 func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
-	sdk := javascript(t)
 	account := azuritetest.Account(t)
 	service, err := aztables.NewServiceClientFromConnectionString(account.ConnectionString(), nil)
 	if err != nil {
@@ -92,10 +26,10 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := service.NewClient("interop")
-	node(t, sdk, account, "write")
+	azuritetest.JavaScript(t, account, entityScript, "write")
 	// What that SDK makes of its own entity is the measure. It takes a Double that is a whole number for an Int32 when it
 	// reads, so what is stored is looked at below as well.
-	want := seen(t, node(t, sdk, account, "read", "js"))
+	want := seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "js"))
 	if want["n"] != "Int32 41" || want["big"] != "Int64 9007199254740993" || len(want) != 9 {
 		t.Fatalf("the other SDK wrote %v", want)
 	}
@@ -109,7 +43,7 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, seen(t, node(t, sdk, account, "read", "js"))); diff != "" {
+	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "js"))); diff != "" {
 		t.Errorf("written there, changed here, read there (-want +got):\n%s", diff)
 	}
 
@@ -129,7 +63,7 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 	if _, err := Create(t.Context(), TableEntity[Properties](table, "p", "go"), v.Value, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, seen(t, node(t, sdk, account, "read", "go"))); diff != "" {
+	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "go"))); diff != "" {
 		t.Errorf("written here, read there (-want +got):\n%s", diff)
 	}
 }
