@@ -1,0 +1,242 @@
+package samba
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// RequireVariable names the environment variable that, set to 1, makes a test fail that cannot have Samba. Without it
+// such a test is skipped.
+const RequireVariable = "AZCONC_REQUIRE_SAMBA"
+
+// ShareName is the one share that a Server has.
+const ShareName = "share"
+
+const (
+	startTimeout = 20 * time.Second
+	stopTimeout  = 10 * time.Second
+	poll         = 5 * time.Millisecond
+	maxSocket    = 60 // of the 108 bytes that a socket's path may have, what our folder may take
+)
+
+// Server is an smbd of a test's own, on a free port of 127.0.0.1. It shares no file with one that the machine may run.
+type Server struct {
+	Address  string // host:port
+	User     string
+	Password string
+	Dir      string // what the share has in it, as seen past Samba
+
+	config string // the path of smb.conf
+	log    string
+}
+
+// Start starts an smbd that is killed when the test ends. It needs Samba's programs and root, since smbd changes its
+// user, and skips the test when it has not got them, or fails it if AZCONC_REQUIRE_SAMBA=1.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	if why := missing(); why != "" {
+		refuse(tb, why)
+	}
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
+	defer cancel()
+	var err error
+	for range 5 { // the port was free when it was looked for; somebody else may be quicker
+		var s *Server
+		if s, err = start(ctx, tb); err == nil {
+			return s
+		}
+	}
+	tb.Fatalf("smbd does not start: %v", err)
+	return nil
+}
+
+// missing says what keeps Samba from being started here.
+func missing() string {
+	for _, name := range []string{"smbd", "smbpasswd", "smbstatus", "smbcontrol"} {
+		if program(name) == "" {
+			return "samba is not installed: apt-get install samba"
+		}
+	}
+	if !detachable || os.Geteuid() != 0 {
+		return "smbd needs a Unix and root"
+	}
+	return ""
+}
+
+func refuse(tb testing.TB, why string) {
+	tb.Helper()
+	switch v := os.Getenv(RequireVariable); v {
+	case "", "0":
+		tb.Skipf("SKIP: %s; nothing was tested against SMB", why)
+	case "1":
+		tb.Fatalf("%s, and %s=1 says that the tests with SMB must run", why, RequireVariable)
+	default:
+		tb.Fatalf("%s is %q, want 1 or nothing", RequireVariable, v)
+	}
+}
+
+// program finds a program of Samba's. Daemons are not on everybody's path.
+func program(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/samba/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// start makes the folder, the user and the process. What it leaves when it fails goes at the end of the test.
+func start(ctx context.Context, tb testing.TB) (*Server, error) {
+	dir, err := os.MkdirTemp("", "smb") // the test's own folder would have its name in it, which is too long for sockets
+	if err != nil {
+		return nil, err
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if len(dir) > maxSocket {
+		return nil, fmt.Errorf("%s is too long for the sockets in it: set TMPDIR to something shorter", dir)
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Address: address, User: "root", Password: rand.Text(), Dir: filepath.Join(dir, ShareName),
+		config: filepath.Join(dir, "smb.conf"), log: filepath.Join(dir, "log")}
+	for _, name := range []string{ShareName, "private", "lock", "state", "cache", "pid", "rpc"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	_, port, _ := net.SplitHostPort(address)
+	if err := os.WriteFile(s.config, []byte(configuration(dir, port)), 0o600); err != nil {
+		return nil, err
+	}
+	secret := s.Password + "\n" + s.Password + "\n"
+	if _, err := s.run(ctx, strings.NewReader(secret), "smbpasswd", "-c", s.config, "-L", "-s", "-a", s.User); err != nil {
+		return nil, err
+	}
+	return s, s.serve(ctx, tb)
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// configuration keeps everything in dir. Locks are strict as they are on Windows, where a read is refused in a range that
+// another has locked. DOS attributes are kept as extended ones, and no helper is started for calls that nobody makes.
+func configuration(dir, port string) string {
+	return strings.NewReplacer("DIR", dir, "PORT", port, "SHARE", ShareName).Replace(`[global]
+interfaces = 127.0.0.1
+bind interfaces only = yes
+smb ports = PORT
+disable netbios = yes
+server role = standalone server
+server min protocol = SMB2_10
+map to guest = never
+load printers = no
+disable spoolss = yes
+rpc start on demand helpers = no
+usershare path =
+passdb backend = tdbsam:DIR/private/passdb.tdb
+private dir = DIR/private
+lock directory = DIR/lock
+state directory = DIR/state
+cache directory = DIR/cache
+pid directory = DIR/pid
+ncalrpc dir = DIR/rpc
+winbindd socket directory = DIR/rpc
+log file = DIR/log
+log level = 0
+strict locking = yes
+deadtime = 0
+[SHARE]
+path = DIR/SHARE
+read only = no
+store dos attributes = yes
+`)
+}
+
+// serve starts smbd and waits for its port. Its standard input is a pipe that ends with us, at which it ends too: nobody
+// cleans up after a test that was killed.
+func (s *Server) serve(ctx context.Context, tb testing.TB) error {
+	cmd := exec.Command(program("smbd"), "--foreground", "--no-process-group", "--configfile="+s.config) //nolint:noctx // it is to outlive the start
+	detach(cmd)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = stopTimeout
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	stop := func() {
+		select {
+		case <-ended: // by itself
+		default:
+			killGroup(cmd)
+			<-ended
+		}
+		stdin.Close()
+	}
+	if err := s.listening(ctx, ended); err != nil {
+		stop()
+		log, _ := os.ReadFile(s.log)
+		return fmt.Errorf("%w: %s%s", err, said.Bytes(), log)
+	}
+	tb.Cleanup(stop)
+	return nil
+}
+
+// listening waits for somebody who answers SMB at the port, or for the end of the process.
+func (s *Server) listening(ctx context.Context, ended chan error) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		c, err := s.Dial(ctx)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case e := <-ended:
+			ended <- e
+			return fmt.Errorf("it ended: %w", e)
+		case <-ctx.Done():
+			return fmt.Errorf("%w, the last: %w", context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// run runs one of Samba's programs and returns what it printed.
+func (s *Server) run(ctx context.Context, stdin io.Reader, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program(name), args...)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = stdin, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", name, err, stderr.Bytes())
+	}
+	return out, nil
+}
