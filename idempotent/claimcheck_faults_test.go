@@ -58,7 +58,7 @@ func TestEveryFaultAtEveryRequestOfAClaimedMessage(t *testing.T) {
 						}
 						// A copy is known by its marker; without, it may come when the body is gone.
 						buried := len(r.buried())
-						if spare := copies - 1; buried > spare || m.markers && buried != 0 {
+						if spare := copies - 1; buried > spare || m.knowsCopies() && buried != 0 {
 							t.Errorf("%d of %d copies buried:\n%v", buried, copies, p.wire.Log())
 						}
 						if b := r.blobs(); len(b) != 0 && name != "hangs" {

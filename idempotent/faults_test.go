@@ -56,6 +56,9 @@ var modes = []mode{
 	{"results", DedupeComplete, false, 2}, {"inbox", DedupeNone, true, 1}, {"markers and inbox", DedupeOwner, true, 1},
 }
 
+// knowsCopies: the consumer tells the copies of a message from other messages.
+func (m mode) knowsCopies() bool { return m.dedupe == DedupeOwner || m.dedupe == DedupeComplete }
+
 // consume runs a consumer of this process until until says so.
 func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func() bool) {
 	p.r.t.Helper()
