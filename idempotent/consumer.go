@@ -75,9 +75,13 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	// Besides the messages that are being handled, as many as a receive brings are kept at hand, so that receives are full
 	// without a handler having to wait for one. They are renewed like the others.
 	batch := min(maxReceive, o.Concurrency)
+	ahead := batch
+	if o.Markers != nil {
+		ahead += batch // and while those are received, as many are being claimed
+	}
 	return &Consumer{
 		queue: queue, path: resource.Path(queue.URL()), handler: handler, o: o, batch: batch,
-		slots: make(chan struct{}, o.Concurrency+batch), workers: make(chan struct{}, o.Concurrency),
+		slots: make(chan struct{}, o.Concurrency+ahead), workers: make(chan struct{}, o.Concurrency),
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), hurry: make(chan struct{}), inFlight: map[string]*delivery{},
 	}, nil
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 // rig is the in-memory service with a queue, a poison queue, a table of markers and a table of effects.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	service *aztest.Service
 	queue   *azqueue.QueueClient // with Policy
 	poison  *azqueue.QueueClient
@@ -38,7 +38,11 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	s := aztest.New(nil)
+	return newRigOn(t, aztest.New(nil))
+}
+
+func newRigOn(t testing.TB, s *aztest.Service) *rig {
+	t.Helper()
 	r := &rig{t: t, service: s, effects: s.Table("effects")}
 	s.Queue("orders")
 	s.Queue("orders-poison")

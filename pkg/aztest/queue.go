@@ -59,6 +59,8 @@ type queueState struct {
 	metadata map[string]string
 	acl      []byte
 	messages []*message
+	byID     map[string]*message
+	expiring time.Time // before then no message expires
 	deleted  time.Time // when it was deleted; zero while it lives
 }
 
@@ -136,7 +138,8 @@ func (s *Service) routeQueue(r *request) *answer {
 	case r.blob != "":
 		return s.routeMessages(r, q)
 	case r.method == http.MethodDelete:
-		q.deleted, q.messages = time.Now(), nil
+		q.deleted = time.Now()
+		q.clear()
 		return ok(http.StatusNoContent)
 	case comp == "metadata" && !read:
 		metadata, bad := metadataOf(r)

@@ -32,17 +32,53 @@ type message struct {
 	dequeued int
 }
 
-// alive drops what has expired.
+// alive drops what has expired. Since that takes a look at all, it waits until the first of them must have.
 func (q *queueState) alive() []*message {
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return !time.Now().Before(m.expires) })
+	now := time.Now()
+	if now.Before(q.expiring) {
+		return q.messages
+	}
+	q.expiring = forever
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
+		if !now.Before(m.expires) {
+			delete(q.byID, m.id)
+			return true
+		}
+		q.expires(m)
+		return false
+	})
 	return q.messages
 }
+
+// expires notes when a message is to be dropped.
+func (q *queueState) expires(m *message) {
+	if m.expires.Before(q.expiring) {
+		q.expiring = m.expires
+	}
+}
+
+func (q *queueState) add(m *message) {
+	if q.byID == nil {
+		q.byID, q.expiring = map[string]*message{}, forever
+	}
+	q.messages, q.byID[m.id] = append(q.messages, m), m
+	q.expires(m)
+}
+
+func (q *queueState) remove(m *message) {
+	i := slices.Index(q.messages, m)
+	q.messages = slices.Delete(q.messages, i, i+1)
+	delete(q.byID, m.id)
+}
+
+func (q *queueState) clear() { q.messages, q.byID = nil, nil }
 
 // visible are the messages that can be received, first those that can be for longest.
 func (q *queueState) visible() []*message {
 	var found []*message
+	now := time.Now()
 	for _, m := range q.alive() {
-		if !time.Now().Before(m.visible) {
+		if !now.Before(m.visible) {
 			found = append(found, m)
 		}
 	}
@@ -61,7 +97,7 @@ func (s *Service) routeMessages(r *request, q *queueState) *answer {
 	case r.method == http.MethodPost:
 		return s.putMessage(r, q)
 	case r.method == http.MethodDelete:
-		q.messages = nil
+		q.clear()
 		return ok(http.StatusNoContent)
 	case r.method == http.MethodGet && r.query.Get("peekonly") == "true":
 		return peekMessages(r, q)
@@ -128,7 +164,7 @@ func (s *Service) putMessage(r *request, q *queueState) *answer {
 	if ttl > 0 {
 		m.expires = now.Add(ttl)
 	}
-	q.messages = append(q.messages, m)
+	q.add(m)
 	return messagesAnswer(http.StatusCreated, []*message{m}, func(b *bytes.Buffer, m *message) {
 		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible>", m.receipt, stampOf(m.visible))
 	})
@@ -194,10 +230,9 @@ func countOf(r *request) (int, *answer) {
 // old receipt (REST: "Delete Message", 404; "Update Message"). A receipt outlives its visibility timeout as long as nobody
 // else has received the message.
 func (q *queueState) find(r *request, id string) (*message, *answer) {
-	for _, m := range q.alive() {
-		if m.id == id && m.receipt == r.query.Get("popreceipt") {
-			return m, nil
-		}
+	q.alive()
+	if m := q.byID[id]; m != nil && m.receipt == r.query.Get("popreceipt") {
+		return m, nil
 	}
 	if r.query.Get("popreceipt") == "" {
 		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
@@ -238,7 +273,7 @@ func deleteMessage(r *request, q *queueState, id string) *answer {
 	if bad != nil {
 		return bad
 	}
-	q.messages = slices.DeleteFunc(q.messages, func(o *message) bool { return o == m })
+	q.remove(m)
 	return ok(http.StatusNoContent)
 }
 

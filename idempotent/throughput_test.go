@@ -1,0 +1,170 @@
+package idempotent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// far is a service that every request takes some time to reach, once it is told to be.
+type far struct {
+	*rig
+	latency atomic.Int64
+}
+
+// fill puts n messages into the queue at once, as fast as the service is in memory.
+func (f *far) fill(n int) {
+	f.t.Helper()
+	near := f.latency.Swap(0)
+	defer f.latency.Store(near)
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("m%05d-%d", i, f.service.Requests()) // never one that was there before
+	}
+	f.send(ids...)
+}
+
+// bare handles all that is in the queue with the SDK alone: workers receive 32 messages each and delete them, one after the
+// other, so that as many requests are under way all the time as there are workers. It returns when the last message is gone.
+func (f *far) bare(workers, n int) {
+	f.t.Helper()
+	var gone atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for gone.Load() < int64(n) {
+				resp, err := f.queue.DequeueMessages(context.Background(), &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+				if err != nil {
+					f.t.Error(err)
+					return
+				}
+				if len(resp.Messages) == 0 {
+					return
+				}
+				for _, m := range resp.Messages {
+					if _, err := f.queue.DeleteMessage(context.Background(), *m.MessageID, *m.PopReceipt, nil); err != nil {
+						f.t.Error(err)
+					}
+					gone.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// ahead is the other bare loop: one receives 32 messages at a time, without waiting for those who delete them.
+func (f *far) ahead(workers int) {
+	f.t.Helper()
+	work := make(chan *azqueue.DequeuedMessage, 32)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for m := range work {
+				if _, err := f.queue.DeleteMessage(context.Background(), *m.MessageID, *m.PopReceipt, nil); err != nil {
+					f.t.Error(err)
+				}
+			}
+		})
+	}
+	for {
+		resp, err := f.queue.DequeueMessages(context.Background(), &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+		if err != nil {
+			f.t.Error(err)
+		}
+		if len(resp.Messages) == 0 {
+			break
+		}
+		for _, m := range resp.Messages {
+			work <- m
+		}
+	}
+	close(work)
+	all.Wait()
+}
+
+// ours handles n messages with a Consumer, and returns when the last one is gone.
+func (f *far) ours(n int, o ConsumerOptions) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var done atomic.Int64
+	o.Event = func(e Event) {
+		if e.Kind == Completed && done.Add(1) == int64(n) {
+			cancel()
+		}
+	}
+	c, err := NewConsumer(f.queue, func(context.Context, *Message) error { return nil }, &o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := c.Run(ctx); err != nil {
+		f.t.Error(err)
+	}
+	if left := len(f.left(f.queue)); left != 0 || done.Load() != int64(n) {
+		f.t.Errorf("%d done, %d left", done.Load(), left)
+	}
+}
+
+// TestAConsumerIsAboutAsFastAsABareLoop compares messages per second where each request takes 4 ms, with the faster of two
+// bare loops that have as many requests under way as the Consumer has handlers. The time is the bubble's.
+func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
+	const n = 1600
+	for _, workers := range []int{8, 32} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &far{}
+				f.rig = newRigOn(t, aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Duration(f.latency.Load()) }}))
+				f.latency.Store(int64(4 * time.Millisecond))
+				rate := func(run func()) float64 {
+					f.fill(n)
+					began := time.Now()
+					run()
+					return n / time.Since(began).Seconds()
+				}
+				bare := max(rate(func() { f.bare(workers, n) }), rate(func() { f.ahead(workers) }))
+				modes := map[string]struct {
+					o    ConsumerOptions
+					want float64
+				}{
+					"nothing":    {ConsumerOptions{}, 0.9},
+					"redelivery": {ConsumerOptions{Markers: f.markers, Dedupe: DedupeRedelivery}, 0.9},
+					"owner":      {ConsumerOptions{Markers: f.markers}, 0.8},
+				}
+				for name, m := range modes {
+					m.o.Concurrency = workers
+					ours := rate(func() { f.ours(n, m.o) })
+					t.Logf("%s: %.0f messages a second, a bare loop %.0f", name, ours, bare)
+					if ours < m.want*bare {
+						t.Errorf("%s: %.2f of a bare loop, want %.1f", name, ours/bare, m.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkConsume is what a message costs of the processor, with what the SDK and the in-memory service need for it.
+func BenchmarkConsume(b *testing.B) {
+	const workers = 8
+	run := func(name string, consume func(f *far, n int)) {
+		b.Run(name, func(b *testing.B) {
+			f := &far{rig: newRigOn(b, aztest.New(nil))}
+			f.fill(b.N)
+			b.ResetTimer()
+			consume(f, b.N)
+		})
+	}
+	run("bare", func(f *far, n int) { f.bare(workers, n) })
+	run("nothing", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: workers}) })
+	run("owner", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: workers, Markers: f.markers}) })
+}
