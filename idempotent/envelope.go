@@ -32,7 +32,8 @@ const maxText = 64 << 10
 
 const envelopeVersion = 1
 
-var errTooLarge = errors.New("give the Producer a ClaimCheck, or store the body in a blob and send its name")
+// ErrTooLarge says that a body does not fit into a message, and that the Producer has no ClaimCheck to put it into.
+var ErrTooLarge = errors.New("too large without a ClaimCheck")
 
 // envelope is a message as azconc sees it. Only Body comes from messages that others have sent.
 type envelope struct {
@@ -125,7 +126,7 @@ func (e envelope) encode(as Encoding) (string, error) {
 		text = string(bytes.TrimSpace(b.Bytes()))
 	}
 	if len(text) > maxText {
-		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: %w", len(text), as, maxText, errTooLarge)
+		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: %w", len(text), as, maxText, ErrTooLarge)
 	}
 	return text, nil
 }

@@ -95,7 +95,8 @@ const (
 )
 
 // Send sends a message. Transient faults and answers that are lost are met by sending it again under the same id. Errors:
-// *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe.
+// *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe;
+// ErrTooLarge, before anything is sent.
 // Requests: 1, and 1 to store a body that is too large.
 func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	if err := m.check(); err != nil {
@@ -110,7 +111,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	}
 	e := envelope{ID: m.ID, Sent: time.Now().UTC(), body: m.Body}
 	text, err := e.encode(p.opts.Encoding)
-	if errors.Is(err, errTooLarge) && p.opts.ClaimCheck != nil {
+	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
 		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, p.opts.Tries); err != nil {
 			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
 		}

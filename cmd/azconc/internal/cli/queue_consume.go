@@ -1,23 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -26,9 +21,13 @@ type queueConsumeOptions struct {
 	Queue   string
 	Exec    string
 	Markers string // table
+	Inbox   string // table/partition
+	Claims  string // container
 	Poison  string // queue
 	Options idempotent.ConsumerOptions
 	Backoff time.Duration
+
+	inbox tableRef
 }
 
 func newQueueConsumeCmd(f *Factory, runF func(*queueConsumeOptions) error) *cobra.Command {
@@ -57,10 +56,15 @@ With --markers a table remembers messages, and --dedupe says what for:
   complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB)
   redelivery  only a message that was handled and could not be deleted is remembered; copies are handled like others
 
+With --inbox the effect of a message happens once, however often it was sent and delivered, and whoever was killed: what
+the command prints are writes of one table partition, as azconc table transact takes them, which azconc carries out in one
+transaction with a mark that the message was applied. The command itself can be run again, so it should do nothing else.
+
 TERM or INT lets running commands finish for --soft-stop, and a second one ends them. Messages that are not finished are
 delivered again.`,
 		Args: resourceArgs("<queue>"),
 		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison --markers azconcmarkers
+  azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
   azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.Queue, err = parseQueue(args[0]); err != nil {
@@ -73,6 +77,14 @@ delivered again.`,
 			}
 			if opts.Markers != "" && !tableName.MatchString(opts.Markers) {
 				return withHint(usagef("--markers %q is not a table's name", opts.Markers), "a name is 3 to 63 letters and digits, a letter first")
+			}
+			if opts.Inbox != "" {
+				if opts.inbox, err = parseTableRef(opts.Inbox, 2); err != nil {
+					return err
+				}
+			}
+			if err := checkClaims(opts.Claims); err != nil {
+				return err
 			}
 			if o.Encoding, err = parseReceiving(encoding); err != nil {
 				return err
@@ -99,6 +111,8 @@ delivered again.`,
 	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled")
 	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner with --markers)")
+	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that what the command prints is applied to, once per message")
+	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with the bodies that are too large for a message")
 	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
 	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
 	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "how long others wait for a message whose consumer has crashed: 3s to 12h")
@@ -142,6 +156,8 @@ func (opts *queueConsumeOptions) check() error {
 		return usagef("--max-messages %d is negative", o.MaxMessages)
 	case o.SoftStop < 0:
 		return usagef("--soft-stop %v is negative", o.SoftStop)
+	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
+		return usagef("--inbox applies what the command prints, and --dedupe complete keeps it: choose one")
 	case opts.Poison == opts.Queue:
 		return usagef("--poison %s is the queue itself", opts.Poison)
 	}
@@ -182,9 +198,17 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 			return err
 		}
 	}
+	if o.ClaimCheck, err = f.claimCheck(opts.Claims); err != nil {
+		return err
+	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.progress("finished")}
 	o.Event = counts.add
 	h := &execHandler{f: f, command: opts.Exec}
+	if opts.Inbox != "" {
+		if h.effect, err = f.applyIn(opts.inbox); err != nil {
+			return err
+		}
+	}
 	if o.Dedupe == idempotent.DedupeComplete {
 		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
 			h.print(result)
@@ -230,108 +254,4 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	}
 	return f.Print(consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: counts.n, Handled: stats.Handled,
 		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
-}
-
-// messageCounts tells what becomes of messages, and counts it.
-type messageCounts struct {
-	f  *Factory
-	mu sync.Mutex
-	n  map[string]int
-
-	progress *progress
-}
-
-func (m *messageCounts) add(e idempotent.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.n[string(e.Kind)]++
-	switch e.Kind {
-	case idempotent.Received:
-		return
-	case idempotent.Completed:
-		m.progress.count(m.n[string(e.Kind)], "messages")
-		return
-	}
-	m.progress.end()
-	if m.f.Quiet {
-		return
-	}
-	text := string(e.Kind)
-	if e.Message != nil {
-		text = "message " + e.Message.Key + ": " + text
-	}
-	if e.Err != nil {
-		text += ": " + firstLine(azerr.Clean(e.Err).Error())
-	}
-	m.f.Notef("%s", text)
-}
-
-// execHandler runs the command.
-type execHandler struct {
-	f       *Factory
-	command string
-	out     sync.Mutex // one command's output at a time
-}
-
-// statusPoison is EX_DATAERR. Any other failure is for later, 75 (EX_TEMPFAIL) by name.
-const statusPoison = 65
-
-func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
-	var out bytes.Buffer
-	said := &tail{limit: 1 << 10}
-	c := &proc.Command{
-		Args: []string{"sh", "-c", h.command},
-		Env: append(append([]string{}, h.f.Env...),
-			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
-			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String()),
-		Stdin: bytes.NewReader(m.Body), Stdout: &out, Stderr: io.MultiWriter(h.f.Err, said),
-	}
-	stop, done := make(chan time.Duration, 1), make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-ctx.Done():
-			grace := 2 * time.Second
-			if errors.Is(context.Cause(ctx), idempotent.ErrOwnershipLost) {
-				grace = 0 // another may have the message in a moment
-			}
-			stop <- grace
-		case <-done:
-		}
-	})
-	s, err := c.Run(stop)
-	close(done)
-	watch.Wait()
-	h.print(out.Bytes())
-	m.SetResult(out.Bytes())
-	switch {
-	case err != nil:
-		return err
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case s.Code == 0:
-		return nil
-	}
-	failed := fmt.Errorf("the command exited with status %d", s.Code)
-	if s.Signal != "" {
-		failed = fmt.Errorf("the command was ended by a signal: %s", s.Signal)
-	}
-	if text := strings.TrimSpace(said.String()); text != "" {
-		failed = fmt.Errorf("%w: %s", failed, text)
-	}
-	if s.Code == statusPoison {
-		return idempotent.Poison(failed)
-	}
-	return failed
-}
-
-// print passes on what a command has printed, whole, so that two at a time do not mix. With -o json it goes to stderr.
-func (h *execHandler) print(text []byte) {
-	h.out.Lock()
-	defer h.out.Unlock()
-	to := h.f.Out
-	if h.f.JSON() {
-		to = h.f.Err
-	}
-	_, _ = to.Write(text)
 }

@@ -18,6 +18,7 @@ type queueSendOptions struct {
 	File     string
 	Message  idempotent.Outgoing
 	Encoding string
+	Claims   string // container
 }
 
 func newQueueSendCmd(f *Factory, runF func(*queueSendOptions) error) *cobra.Command {
@@ -29,7 +30,10 @@ func newQueueSendCmd(f *Factory, runF func(*queueSendOptions) error) *cobra.Comm
 lost: azconc queue consume knows copies by it. If the exit code is 5, send it again with --id and the id that is named.
 
 The id travels in an envelope. With --encoding base64, as Azure Functions wants it, or text, the message is the body alone,
-and one that had to be sent twice is two.`,
+and one that had to be sent twice is two.
+
+A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if that is not enough kept in
+a blob of that container until it is handled: azconc queue consume needs --claim-check, too, to find it there.`,
 		Args: resourceArgs("<queue>"),
 		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
   azconc queue send orders --file order.json --id order-17 --delay 5m`,
@@ -54,6 +58,12 @@ and one that had to be sent twice is two.`,
 			default:
 				return usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
 			}
+			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
+				return usagef("--claim-check needs --encoding envelope: %s cannot say where a body is", opts.Encoding)
+			}
+			if err := checkClaims(opts.Claims); err != nil {
+				return err
+			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -64,6 +74,7 @@ and one that had to be sent twice is two.`,
 	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` that duplicates are known by (default a new one)")
 	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long nobody can receive it, up to 168h")
 	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "when it is thrown away unread; negative: never (default 168h)")
+	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
 	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "how the text is made: {envelope | base64 | text}")
 	return cmd
 }
@@ -84,7 +95,37 @@ type sendResult struct {
 func (r sendResult) text(w io.Writer) { fmt.Fprintln(w, r.ID) }
 
 // maxBody is more than any message can hold; what is too much by a little the library says better.
-const maxBody = 1 << 20
+const (
+	maxBody    = 1 << 20
+	maxClaimed = 64 << 20
+)
+
+// checkClaims looks at the name of the container for large bodies.
+func checkClaims(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := parseContainer(name); err != nil {
+		return fmt.Errorf("--claim-check: %w", err)
+	}
+	return nil
+}
+
+// claimCheck is where large bodies are; nil if no container is named.
+func (f *Factory) claimCheck(name string) (*idempotent.ClaimCheck, error) {
+	if name == "" {
+		return nil, nil
+	}
+	r, err := parseContainer(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.Container(r)
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
+}
 
 func queueSendRun(ctx context.Context, opts *queueSendOptions) error {
 	f := opts.factory
@@ -92,16 +133,27 @@ func queueSendRun(ctx context.Context, opts *queueSendOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.Message.Body, err = f.wholeContent(ctx, opts.File, maxBody); err != nil {
+	claims, err := f.claimCheck(opts.Claims)
+	if err != nil {
 		return err
 	}
-	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding)})
+	limit := int64(maxBody)
+	if claims != nil {
+		limit = maxClaimed
+	}
+	if opts.Message.Body, err = f.wholeContent(ctx, opts.File, limit); err != nil {
+		return err
+	}
+	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims})
 	if err != nil {
 		return err
 	}
 	sent, err := p.Send(ctx, opts.Message)
 	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
 		return withHint(&unknownError{why: "the message may have been sent", err: err}, "send it again with --id "+shellQuote(failed.ID)+": copies are known by it")
+	}
+	if errors.Is(err, idempotent.ErrTooLarge) {
+		return withHint(&usageError{err: err}, "--claim-check keeps it in a blob until it is handled")
 	}
 	if err != nil {
 		return err

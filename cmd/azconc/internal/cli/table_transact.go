@@ -63,8 +63,8 @@ type tableOperation struct {
 	IfMatch string                `json:"if_match"`
 }
 
-// parseOperations reads the lines and refuses what can be seen to be wrong before anything is sent.
-func parseOperations(data []byte) ([]tableOperation, error) {
+// parseOperations reads the lines of a source and refuses what can be seen to be wrong before anything is sent.
+func parseOperations(source string, data []byte) ([]tableOperation, error) {
 	var ops []tableOperation
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -74,25 +74,35 @@ func parseOperations(data []byte) ([]tableOperation, error) {
 		n := len(ops) + 1
 		switch {
 		case errors.Is(err, io.EOF) && len(ops) == 0:
-			return nil, &filterError{what: "the file names no write"}
+			return nil, &filterError{what: source + " names no write"}
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file is not a write", n), err: err}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s is not a write", n, source), err: err}
 		case op.Row == "":
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no row", n)}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s has no row", n, source)}
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file: %q is not insert, merge, replace, upsert, put, delete or expect", n, op.Op)}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s: %q is not insert, merge, replace, upsert, put, delete or expect", n, source, op.Op)}
 		case op.Op == "insert" && op.IfMatch != "":
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file: an insert has no version to match", n)}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s: an insert has no version to match", n, source)}
 		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file has no entity", n)}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s has no entity", n, source)}
 		}
 		if _, err := tableETag(op.IfMatch, false); err != nil {
-			return nil, &filterError{what: fmt.Sprintf("object %d of the file: if_match %s is not a table's ETag", n, op.IfMatch)}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
 		}
 		ops = append(ops, op)
 	}
+}
+
+// applyAll makes the operations the content of a transaction.
+func applyAll(ctx context.Context, tx *optimistic.Tx, ops []tableOperation) error {
+	for _, op := range ops {
+		if err := op.apply(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply makes the operation part of a transaction.
@@ -163,7 +173,7 @@ func tableTransactRun(ctx context.Context, opts *tableTransactOptions) error {
 	if err := file.load(ctx, f); err != nil {
 		return err
 	}
-	ops, err := parseOperations(file.data)
+	ops, err := parseOperations("the file", file.data)
 	if err != nil {
 		return err
 	}
@@ -172,12 +182,7 @@ func tableTransactRun(ctx context.Context, opts *tableTransactOptions) error {
 		return err
 	}
 	r, err := optimistic.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
-		for _, op := range ops {
-			if err := op.apply(ctx, tx); err != nil {
-				return err
-			}
-		}
-		return nil
+		return applyAll(ctx, tx, ops)
 	}, &optimistic.TransactOptions{OperationID: opts.OperationID})
 	if err != nil {
 		return tally(err, r.Result)

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"sync"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// messageCounts tells what becomes of messages, and counts it.
+type messageCounts struct {
+	f  *Factory
+	mu sync.Mutex
+	n  map[string]int
+
+	progress *progress
+}
+
+func (m *messageCounts) add(e idempotent.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.n[string(e.Kind)]++
+	switch e.Kind {
+	case idempotent.Received:
+		return
+	case idempotent.Completed:
+		m.progress.count(m.n[string(e.Kind)], "messages")
+		return
+	}
+	m.progress.end()
+	if m.f.Quiet {
+		return
+	}
+	text := string(e.Kind)
+	if e.Message != nil {
+		text = "message " + e.Message.Key + ": " + text
+	}
+	if e.Err != nil {
+		text += ": " + firstLine(azerr.Clean(e.Err).Error())
+	}
+	m.f.Notef("%s", text)
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// execHandler runs the command.
+type execHandler struct {
+	f       *Factory
+	command string
+	effect  func(ctx context.Context, m *idempotent.Message, out []byte) error // of what it has printed; nil prints it
+	out     sync.Mutex                                                         // one command's output at a time
+}
+
+// statusPoison is EX_DATAERR. Any other failure is for later, 75 (EX_TEMPFAIL) by name.
+const statusPoison = 65
+
+func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
+	var out bytes.Buffer
+	said := &tail{limit: 1 << 10}
+	c := &proc.Command{
+		Args: []string{"sh", "-c", h.command},
+		Env: append(append([]string{}, h.f.Env...),
+			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
+			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String()),
+		Stdin: bytes.NewReader(m.Body), Stdout: &out, Stderr: io.MultiWriter(h.f.Err, said),
+	}
+	stop, done := make(chan time.Duration, 1), make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+			grace := 2 * time.Second
+			if errors.Is(context.Cause(ctx), idempotent.ErrOwnershipLost) {
+				grace = 0 // another may have the message in a moment
+			}
+			stop <- grace
+		case <-done:
+		}
+	})
+	s, err := c.Run(stop)
+	close(done)
+	watch.Wait()
+	if h.effect == nil {
+		h.print(out.Bytes())
+		m.SetResult(out.Bytes())
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case s.Code == 0 && h.effect != nil:
+		return h.effect(ctx, m, out.Bytes())
+	case s.Code == 0:
+		return nil
+	}
+	failed := fmt.Errorf("the command exited with status %d", s.Code)
+	if s.Signal != "" {
+		failed = fmt.Errorf("the command was ended by a signal: %s", s.Signal)
+	}
+	if text := strings.TrimSpace(said.String()); text != "" {
+		failed = fmt.Errorf("%w: %s", failed, text)
+	}
+	if s.Code == statusPoison {
+		return idempotent.Poison(failed)
+	}
+	return failed
+}
+
+// print passes on what a command has printed, whole, so that two at a time do not mix. With -o json it goes to stderr.
+func (h *execHandler) print(text []byte) {
+	h.out.Lock()
+	defer h.out.Unlock()
+	to := h.f.Out
+	if h.f.JSON() {
+		to = h.f.Err
+	}
+	_, _ = to.Write(text)
+}
+
+// applyIn has what a command prints be the effect of its message: writes of one partition, in a transaction with the mark
+// that the message was applied.
+func (f *Factory) applyIn(at tableRef) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
+	tables, err := f.TableService()
+	if err != nil {
+		return nil, err
+	}
+	inbox, err := idempotent.NewInbox(tables.NewClient(at.Table))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, m *idempotent.Message, out []byte) error {
+		var ops []tableOperation
+		var err error
+		if len(bytes.TrimSpace(out)) > 0 { // otherwise there is nothing to do but to remember the message
+			if ops, err = parseOperations("what the command printed", out); err != nil {
+				return err
+			}
+		}
+		return inbox.Apply(ctx, m, at.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
+			return applyAll(ctx, tx, ops)
+		})
+	}, nil
+}
