@@ -32,6 +32,13 @@ var (
 	// ErrChanged says that the resource is at another version than the caller named.
 	ErrChanged = errors.New("changed by another")
 
+	// ErrUndeleted says that a file that was marked for deletion is there all the same: an SMB client has taken the mark
+	// back, or the file was made anew meanwhile.
+	ErrUndeleted = errors.New("not deleted: the mark for deletion was taken back, or the file was made anew")
+
+	// ErrTorn says that a file's content is written in part. The error in the chain is a *TornError.
+	ErrTorn = errors.New("partly written")
+
 	// ErrFenced says that a later holder keeps this one from writing. The error in the chain is a *fence.Error.
 	ErrFenced = fence.ErrFenced
 )
@@ -54,6 +61,8 @@ func (e *HeldError) Error() string {
 	switch {
 	case e.Holder != "":
 		b.WriteString(e.Holder)
+	case azerr.Classify(e.Err).Reason == azerr.OpenHandle:
+		b.WriteString("an SMB client, which has it open")
 	default:
 		b.WriteString("another")
 	}
@@ -198,10 +207,18 @@ func chain(sentinel, cause error) []error {
 
 // opError names what failed, but leaves errors alone that do so themselves.
 func opError(op, resource string, err error) error {
-	for _, named := range []error{ErrHeld, ErrLost, ErrReleased, ErrUnknown, ErrFenced} {
-		if errors.Is(err, named) {
-			return err
-		}
+	if typed(err) {
+		return err
 	}
 	return &OpError{Op: op, Resource: resource, Err: err}
+}
+
+// typed tells whether an error says itself what it is about.
+func typed(err error) bool {
+	for _, named := range []error{ErrHeld, ErrLost, ErrReleased, ErrUnknown, ErrFenced, ErrUndeleted, ErrTorn} {
+		if errors.Is(err, named) {
+			return true
+		}
+	}
+	return false
 }

@@ -88,7 +88,9 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 // heldError says what is known of the holder.
 func (q *queue) heldError(cause error) *HeldError {
 	e := &HeldError{Resource: q.wire.target.path, State: StateLeased, Waited: q.waited, Err: cause}
-	if q.seen.State != "" {
+	if _, open := inUse(cause); open {
+		e.State = "" // it has no lease: who had the last one does not matter
+	} else if q.seen.State != "" {
 		r := recordIn(q.seen.Metadata)
 		e.Holder, e.Fence, e.Since, e.State = r.owner, r.fence, r.since, q.seen.State
 	}

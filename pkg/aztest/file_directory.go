@@ -144,7 +144,7 @@ func (sh *shareState) closeHandles(r *request, found []SMBHandle) *answer {
 		default:
 			closed += sh.close(h.path, func(one SMBHandle) bool { return one.ID == h.ID })
 		}
-		if i == 99 && len(found) > from+100 {
+		if id == "*" && i == 99 && len(found) > from+100 {
 			marker = strconv.Itoa(from + failed)
 			break
 		}

@@ -1,0 +1,79 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// fileCall is one call about a file: its requests, a single try of the SDK's each, sent again by us, and counted.
+type fileCall struct {
+	path string
+	wire wire
+	try  time.Duration // bounds a single request
+	wait *waiter       // for SMB clients; nil for none: the first refusal is final
+}
+
+func newFileCall(url string, hooks Hooks) *fileCall {
+	path := resource.Path(url)
+	return &fileCall{path: path, wire: newWire(Resource{path: path}, hooks), try: maxDuration / 2}
+}
+
+// send sends a request that may be repeated until it is answered, and waits for SMB clients if the call does. unclear
+// says that some try got no answer, or one that leaves open whether it was carried out.
+func (c *fileCall) send(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
+	tried := func(ctx context.Context) error {
+		again, err := c.repeat(ctx, op, request)
+		unclear = unclear || again
+		return err
+	}
+	if c.wait == nil {
+		err = tried(ctx)
+	} else {
+		err = c.wait.until(ctx, tried)
+	}
+	return unclear, err
+}
+
+func (c *fileCall) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
+	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	for {
+		err := c.once(ctx, op, request)
+		if err == nil {
+			return unclear, nil
+		}
+		if ctx.Err() != nil {
+			return true, context.Cause(ctx)
+		}
+		o := azerr.Classify(err)
+		unclear = unclear || o.Ambiguous()
+		if _, used := inUse(err); used || !o.Transient() || again.Next(ctx, o.RetryAfter) != nil {
+			return unclear, err
+		}
+	}
+}
+
+func (c *fileCall) once(ctx context.Context, op string, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.try)
+	defer cancel()
+	ctx, done := c.wire.send(ctx, op)
+	err := request(ctx)
+	done(err)
+	return err
+}
+
+// inUse tells whether an answer is about a file that SMB clients use, and how.
+func inUse(err error) (azerr.Reason, bool) {
+	if errors.Is(err, errOpen) {
+		return azerr.OpenHandle, true
+	}
+	switch reason := azerr.Classify(err).Reason; reason {
+	case azerr.OpenHandle, azerr.RangeLocked, azerr.DeletePending, azerr.CacheFlush:
+		return reason, true
+	}
+	return azerr.None, false
+}

@@ -1,0 +1,210 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+)
+
+// Handle is a file or directory that an SMB client has open. What the service does not tell is empty.
+type Handle struct {
+	ID          string
+	Path        string // in the share
+	ClientName  string
+	ClientIP    string
+	Access      []string // "Read", "Write", "Delete"
+	Opened      time.Time
+	Reconnected time.Time // zero if the client never had to
+}
+
+// String says who has it open, and for what.
+func (h Handle) String() string {
+	who := h.ClientName
+	switch {
+	case who == "":
+		who = h.ClientIP
+	case h.ClientIP != "":
+		who += " (" + h.ClientIP + ")"
+	}
+	if who == "" {
+		who = "handle " + h.ID
+	}
+	if len(h.Access) > 0 {
+		who += " for " + strings.ToLower(strings.Join(h.Access, ", "))
+	}
+	if !h.Opened.IsZero() {
+		who += " since " + h.Opened.UTC().Format(time.RFC3339)
+	}
+	return who
+}
+
+// AllHandles is every handle, for ForceClose.
+const AllHandles = "*"
+
+// HandlesOptions tunes Handles and ForceClose. The zero value is the default.
+type HandlesOptions struct {
+	// Recursive includes what is open in a directory, at any depth. Files cannot be asked for it. Defaults to false.
+	Recursive bool
+
+	// Hooks let the program watch. Defaults to silence.
+	Hooks Hooks
+
+	_ struct{}
+}
+
+// Handles returns who has a file or directory open through SMB. It is true when the service answers, and may be over by
+// now. The service says the same of a path whether it is asked as a file or as a directory, so a directory client will
+// do for both. Errors: ErrNotFound, *OpError. Requests: 1 for every 5,000 handles, sent again after transient faults.
+//
+// Shares that are mounted by NFS have no handles to be listed (REST: "List Handles").
+func Handles[C file.Client | directory.Client](ctx context.Context, client *C, opts *HandlesOptions) ([]Handle, error) {
+	open, c, err := handlesOf(client, opts)
+	if err != nil {
+		return nil, err
+	}
+	return c.handles(ctx, open)
+}
+
+// ClosedHandles is what ForceClose has met.
+type ClosedHandles struct {
+	Closed  int
+	Failed  int  // the service could not close so many
+	AtLeast bool // an answer was lost: more may have been closed than is counted
+}
+
+// ForceClose takes handles away from SMB clients: the ones with the ids, or AllHandles. A client notices with its next
+// use of the handle, and loses what it has not written; it may open the file again at once. Closing what is closed
+// already does no harm. It is for clients that hang, and no substitute for ending an SMB session (REST: "Force Close
+// Handles"). Errors: ErrHeld when some could not be closed, all others having been tried; ErrNotFound; *OpError.
+// Requests: 1 for each id, or for as many of all as the service closes at a time.
+func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (ClosedHandles, error) {
+	open, c, err := handlesOf(client, opts)
+	if err == nil && len(ids) == 0 {
+		err = errors.New("force close: no handle id; AllHandles is all of them")
+	}
+	if err != nil {
+		return ClosedHandles{}, err
+	}
+	var sum ClosedHandles
+	for _, id := range ids {
+		for marker, more := "", true; more; more = marker != "" {
+			var page closedPage
+			unclear, err := c.send(ctx, "close handles of", func(ctx context.Context) (err error) {
+				page, err = open.close(ctx, id, marker)
+				return err
+			})
+			sum.AtLeast = sum.AtLeast || unclear
+			if err != nil {
+				return sum, failedAs(ctx, "close handles of", c.path, err)
+			}
+			sum.Closed, sum.Failed, marker = sum.Closed+page.closed, sum.Failed+page.failed, page.next
+		}
+	}
+	if sum.Failed > 0 {
+		return sum, fmt.Errorf("%s: %w: %d handles could not be closed", c.path, ErrHeld, sum.Failed)
+	}
+	return sum, nil
+}
+
+func handlesOf[C file.Client | directory.Client](client *C, opts *HandlesOptions) (handleTarget, *fileCall, error) {
+	var o HandlesOptions
+	if opts != nil {
+		o = *opts
+	}
+	switch one := any(client).(type) {
+	case *file.Client:
+		if one != nil && !o.Recursive {
+			return fileHandles{one}, newFileCall(one.URL(), o.Hooks), nil
+		}
+		if one != nil {
+			return nil, nil, errors.New("HandlesOptions.Recursive: a file has nothing in it; ask a directory")
+		}
+	case *directory.Client:
+		if one != nil {
+			return directoryHandles{one, o.Recursive}, newFileCall(one.URL(), o.Hooks), nil
+		}
+	}
+	return nil, nil, errors.New("handles: no client")
+}
+
+// handles lists all pages.
+func (c *fileCall) handles(ctx context.Context, open handleTarget) ([]Handle, error) {
+	var all []Handle
+	for marker, more := "", true; more; more = marker != "" {
+		var page []Handle
+		var next string
+		_, err := c.send(ctx, "list handles of", func(ctx context.Context) (err error) {
+			page, next, err = open.list(ctx, marker)
+			return err
+		})
+		if err != nil {
+			return nil, failedAs(ctx, "list handles of", c.path, err)
+		}
+		all, marker = append(all, page...), next
+	}
+	return all, nil
+}
+
+// handleTarget is what has handles: one request each.
+type handleTarget interface {
+	list(ctx context.Context, marker string) ([]Handle, string, error)
+	close(ctx context.Context, id, marker string) (closedPage, error)
+}
+
+type closedPage struct {
+	closed, failed int
+	next           string
+}
+
+type fileHandles struct{ client *file.Client }
+
+func (f fileHandles) list(ctx context.Context, marker string) ([]Handle, string, error) {
+	resp, err := f.client.ListHandles(ctx, &file.ListHandlesOptions{Marker: optional(marker)})
+	return read(resp.Handles), deref(resp.NextMarker), err
+}
+
+func (f fileHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
+	resp, err := f.client.ForceCloseHandles(ctx, id, &file.ForceCloseHandlesOptions{Marker: optional(marker)})
+	return closedPage{int(deref(resp.NumberOfHandlesClosed)), int(deref(resp.NumberOfHandlesFailedToClose)), deref(resp.Marker)}, err
+}
+
+type directoryHandles struct {
+	client    *directory.Client
+	recursive bool
+}
+
+// deep is nil unless it is asked for, because files are asked through here too, which have no such thing.
+func (d directoryHandles) deep() *bool {
+	if !d.recursive {
+		return nil
+	}
+	return &d.recursive
+}
+
+func (d directoryHandles) list(ctx context.Context, marker string) ([]Handle, string, error) {
+	resp, err := d.client.ListHandles(ctx, &directory.ListHandlesOptions{Marker: optional(marker), Recursive: d.deep()})
+	return read(resp.Handles), deref(resp.NextMarker), err
+}
+
+func (d directoryHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
+	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: optional(marker), Recursive: d.deep()})
+	return closedPage{int(deref(resp.NumberOfHandlesClosed)), int(deref(resp.NumberOfHandlesFailedToClose)), deref(resp.Marker)}, err
+}
+
+func read(handles []*file.Handle) []Handle {
+	var out []Handle
+	for _, h := range handles {
+		one := Handle{ID: deref(h.ID), Path: deref(h.Path), ClientName: deref(h.ClientName), ClientIP: deref(h.ClientIP),
+			Opened: deref(h.OpenTime), Reconnected: deref(h.LastReconnectTime)}
+		for _, right := range h.AccessRightList {
+			one.Access = append(one.Access, string(deref(right)))
+		}
+		out = append(out, one)
+	}
+	return out
+}
