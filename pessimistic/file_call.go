@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
@@ -21,6 +23,27 @@ type fileCall struct {
 func newFileCall(url string, hooks Hooks) *fileCall {
 	path := resource.Path(url)
 	return &fileCall{path: path, wire: newWire(Resource{path: path}, hooks), try: maxDuration / 2}
+}
+
+// waits makes the call wait for SMB clients, if there are options.
+func (c *fileCall) waits(client *file.Client, opts *WaitOptions) (err error) {
+	if opts != nil {
+		c.wait, err = waiterFor(client, opts)
+	}
+	return err
+}
+
+// fileBudget is for a request that may be repeated.
+func fileBudget() retry.Budget {
+	return retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}
+}
+
+// leasedBy is the condition that the lease of the id is there; none without an id.
+func leasedBy(id string) *file.LeaseAccessConditions {
+	if id == "" {
+		return nil
+	}
+	return &file.LeaseAccessConditions{LeaseID: &id}
 }
 
 // send sends a request that may be repeated until it is answered, and waits for SMB clients if the call does. unclear
@@ -40,7 +63,7 @@ func (c *fileCall) send(ctx context.Context, op string, request func(context.Con
 }
 
 func (c *fileCall) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
-	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	again := fileBudget().Start()
 	for {
 		err := c.once(ctx, op, request)
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 // InUseError tells who has a file open through SMB. It is an ErrHeld.
 type InUseError struct {
 	Resource string
-	Reason   azerr.Reason // OpenHandle, RangeLocked, DeletePending or CacheFlush
+	Reason   azerr.Reason // OpenHandle, RangeLocked, DeletePending, or CacheFlush, where a write may have been carried out
 	Handles  []Handle     // nil when nobody was asked, or could not be
 	Waited   time.Duration
 	Err      error // the service's answer; also the cause of ctx's end when that ended the waiting

@@ -56,6 +56,7 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 type waiter struct {
 	o     WaitOptions
 	path  string
+	asks  *fileCall // who it is
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
 	told  time.Time
@@ -71,7 +72,7 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 	if err != nil {
 		return nil, err
 	}
-	w.path, w.list = c.path, func(ctx context.Context) ([]Handle, error) { return c.handles(ctx, open) }
+	w.path, w.asks, w.list = c.path, c, func(ctx context.Context) ([]Handle, error) { return c.handles(ctx, open) }
 	return w, nil
 }
 

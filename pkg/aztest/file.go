@@ -58,6 +58,7 @@ type shareState struct {
 }
 
 type fileState struct {
+	id           string
 	content      []byte // never changed in place: readers hold on to it
 	etag         string
 	lastModified time.Time

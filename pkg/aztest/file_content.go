@@ -85,6 +85,12 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	return ok(http.StatusOK).version(f.etag, f.lastModified)
 }
 
+// newFileID is unlike that of every file before, also of the same name.
+func (s *Service) newFileID() string {
+	s.etags++
+	return strconv.FormatUint(1<<62+s.etags, 10)
+}
+
 func resized(content []byte, n int) []byte {
 	out := make([]byte, n)
 	copy(out, content)
@@ -111,7 +117,7 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 		return a
 	}
 	if f == nil {
-		f = &fileState{}
+		f = &fileState{id: s.newFileID()}
 		sh.files[r.blob] = f
 	}
 	f.content, f.metadata, f.contentType = make([]byte, size), metadata, r.header.Get("X-Ms-Content-Type")
@@ -142,7 +148,7 @@ func (s *Service) putRange(r *request, f *fileState) *answer {
 }
 
 func (f *fileState) describe(a *answer, size int64) *answer {
-	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("Content-Type", cmp.Or(f.contentType, "application/octet-stream")).
+	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("x-ms-file-id", f.id).set("Content-Type", cmp.Or(f.contentType, "application/octet-stream")).
 		set("x-ms-file-last-write-time", f.lastWrite.UTC().Format("2006-01-02T15:04:05.0000000Z"))
 	a.size = size
 	for name, value := range f.metadata {

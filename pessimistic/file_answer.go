@@ -1,0 +1,37 @@
+package pessimistic
+
+import (
+	"context"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// requests is how many were sent, those that ask who is in the way included.
+func (c *fileCall) requests() int {
+	n := int(c.wire.requests.Load())
+	if c.wait != nil {
+		n += int(c.wait.asks.wire.requests.Load())
+	}
+	return n
+}
+
+// refusal gives the answer to a request about a file its type: *InUseError, *HeldError, *LostError, *UnknownError for a
+// write, *OpError.
+func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error) error {
+	if ctx.Err() != nil || typed(err) {
+		return failedAs(ctx, op, c.path, err)
+	}
+	o := azerr.Classify(err)
+	reason, used := inUse(err)
+	switch v, lost := judge(err); {
+	case used:
+		return &InUseError{Resource: c.path, Reason: reason, Err: err}
+	case o.Kind == azerr.Held:
+		return &HeldError{Resource: c.path, State: StateLeased, Err: err}
+	case v == definitive && lost != Deleted:
+		return &LostError{Resource: c.path, Reason: lost, Duration: Infinite, Err: err}
+	case write && o.Ambiguous():
+		return &UnknownError{Op: op, Resource: c.path, Err: err}
+	}
+	return opError(op, c.path, err)
+}
