@@ -140,6 +140,7 @@ func (c *Client) call(command uint16, request *encoder) (reply, error) {
 	for {
 		answer, err := c.receive()
 		if err != nil {
+			_ = c.conn.Close() // what comes next on it would be taken for the answer to something else
 			return nil, err
 		}
 		status := Status(binary.LittleEndian.Uint32(answer[8:]))
@@ -165,7 +166,7 @@ func (c *Client) receive() ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(size[:]) & 0xFFFFFF
-	if n < headerSize+4 {
+	if n < headerSize {
 		return nil, fmt.Errorf("an answer of %d bytes is none of SMB 2", n)
 	}
 	answer := make([]byte, n)

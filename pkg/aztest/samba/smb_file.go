@@ -58,7 +58,7 @@ type Open struct {
 	Options     uint32
 }
 
-// File is an open file, and says what it was like when it was opened.
+// File is an open file, and says what it was like when it was opened, or closed.
 type File struct {
 	Size     int64
 	Changed  time.Time
@@ -101,9 +101,13 @@ func filetime(t uint64) time.Time {
 	return time.Unix(0, int64(t-epoch)*100).UTC()
 }
 
-// Close closes the file. With the last open a deletion takes place that is pending.
+// Close closes the file, and says what it is like now. With the last open a deletion takes place that is pending.
 func (f *File) Close() error {
-	_, err := f.c.call(cmdClose, body(24).u16(0).u32(0).bytes(f.id[:]))
+	const attributes = 1
+	answer, err := f.c.call(cmdClose, body(24).u16(attributes).u32(0).bytes(f.id[:]))
+	if err == nil && u16At(answer, 2)&attributes != 0 {
+		f.Size, f.Changed = int64(u64At(answer, 48)), filetime(u64At(answer, 32))
+	}
 	return err
 }
 
