@@ -81,7 +81,7 @@ func onQueues(t *testing.T, ask func(t *testing.T, r queueRig)) {
 		pool := &http.Transport{}
 		t.Cleanup(pool.CloseIdleConnections)
 		service, err := azqueue.NewServiceClientWithSharedKeyCredential(account.QueueURL+"/", credential,
-			&azqueue.ClientOptions{ClientOptions: policy.ClientOptions{Transport: &http.Client{Transport: pool}}})
+			&azqueue.ClientOptions{ClientOptions: policy.ClientOptions{Transport: &http.Client{Transport: pool}, PerCallPolicies: []policy.Policy{signedHeader{}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
