@@ -185,3 +185,14 @@ func (s shell) runsAre(t *testing.T, n int) {
 		t.Errorf("%d messages were run, want %d; %d of them twice, want no more than the killed one had in its hands", len(runs), n, twice)
 	}
 }
+
+// visible counts the messages that can be received.
+func visible(t *testing.T, queue *azqueue.QueueClient) int {
+	t.Helper()
+	most := int32(32)
+	answer, err := queue.PeekMessages(t.Context(), &azqueue.PeekMessagesOptions{NumberOfMessages: &most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(answer.Messages)
+}

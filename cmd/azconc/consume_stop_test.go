@@ -1,0 +1,68 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// TestATermDrainsAndASecondOneHurries: the first one lets the command finish, and no other begins; the second one ends it,
+// and its message is there again at once.
+func TestATermDrainsAndASecondOneHurries(t *testing.T) {
+	heedSignals()
+	for _, c := range []struct {
+		name    string
+		terms   int
+		command string
+		left    int // messages
+	}{
+		{"one", 1, `echo started >>log; until test -e go; do sleep 0.02; done; echo done >>log`, 1},
+		{"two", 2, `echo started >>log; sleep 600; echo done >>log`, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			service := aztest.New(nil)
+			queues := httptest.NewServer(service.QueueHandler())
+			t.Cleanup(queues.Close)
+			queue := service.Queue("orders")
+			for range 2 {
+				if _, err := queue.EnqueueMessage(t.Context(), "x", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := newShell(t, fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;QueueEndpoint=%s/%s;", aztest.Account, aztest.Key, queues.URL, aztest.Account))
+			cmd, said := s.command("queue", "consume", "orders", "--exec", c.command, "--soft-stop", "10m")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			s.eventually("log", 1)
+			for n := range c.terms {
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Error(err)
+				}
+				if n == 0 {
+					until(t, "the other message is given back", func() bool { return visible(t, queue) == 1 })
+				}
+			}
+			if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			if code := codeOf(cmd.Wait()); code != 0 {
+				t.Errorf("exit %d: %s", code, said)
+			}
+			if done := strings.Contains(fmt.Sprint(s.lines("log")), "done"); done != (c.terms == 1) {
+				t.Errorf("the command came to its end: %t", done)
+			}
+			if n := visible(t, queue); n != c.left {
+				t.Errorf("%d messages can be received, want %d: %s", n, c.left, said)
+			}
+		})
+	}
+}
