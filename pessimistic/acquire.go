@@ -57,6 +57,11 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
+		if _, granted := errors.AsType[*grantedError](err); granted && held {
+			// An SMB client lets nobody write into the leased file, so not even its holder. The lease goes back before we
+			// wait, or we would wait for ourselves.
+			c.abandon(ctx)
+		}
 		if !wait || !held && !q.rideOut(err) {
 			c.abandon(ctx)
 			if held {
@@ -92,6 +97,9 @@ type claim struct {
 func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	w := newWire(target, o.Hooks)
 	w.seams = o.seams
+	if o.requests != nil {
+		w.requests = o.requests
+	}
 	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries}
 }
 

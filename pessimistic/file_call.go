@@ -1,6 +1,7 @@
 package pessimistic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -17,12 +18,19 @@ type fileCall struct {
 	path string
 	wire wire
 	try  time.Duration // bounds a single request
+	span int64         // how much of a content is read or written at a time
 	wait *waiter       // for SMB clients; nil for none: the first refusal is final
 }
 
 func newFileCall(url string, hooks Hooks) *fileCall {
 	path := resource.Path(url)
-	return &fileCall{path: path, wire: newWire(Resource{path: path}, hooks), try: maxDuration / 2}
+	return &fileCall{path: path, wire: newWire(Resource{path: path}, hooks), try: maxDuration / 2, span: fileRange}
+}
+
+// spans makes the ranges smaller, for tests.
+func (c *fileCall) spans(span int64) *fileCall {
+	c.span = cmp.Or(span, c.span)
+	return c
 }
 
 // waits makes the call wait for SMB clients, if there are options.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -48,7 +49,8 @@ type AcquireOptions struct {
 	// Hooks let the program watch. Defaults to silence.
 	Hooks Hooks
 
-	seams *seams
+	seams    *seams
+	requests *atomic.Int64 // to which its requests are added; nil for a counter of its own
 
 	_ struct{}
 }

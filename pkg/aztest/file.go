@@ -62,8 +62,8 @@ type fileState struct {
 	content      []byte // never changed in place: readers hold on to it
 	etag         string
 	lastModified time.Time
-	lastWrite    time.Time // of the content, as opposed to metadata
-	contentType  string
+	lastWrite    time.Time         // of the content, as opposed to metadata
+	headers      map[string]string // Content-Type and the like
 	metadata     map[string]string
 	lease        lease
 	handles      []SMBHandle

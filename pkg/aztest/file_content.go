@@ -2,7 +2,6 @@ package aztest
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -73,9 +72,7 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 		if attributes := r.header.Get("X-Ms-File-Attributes"); attributes != "" && attributes != "preserve" {
 			f.readOnly = strings.Contains(attributes, "ReadOnly")
 		}
-		if kind := r.header.Get("X-Ms-Content-Type"); kind != "" {
-			f.contentType = kind
-		}
+		f.headers = fileHeaders(r) // what is not named is cleared, also by a mere change of size (REST: "Set File Properties")
 	case comp == "range":
 		return s.putRange(r, f)
 	default:
@@ -83,6 +80,17 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	}
 	s.touchFile(f)
 	return ok(http.StatusOK).version(f.etag, f.lastModified)
+}
+
+// fileHeaders are the HTTP headers that a request wants a file to have.
+func fileHeaders(r *request) map[string]string {
+	headers := map[string]string{}
+	for _, name := range []string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Md5", "Content-Type"} {
+		if value := r.header.Get("X-Ms-" + name); value != "" {
+			headers[name] = value
+		}
+	}
+	return headers
 }
 
 // newFileID is unlike that of every file before, also of the same name.
@@ -120,7 +128,7 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 		f = &fileState{id: s.newFileID()}
 		sh.files[r.blob] = f
 	}
-	f.content, f.metadata, f.contentType = make([]byte, size), metadata, r.header.Get("X-Ms-Content-Type")
+	f.content, f.metadata, f.headers = make([]byte, size), metadata, fileHeaders(r)
 	f.readOnly = strings.Contains(r.header.Get("X-Ms-File-Attributes"), "ReadOnly")
 	s.writtenFile(f)
 	return ok(http.StatusCreated).version(f.etag, f.lastModified)
@@ -148,9 +156,12 @@ func (s *Service) putRange(r *request, f *fileState) *answer {
 }
 
 func (f *fileState) describe(a *answer, size int64) *answer {
-	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("x-ms-file-id", f.id).set("Content-Type", cmp.Or(f.contentType, "application/octet-stream")).
+	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("x-ms-file-id", f.id).set("Content-Type", "application/octet-stream").
 		set("x-ms-file-last-write-time", f.lastWrite.UTC().Format("2006-01-02T15:04:05.0000000Z"))
 	a.size = size
+	for name, value := range f.headers {
+		a.set(name, value)
+	}
 	for name, value := range f.metadata {
 		a.set("x-ms-meta-"+name, value)
 	}

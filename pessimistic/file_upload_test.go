@@ -1,0 +1,265 @@
+package pessimistic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func TestAnUploadSendsThisAndNoMore(t *testing.T) {
+	look, put, resize, create := []string{lookAtFile}, []string{"Put Range"}, []string{"Set File Properties"}, []string{"Create File"}
+	for name, tt := range map[string]struct {
+		old, content []byte
+		sent         []string
+	}{
+		"the same length": {[]byte("abc"), []byte("xyz"), join(fileAcquire, look, put)},
+		"the same":        {[]byte("abc"), []byte("abc"), join(fileAcquire, look, put)},
+		"longer":          {[]byte("abc"), patterned(2*testSpan+1, 1), join(fileAcquire, look, resize, put, put, put)},
+		"shorter":         {patterned(2*testSpan+1, 1), []byte("xyz"), join(fileAcquire, look, resize, put)},
+		"empty":           {[]byte("abc"), []byte{}, join(fileAcquire, look, resize)},
+		"made":            {nil, []byte("xyz"), join(fileAcquire[:1], create, fileAcquire, look, put)},
+		"made empty":      {nil, []byte{}, join(fileAcquire[:1], create, fileAcquire, look)},
+	} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			made := tt.old == nil
+			if made {
+				f = s.File("box", "new")
+			} else {
+				fill(t, s, f, tt.old)
+			}
+			o := &UploadFileOptions{span: testSpan, Create: made, Headers: headers()}
+			out, err := UploadFile(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), o)
+			want := join(tt.sent, fileRelease)
+			if err != nil || !slices.Equal(fileOps(s), want) || out.Requests != len(want) {
+				t.Errorf("%s: %+v, %v, sent %q, want %q", name, out, err, fileOps(s), want)
+			}
+			ranges := (len(tt.content) + testSpan - 1) / testSpan
+			if out != (FileWrite{Changed: true, Created: made, Size: int64(len(tt.content)), Ranges: ranges, Requests: len(want)}) {
+				t.Errorf("%s: %+v", name, out)
+			}
+			seen, err := f.GetProperties(t.Context(), nil)
+			if err != nil || deref(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != StateAvailable {
+				t.Errorf("%s: headers %q, lease %v, %v", name, deref(seen.ContentType), leaseState(t, File(f)), err)
+			}
+		})
+	}
+}
+
+func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
+	content := patterned(testSpan+8, 2)
+	for _, made := range []bool{false, true} {
+		requests := 3 + 1 + 1 + 2 + 1
+		if made {
+			requests = 1 + 1 + 3 + 1 + 2 + 1
+		}
+		for _, kind := range updateFaults {
+			for k := range requests {
+				if k == 0 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
+					continue // see the same test of UpdateFile; and when there is no file it is nothing new
+				}
+				if made && k == 1 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
+					continue // see TestAFileIsMadeByWhoComesLast
+				}
+				if made && k == 2 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
+					continue // the acquire
+				}
+				fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+					if made {
+						f = s.File("box", "new")
+					} else {
+						fill(t, s, f, []byte("abc"))
+					}
+					s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1, Delay: 7 * time.Second})
+					out, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: made})
+					if err != nil || out.Left != nil || out.Requests != s.Requests() || out.Created != made {
+						t.Errorf("%s at %d: %+v, %v, sent %q", kind, k, out, err, fileOps(s))
+					}
+					s.Flush()
+					if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != StateAvailable {
+						t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, File(f)))
+					}
+				})
+			}
+		}
+	}
+}
+
+// FileREST cannot make a file only where there is none. One that a request which was held back makes once more is empty
+// again, unless it is leased by then.
+func TestAFileIsMadeByWhoComesLast(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+		f := s.File("box", "new")
+		s.SetFaults(aztest.Fault{Kind: aztest.RepeatLater, Match: aztest.Op("Create File"), Count: 1, Delay: time.Hour})
+		if _, err := UploadFile(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadFileOptions{span: testSpan, Create: true}); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Flush()
+		if got := stored(t, s, f); string(got) != "xyz" {
+			t.Errorf("under a lease it became %q", got)
+		}
+		mustRelease(t, l)
+	})
+}
+
+func TestOfTwoWhoMakeAFileOneContentIsWhole(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+		f := s.File("box", "new")
+		contents := [][]byte{patterned(2*testSpan, 1), patterned(testSpan+1, 2), patterned(3, 3)}
+		failed := make(chan error, len(contents))
+		for _, content := range contents {
+			go func() {
+				_, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: true})
+				failed <- err
+			}()
+		}
+		for range contents {
+			if err := <-failed; err != nil {
+				t.Error(err)
+			}
+		}
+		got := stored(t, s, f)
+		if !slices.ContainsFunc(contents, func(one []byte) bool { return bytes.Equal(one, got) }) {
+			t.Errorf("%d bytes that nobody has uploaded", len(got))
+		}
+	})
+}
+
+func TestAContentThatCannotBeReadChangesNothingAtFirstAndTearsLater(t *testing.T) {
+	unreadable := errors.New("unreadable")
+	whole := patterned(testSpan+8, 2)
+	for name, tt := range map[string]struct {
+		content io.Reader
+		size    int64
+		torn    bool
+	}{
+		"at once":        {iotest.ErrReader(unreadable), 8, false},
+		"too short":      {bytes.NewReader(whole[:5]), 8, false},
+		"too long":       {bytes.NewReader(whole[:9]), 8, false},
+		"later":          {io.MultiReader(bytes.NewReader(whole[:testSpan]), iotest.ErrReader(unreadable)), testSpan + 8, true},
+		"short later":    {bytes.NewReader(whole[:testSpan+1]), testSpan + 8, true},
+		"too long later": {bytes.NewReader(whole), testSpan + 7, true},
+	} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			fill(t, s, f, []byte("abc"))
+			out, err := UploadFile(t.Context(), f, tt.content, tt.size, &UploadFileOptions{span: testSpan})
+			torn, isTorn := errors.AsType[*TornError](err)
+			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != StateAvailable {
+				t.Errorf("%s: %+v, %v", name, out, err)
+			}
+			if isTorn && (torn.Written != testSpan || torn.Size != tt.size) {
+				t.Errorf("%s: %+v", name, torn)
+			}
+			if got := stored(t, s, f); !tt.torn && string(got) != "abc" || tt.torn && !bytes.Equal(got[:testSpan], whole[:testSpan]) {
+				t.Errorf("%s: %d bytes", name, len(got))
+			}
+		})
+	}
+}
+
+func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
+	content := patterned(testSpan+8, 2)
+	const requests = 1 + 1 + 3 + 1 + 2
+	for k := range requests {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+			f := s.File("box", "new")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cause := fmt.Errorf("cancelled at request %d", k)
+			n := 0
+			// What is under way is carried out before the next request.
+			s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Count: 1, Match: func(*aztest.Request) bool {
+				n++
+				if n == k+1 {
+					cancel(cause)
+				}
+				return n == k+1
+			}})
+			out, err := UploadFile(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: true})
+			s.SetFaults()
+			if !errors.Is(err, cause) || out.Left != nil || errors.Is(err, ErrTorn) != (k >= 5) {
+				t.Errorf("%d: %+v, %v", k, out, err)
+			}
+			s.Flush()
+			if k > 0 && leaseState(t, File(f)) != StateAvailable {
+				t.Errorf("%d: lease %v", k, leaseState(t, File(f)))
+			}
+		})
+	}
+}
+
+func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		none := func() io.Reader { return bytes.NewReader(nil) }
+		out, err := UploadFile(t.Context(), s.File("box", "missing"), none(), 0, &UploadFileOptions{span: testSpan})
+		if !errors.Is(err, ErrNotFound) || out.Requests != 1 {
+			t.Errorf("without Create: %+v, %v", out, err)
+		}
+		inside := s.Share("box").NewDirectoryClient("none").NewFileClient("f")
+		out, err = UploadFile(t.Context(), inside, none(), 0, &UploadFileOptions{span: testSpan, Create: true})
+		if !errors.Is(err, ErrNotFound) || code(err) != "ParentNotFound" || out.Requests != 2 || out.Created {
+			t.Errorf("without a directory: %+v, %v", out, err)
+		}
+		if _, err := UploadFile(t.Context(), f, none(), -1, &UploadFileOptions{span: testSpan}); err == nil {
+			t.Error("a negative size is taken")
+		}
+		if _, err := UploadFile(t.Context(), nil, none(), 0, &UploadFileOptions{span: testSpan}); err == nil {
+			t.Error("no client is taken")
+		}
+	})
+}
+
+// Somebody makes the file, and writes it, while our request to make it is on its way.
+func TestAFileThatAnotherHasLeasedIsNotMadeAnew(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+		f := s.File("box", "new")
+		var other *Lease
+		var once bool
+		hooks := Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+			if op == "create" && !once {
+				once = true
+				if _, err := f.Create(context.Background(), 5, nil); err != nil {
+					t.Error(err)
+				}
+				_, _ = f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("other"))), nil)
+				var err error
+				if other, err = TryAcquire(context.Background(), File(f), nil); err != nil {
+					t.Error(err)
+				}
+			}
+			return ctx, func(error) {}
+		}}
+		out, err := UploadFile(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadFileOptions{span: testSpan, Create: true, Hooks: hooks, Acquire: AcquireOptions{Wait: time.Second}})
+		if !errors.Is(err, ErrHeld) || out.Created || out.Changed || string(stored(t, s, f)) != "other" {
+			t.Errorf("%+v, %v", out, err)
+		}
+		mustRelease(t, other)
+	})
+}
+
+func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		content := patterned(2*fileRange+1, 1)
+		out, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), nil)
+		if err != nil || out.Ranges != 3 || !bytes.Equal(stored(t, s, f), content) {
+			t.Errorf("upload: %+v, %v", out, err)
+		}
+		content[2*fileRange] ^= 1
+		if out, err = UpdateFile(t.Context(), f, to(content), nil); err != nil || out.Ranges != 1 || !bytes.Equal(stored(t, s, f), content) {
+			t.Errorf("update: %+v, %v", out, err)
+		}
+	})
+}
