@@ -106,6 +106,20 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 	return deref(resp.Date), err
 }
 
+// Heartbeat says that the holder of a file's lease is there, for a lease that was acquired without this package, which
+// beats by itself. acquired writes down who the holder is as well. It returns the service's time. Errors: ErrLost when the
+// lease is not held under the id, ErrNotFound, *OpError. Requests: 2.
+func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
+	at, err := fileLease{client}.beat(ctx, leaseID, acquired)
+	switch v, reason := judge(err); {
+	case err == nil:
+		return at, nil
+	case v == definitive && reason != Deleted:
+		return at, &LostError{Resource: resource.Path(client.URL()), Reason: reason, Duration: Infinite, Err: err}
+	}
+	return at, opError("heartbeat", resource.Path(client.URL()), err)
+}
+
 func (f fileLease) change(ctx context.Context, id, to string) (reply, error) {
 	h, err := f.holder(id)
 	if err != nil {

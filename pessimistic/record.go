@@ -75,3 +75,19 @@ func pointers(metadata map[string]string) map[string]*string {
 	}
 	return out
 }
+
+// Holder is what a holder has written down about itself in the metadata of a lock blob or of a file. It stays there when
+// the lease is over, and who holds a lease without azconc writes nothing.
+type Holder struct {
+	Name  string
+	Since time.Time // when it acquired the lease
+	Heard time.Time // when it was last there; files only
+}
+
+// Holder reads it. What is missing or damaged is empty.
+func (o Observation) Holder() Holder {
+	r := recordIn(o.Metadata)
+	h := Holder{Name: r.owner, Since: r.since}
+	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[keyBeat])
+	return h
+}

@@ -45,7 +45,7 @@ var pendingDeletion = Explanation{
 	Means:  "an SMB client has marked the file for deletion while it is open; it is not listed any more, and not gone yet",
 	Passes: true,
 	Until:  "the last handle closes, and then it is gone (404); or the mark is taken back, and then it is as before",
-	Do:     "wait, and see which of the two it was (file delete --wait, file wait --gone); do not take it for deleted",
+	Do:     "wait, and see which of the two it was (file delete --wait, file wait --until gone); do not take it for deleted",
 }
 
 // explained has the codes that are about files in use.
