@@ -41,12 +41,15 @@ func TestScripts(t *testing.T) {
 			env.Defer(tables.Close)
 			queues := httptest.NewServer(service.QueueHandler())
 			env.Defer(queues.Close)
+			files := httptest.NewServer(service.FileHandler())
+			env.Defer(files.Close)
 			endpoint := server.URL + "/" + aztest.Account
 			env.Values["service"] = service
 			env.Values["faults"] = new([]aztest.Fault)
 			env.Setenv("ENDPOINT", endpoint)
 			env.Setenv("NOBODY", "http://"+closedPort()+"/"+aztest.Account)
-			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint)+"TableEndpoint="+tables.URL+"/"+aztest.Account+";QueueEndpoint="+queues.URL+"/"+aztest.Account+";")
+			env.Setenv("AZURE_STORAGE_CONNECTION_STRING", aztest.ConnectionString(endpoint)+"TableEndpoint="+tables.URL+"/"+aztest.Account+";QueueEndpoint="+queues.URL+"/"+aztest.Account+
+				";FileEndpoint="+files.URL+"/"+aztest.Account+";")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
@@ -64,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"grep-in":     grepIn,
 			"lines":       linesIn,
 			"follow-hint": followHint,
+			"smb":         smb,
 		},
 	})
 }

@@ -77,30 +77,12 @@ func blobGetRun(ctx context.Context, opts *blobGetOptions) error {
 		return err
 	}
 	p := f.progress("get " + opts.Blob.String())
-	download := &optimistic.DownloadOptions{Conditions: opts.Conditions}
-	if opts.File == "" || opts.File == "-" {
-		if !f.OutTerminal {
-			download.Progress = p.show
-		}
-		_, err := optimistic.Download(ctx, client, f.Content(), download)
-		p.end()
+	var got optimistic.DownloadResult
+	stdout, err := f.into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
+		got, err = optimistic.Download(ctx, client, to, &optimistic.DownloadOptions{Conditions: opts.Conditions, Progress: p.show, Restart: restart})
 		return err
-	}
-	out, err := createOutput(opts.File)
-	if err != nil {
-		return err
-	}
-	download.Progress = p.show
-	if !out.direct {
-		download.Restart = out.restart
-	}
-	got, err := optimistic.Download(ctx, client, out, download)
-	p.end()
-	if err != nil {
-		out.discard()
-		return err
-	}
-	if err := out.keep(); err != nil {
+	})
+	if stdout || err != nil {
 		return err
 	}
 	return f.Print(blobGetResult{

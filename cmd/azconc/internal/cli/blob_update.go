@@ -104,13 +104,8 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	switch c := opts.change.(type) {
-	case *fileChange:
-		if err := c.load(ctx, f); err != nil {
-			return err
-		}
-	case *execChange:
-		c.stderr = f.Err
+	if err := prepare(ctx, f, opts.change); err != nil {
+		return err
 	}
 	target := &guarded[[]byte]{Target: contentOf(client, opts.Blob.Blob, opts.Headers), op: "update", conditions: opts.Conditions}
 	update := &optimistic.UpdateOptions{

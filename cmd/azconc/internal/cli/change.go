@@ -70,6 +70,17 @@ func (c *changeFlags) parse(env Env) (change, error) {
 	}
 }
 
+// prepare gets ready what a change needs once, before the first attempt.
+func prepare(ctx context.Context, f *Factory, c change) error {
+	switch c := c.(type) {
+	case *fileChange:
+		return c.load(ctx, f)
+	case *execChange:
+		c.stderr = f.Err
+	}
+	return nil
+}
+
 // filterError is a change that could not be made from the content. Nothing was written.
 type filterError struct {
 	what   string

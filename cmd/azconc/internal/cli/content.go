@@ -76,6 +76,29 @@ func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, 
 	return file, info.Size(), nil
 }
 
+// into has read write a content to stdout, or into a file, which appears under its name only when the content is complete.
+// restart takes back what was written; it is nil where that cannot be. stdout tells where it went.
+func (f *Factory) into(name string, p *progress, read func(to io.Writer, restart func() error) error) (stdout bool, err error) {
+	defer p.end()
+	if name == "" || name == "-" {
+		p.hidden = f.OutTerminal // which shows the content itself
+		return true, read(f.Content(), nil)
+	}
+	out, err := createOutput(name)
+	if err != nil {
+		return false, err
+	}
+	restart := out.restart
+	if out.direct {
+		restart = nil
+	}
+	if err := read(out, restart); err != nil {
+		out.discard()
+		return false, err
+	}
+	return false, out.keep()
+}
+
 // untilEnd reads r until ctx ends. Whoever waits for a stdin that nobody writes to can still be stopped; the read itself
 // cannot, and ends with the process.
 func untilEnd(ctx context.Context, r io.Reader) io.ReadCloser {

@@ -66,6 +66,10 @@ func judge(err error) verdict {
 		return verdict{exitLost, "lost"}
 	case errors.Is(err, optimistic.ErrNotModified):
 		return verdict{exitConflict, "not_modified"}
+	case errors.Is(err, pessimistic.ErrTorn):
+		return verdict{exitFailed, "torn"}
+	case errors.Is(err, pessimistic.ErrUndeleted):
+		return verdict{exitConflict, "undeleted"}
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):
 		return verdict{exitConflict, "conflict"}
 	}

@@ -73,7 +73,7 @@ func (u *underFlags) add(cmd *cobra.Command) {
 	u.acquireFlags.add(cmd)
 	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it cannot be had in time")
 	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
-	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired, started, lost, exited, released or kept")
+	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
 	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it for this long even if the command takes less")
 }
 

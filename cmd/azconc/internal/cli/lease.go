@@ -17,7 +17,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// newLeaseCmd is the lease group of a noun, "blob" or "container".
+// newLeaseCmd is the lease group of a noun, "blob", "container", "file" or "share".
 func newLeaseCmd(f *Factory, noun string) *cobra.Command {
 	n := leaseNoun(noun)
 	return newGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
@@ -34,31 +34,45 @@ func newLeaseCmd(f *Factory, noun string) *cobra.Command {
 type leaseNoun string
 
 func (n leaseNoun) arg() string {
-	if n == "container" {
-		return "<container>"
+	switch n {
+	case "container", "share":
+		return "<" + string(n) + ">"
+	case "file":
+		return "<share/path>"
 	}
 	return "<container/blob>"
 }
 
 func (n leaseNoun) example() string {
-	if n == "container" {
+	switch n {
+	case "container", "share":
 		return "jobs"
+	case "file":
+		return "jobs/report.csv"
 	}
 	return "jobs/state.json"
 }
 
-func (n leaseNoun) parse(arg string) (blobRef, error) {
-	if n == "container" {
+func (n leaseNoun) parse(arg string) (fmt.Stringer, error) {
+	switch n {
+	case "container":
 		return parseContainer(arg)
+	case "share":
+		return parseShare(arg)
+	case "file":
+		return parseFile(arg)
 	}
 	return parseWritable(arg)
 }
 
-// conditions are those that the service takes on a lease operation: all but the lease's own id, and only dates for a
-// container.
+// conditions are those that the service takes on a lease operation: all but the lease's own id, only dates for a
+// container, and none in Azure Files.
 func (n leaseNoun) conditions() conditionSet {
-	if n == "container" {
+	switch n {
+	case "container":
 		return condDates
+	case "file", "share":
+		return 0
 	}
 	return condAll &^ condLease
 }
@@ -74,16 +88,19 @@ type leased interface {
 }
 
 // leased returns what on names, with the id under which its lease is held or asked for.
-func (f *Factory) leased(noun leaseNoun, on blobRef, id string) (leased, error) {
-	if noun == "container" {
-		client, err := f.Container(on)
+func (f *Factory) leased(noun leaseNoun, on fmt.Stringer, id string) (leased, error) {
+	switch noun {
+	case "file", "share":
+		return f.leasedInFiles(noun, on.(fileRef), id)
+	case "container":
+		client, err := f.Container(on.(blobRef))
 		if err != nil {
 			return nil, err
 		}
 		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: optional(id)})
 		return leasedContainer{l, client}, err
 	}
-	client, err := f.Blob(on)
+	client, err := f.Blob(on.(blobRef))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -16,7 +17,7 @@ import (
 type leaseAcquireOptions struct {
 	factory    *Factory
 	noun       leaseNoun
-	On         blobRef
+	On         fmt.Stringer
 	Seconds    int32
 	LeaseID    string
 	Wait       time.Duration
@@ -33,17 +34,22 @@ func newLeaseAcquireCmd(noun leaseNoun) func(*Factory, func(*leaseAcquireOptions
 			Short: "Acquire the lease and print its id",
 			Long: `Acquire the lease and print its id. If somebody else holds it the exit code is 6.
 
-Nothing renews it: it ends after --duration. The id is chosen before the request is sent, so that a lost answer cannot
-leave a lease behind that nobody knows the id of; acquiring again under the same --lease-id extends or shortens it.`,
+` + noun.end() + `
+
+The id is chosen before the request is sent, so that a lost answer cannot leave a lease behind that nobody knows the id of;
+acquiring again under the same --lease-id ` + noun.again() + `.`,
 			Args: resourceArgs(noun.arg()),
 			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
-				"  azconc " + string(noun) + " lease acquire " + noun.example() + " --duration 15s --wait 1m",
+				"  azconc " + string(noun) + " lease acquire " + noun.example() + noun.durationExample() + " --wait 1m",
 			RunE: func(cmd *cobra.Command, args []string) (err error) {
 				if opts.On, err = noun.parse(args[0]); err != nil {
 					return err
 				}
 				if opts.Seconds, err = parseLeaseSeconds("--duration", duration); err != nil {
 					return err
+				}
+				if noun == "file" && opts.Seconds != -1 {
+					return withHint(usagef("--duration %s: a file's lease has no end", duration), "leave --duration away, and release the lease in the end")
 				}
 				if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
 					return err
@@ -60,12 +66,43 @@ leave a lease behind that nobody knows the id of; acquiring again under the same
 				return leaseAcquireRun(cmd.Context(), opts)
 			},
 		}
-		cmd.Flags().StringVar(&duration, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
+		noun.addDuration(cmd, &duration)
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
 		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for somebody else to let go of it")
 		conditions.add(cmd, noun.conditions())
 		return cmd
 	}
+}
+
+// end says when the lease is over that nobody releases.
+func (n leaseNoun) end() string {
+	if n == "file" {
+		return `It has no end: release it, or it stays until somebody breaks it. While it is held nobody else can write or delete the file,
+over SMB neither; everybody can read it. Who holds it is written into the file's metadata, with a first heartbeat (see renew).`
+	}
+	return "Nothing renews it: it ends after --duration."
+}
+
+func (n leaseNoun) again() string {
+	if n == "file" {
+		return "changes nothing"
+	}
+	return "extends or shortens it"
+}
+
+func (n leaseNoun) durationExample() string {
+	if n == "file" {
+		return ""
+	}
+	return " --duration 15s"
+}
+
+func (n leaseNoun) addDuration(cmd *cobra.Command, to *string) {
+	if n == "file" {
+		cmd.Flags().StringVar(to, "duration", "infinite", "how long it lasts: infinite")
+		return
+	}
+	cmd.Flags().StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
 }
 
 // leasePoll spaces the looks of one who waits for a lease.

@@ -2,18 +2,21 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
 )
 
 type leaseBreakOptions struct {
 	factory    *Factory
 	noun       leaseNoun
-	On         blobRef
+	On         fmt.Stringer
 	Period     *int32 // nil: what is left of it
+	Stale      time.Duration
 	Conditions optimistic.Conditions
 }
 
@@ -36,6 +39,9 @@ With --now it is over at once, and the holder learns of it at its next request o
 				if opts.On, err = noun.parse(args[0]); err != nil {
 					return err
 				}
+				if opts.Stale != 0 && opts.Stale < 30*time.Second {
+					return usagef("--stale %v is less than 30s: a heartbeat may be missed", opts.Stale)
+				}
 				given := cmd.Flags().Changed("period")
 				switch {
 				case given && now:
@@ -55,6 +61,16 @@ With --now it is over at once, and the holder learns of it at its next request o
 				return leaseBreakRun(cmd.Context(), opts)
 			},
 		}
+		if noun == "file" {
+			cmd.Use, cmd.Short = "break <share/path> [--stale <duration>]", "End somebody else's lease at once"
+			cmd.Long = `End somebody else's lease at once. No id is needed. The holder learns of it at its next write, which is refused.
+
+A file's lease has no end, so that of a holder who has died stays. Holders that are azconc leave a heartbeat in the file's
+metadata every 10 s: with --stale the lease is only broken if there was none for that long; otherwise the exit code is 6.`
+			cmd.Example = "  azconc file lease break jobs/report.csv --stale 2m\n  azconc file lease break jobs/report.csv"
+			cmd.Flags().DurationVar(&opts.Stale, "stale", 0, "only if the holder has been silent for that long, 30s at least")
+			return cmd
+		}
 		cmd.Flags().DurationVar(&period, "period", 0, "how long it may last at most: 0s to 60s")
 		cmd.Flags().BoolVar(&now, "now", false, "end it at once")
 		conditions.add(cmd, noun.conditions())
@@ -66,6 +82,9 @@ func leaseBreakRun(ctx context.Context, opts *leaseBreakOptions) error {
 	l, err := opts.factory.leased(opts.noun, opts.On, "")
 	if err != nil {
 		return err
+	}
+	if opts.Stale > 0 {
+		return leaseBreakStaleRun(ctx, opts)
 	}
 	var left int32
 	s, err := sendWrite(ctx, func(ctx context.Context) (err error) {
@@ -80,4 +99,15 @@ func leaseBreakRun(ctx context.Context, opts *leaseBreakOptions) error {
 		r.Outcome = "breaking"
 	}
 	return opts.factory.printLease(r, s)
+}
+
+func leaseBreakStaleRun(ctx context.Context, opts *leaseBreakOptions) error {
+	client, err := opts.factory.File(opts.On.(fileRef))
+	if err != nil {
+		return err
+	}
+	if err := pessimistic.BreakStale(ctx, client, opts.Stale); err != nil {
+		return err
+	}
+	return opts.factory.printLease(leaseResult{Outcome: "broken", Resource: opts.On.String()}, sent{})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 type leaseChangeOptions struct {
 	factory    *Factory
 	noun       leaseNoun
-	On         blobRef
+	On         fmt.Stringer
 	LeaseID    string
 	To         string
 	Conditions optimistic.Conditions

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 type heldLeaseOptions struct {
 	factory    *Factory
 	noun       leaseNoun
-	On         blobRef
+	On         fmt.Stringer
 	LeaseID    string
 	Conditions optimistic.Conditions
 }

@@ -15,6 +15,13 @@ func newLeaseRenewCmd(noun leaseNoun) func(*Factory, func(*heldLeaseOptions) err
 
 A lease that has expired can be renewed as long as nobody has acquired it or changed the ` + string(noun) + ` since.`
 		cmd.Example = "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE"
+		if noun == "file" {
+			cmd.Short = "Leave a heartbeat, and see that the lease is still held"
+			cmd.Long = `Leave a heartbeat in the file's metadata, and see that the lease is still held; if it is lost the exit code is 9.
+
+A file's lease has no end, so nothing needs to be renewed; but who holds it for long should say that he is still there,
+every 10 s or so: azconc file lease break --stale goes by it.`
+		}
 		return cmd
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 type leaseShowOptions struct {
 	factory *Factory
 	noun    leaseNoun
-	On      blobRef
+	On      fmt.Stringer
 }
 
 func newLeaseShowCmd(noun leaseNoun) func(*Factory, func(*leaseShowOptions) error) *cobra.Command {
@@ -21,7 +22,7 @@ func newLeaseShowCmd(noun leaseNoun) func(*Factory, func(*leaseShowOptions) erro
 			Short: "Show the lease's state",
 			Long: `Show the lease's state: available, leased, expired, breaking or broken.
 
-Who holds it and for how long the service tells nobody; named locks do.`,
+` + noun.holder(),
 			Args:    resourceArgs(noun.arg()),
 			Example: "  azconc " + string(noun) + " lease show " + noun.example(),
 			RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -37,6 +38,14 @@ Who holds it and for how long the service tells nobody; named locks do.`,
 	}
 }
 
+// holder says what can be known of who holds it.
+func (n leaseNoun) holder() string {
+	if n == "file" {
+		return "A holder that is azconc has left in the file's metadata who it is, and when it was last there."
+	}
+	return "Who holds it and for how long the service tells nobody; named locks do."
+}
+
 type leaseShown struct {
 	Outcome  string `json:"outcome"`
 	Resource string `json:"resource"`
@@ -44,10 +53,14 @@ type leaseShown struct {
 	Status   string `json:"status"`
 	Duration string `json:"duration"`
 	ETag     string `json:"etag"`
+	Owner    string `json:"owner,omitempty"` // of a file's lease
+	Since    string `json:"since,omitempty"`
+	Heard    string `json:"heard,omitempty"`
 }
 
 func (r leaseShown) text(w io.Writer) {
-	printFields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "etag", r.ETag)
+	printFields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
+		"since", r.Since, "last heard of", r.Heard, "etag", r.ETag)
 }
 
 func leaseShowRun(ctx context.Context, opts *leaseShowOptions) error {

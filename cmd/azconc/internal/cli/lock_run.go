@@ -12,6 +12,7 @@ import (
 type lockRunOptions struct {
 	factory       *Factory
 	Lock          blobRef
+	File          string // instead: to be locked through the file system
 	TakeoverDelay time.Duration
 	underFlags
 }
@@ -28,17 +29,32 @@ time (-E changes that), 76 if it was lost while the command ran.`
 func newLockRunCmd(f *Factory, runF func(*lockRunOptions) error) *cobra.Command {
 	opts := &lockRunOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
+		Use:   "run (<container/name> | --file <path>) [flags] -- <command> [<arg>...]",
 		Short: "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
 
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
-environment. ` + underLong,
-		Args: opts.args("<container/name>"),
+environment. ` + underLong + `
+
+With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
+needed. It is made if it is missing, and stays. It works where the mount passes locks on to the server: NFS 4.1, and SMB
+without nobrl. There is no fence, and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opts.File != "" {
+				return opts.args()(cmd, args)
+			}
+			return opts.args("<container/name>")(cmd, args)
+		},
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
-  azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'`,
+  azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
+  azconc lock run --file /mnt/reports/.lock -- ./report.sh`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Lock, err = parseLock(args[0]); err != nil {
+			if opts.File != "" {
+				err = opts.checkFile(cmd)
+			} else {
+				opts.Lock, err = parseLock(args[0])
+			}
+			if err != nil {
 				return err
 			}
 			if err := opts.parse(f, cmd); err != nil {
@@ -50,10 +66,14 @@ environment. ` + underLong,
 			if runF != nil {
 				return runF(opts)
 			}
+			if opts.File != "" {
+				return lockFileRun(cmd.Context(), opts)
+			}
 			return lockRunRun(cmd.Context(), opts)
 		},
 	}
 	opts.add(cmd)
+	cmd.Flags().StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
 	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "wait this long, holding it, after a holder that did not release it")
 	return cmd
 }

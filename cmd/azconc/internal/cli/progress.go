@@ -13,6 +13,8 @@ type progress struct {
 	began time.Time
 	shown time.Time
 	width int
+
+	hidden bool
 }
 
 func (f *Factory) progress(verb string) *progress {
@@ -21,7 +23,7 @@ func (f *Factory) progress(verb string) *progress {
 
 // show is told how many bytes are done, of how many if that is known.
 func (p *progress) show(done, total int64) {
-	if !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
+	if p.hidden || !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
 		return
 	}
 	p.shown = time.Now()
@@ -37,7 +39,7 @@ func (p *progress) show(done, total int64) {
 
 // count is told how many of something are done.
 func (p *progress) count(n int, what string) {
-	if !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
+	if p.hidden || !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
 		return
 	}
 	p.shown = time.Now()

@@ -42,7 +42,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 		}
 	}
 	add("optimistic", newBlobCmd(f), newContainerCmd(f), newTableCmd(f))
-	add("pessimistic", newLockCmd(f), newElectCmd(f), newSemaphoreCmd(f))
+	add("pessimistic", newLockCmd(f), newElectCmd(f), newSemaphoreCmd(f), newFileCmd(f), newShareCmd(f))
 	add("idempotent", newQueueCmd(f), newOnceCmd(f))
 	add("tool", newDemoCmd(f, nil), newDevCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
 	root.AddCommand(newHelpTopics()...)

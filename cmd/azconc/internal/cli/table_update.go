@@ -74,13 +74,8 @@ func tableUpdateRun(ctx context.Context, opts *tableUpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	switch c := opts.change.(type) {
-	case *fileChange:
-		if err := c.load(ctx, f); err != nil {
-			return err
-		}
-	case *execChange:
-		c.stderr = f.Err
+	if err := prepare(ctx, f, opts.change); err != nil {
+		return err
 	}
 	etag, err := tableETag(opts.IfMatch, false)
 	if err != nil {

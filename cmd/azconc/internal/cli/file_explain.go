@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type fileExplainOptions struct {
+	factory *Factory
+	Code    string
+	File    fileRef // instead of a code
+}
+
+func newFileExplainCmd(f *Factory, runF func(*fileExplainOptions) error) *cobra.Command {
+	opts := &fileExplainOptions{factory: f}
+	return &cobra.Command{
+		Use:   "explain <share/path> | <code>",
+		Short: "Say what keeps a file from being used, or what an error code means",
+		Long: `Say what keeps a file from being written or deleted at this moment: a lease, SMB clients that have it open, a deletion that is
+pending, its read-only attribute. Or, for an error code of the service, what it means, whether it passes, and the way out;
+then nothing is sent.`,
+		Args:    resourceArgs("<share/path> or <code>"),
+		Example: "  azconc file explain reports/q3.xlsx\n  azconc file explain SharingViolation",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if strings.Contains(args[0], "/") {
+				if opts.File, err = parseFile(args[0]); err != nil {
+					return err
+				}
+			} else {
+				opts.Code = args[0]
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			if opts.Code != "" {
+				return explainCode(opts)
+			}
+			return fileExplainRun(cmd.Context(), opts)
+		},
+	}
+}
+
+type codeExplained struct {
+	Outcome string `json:"outcome"`
+	Code    string `json:"code"`
+	Kind    string `json:"kind"`
+	Reason  string `json:"reason,omitempty"`
+	Means   string `json:"means"`
+	Passes  bool   `json:"passes"`
+	Until   string `json:"until"`
+	Do      string `json:"do"`
+}
+
+func (r codeExplained) text(w io.Writer) {
+	passes := "no"
+	if r.Passes {
+		passes = "yes"
+	}
+	printFields(w, "code", r.Code, "kind", r.Kind, "means", r.Means, "passes", passes, "until", r.Until, "do", r.Do)
+}
+
+func explainCode(opts *fileExplainOptions) error {
+	e, ok := azerr.Explain(opts.Code)
+	if !ok {
+		return withHint(usagef("%q is not an error code of the service, nor a file", opts.Code), "codes are spelled like SharingViolation, files like share/path")
+	}
+	r := codeExplained{Outcome: "explained", Code: e.Code, Kind: e.Kind.String(), Means: e.Means, Passes: e.Passes, Until: e.Until, Do: e.Do}
+	if e.Reason != azerr.None {
+		r.Reason = e.Reason.String()
+	}
+	return opts.factory.Print(r)
+}
+
+// hindrance is something that is in the way.
+type hindrance struct {
+	What   string `json:"what"` // lease, handle, delete pending, read only
+	Who    string `json:"who,omitempty"`
+	Since  string `json:"since,omitempty"`
+	Writes string `json:"writes"` // what becomes of a write through REST
+	Do     string `json:"do"`
+}
+
+type fileExplained struct {
+	Outcome    string      `json:"outcome"`
+	Resource   string      `json:"resource"`
+	Hindrances []hindrance `json:"hindrances"`
+	Requests   int64       `json:"requests"`
+}
+
+func (r fileExplained) text(w io.Writer) {
+	for i, h := range r.Hindrances {
+		if i > 0 {
+			_, _ = io.WriteString(w, "\n")
+		}
+		printFields(w, "in the way", h.What, "who", h.Who, "since", h.Since, "writes", h.Writes, "do", h.Do)
+	}
+	if len(r.Hindrances) == 0 {
+		_, _ = io.WriteString(w, "nothing is in the way of "+r.Resource+"\n")
+	}
+}
+
+func fileExplainRun(ctx context.Context, opts *fileExplainOptions) error {
+	f := opts.factory
+	r := fileExplained{Outcome: "free", Resource: opts.File.String(), Hindrances: []hindrance{}}
+	add := func(h hindrance) { r.Outcome, r.Hindrances = "hindered", append(r.Hindrances, h) }
+	seen, err := f.showFile(ctx, opts.File)
+	if answer := azerr.Classify(err); answer.Reason == azerr.DeletePending {
+		e, _ := azerr.Explain(answer.Code)
+		add(hindrance{What: "delete pending", Writes: "refused, " + answer.Code, Do: e.Do})
+	} else if err != nil {
+		return err
+	}
+	if strings.Contains(seen.Attributes, "ReadOnly") {
+		e, _ := azerr.Explain("ReadOnlyAttribute")
+		add(hindrance{What: "read-only attribute", Writes: "refused, ReadOnlyAttribute", Do: e.Do})
+	}
+	if l := seen.Lease; l.Status == "locked" {
+		e, _ := azerr.Explain("LeaseIdMissing")
+		h := hindrance{What: "lease", Who: l.Owner, Since: l.Since, Writes: "refused without its id, LeaseIdMissing", Do: e.Do}
+		if l.Heard != "" {
+			h.Who = strings.TrimSpace(h.Who + " (last heard of " + l.Heard + ")")
+		}
+		add(h)
+	}
+	for _, h := range seen.Handles {
+		e, _ := azerr.Explain("SharingViolation")
+		add(hindrance{What: "open through SMB", Who: h.who, Since: h.Opened, Writes: "refused with SharingViolation unless the client shares writing; deletion is refused", Do: e.Do})
+	}
+	r.Requests = f.requests.Load()
+	return f.Print(r)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type fileGetOptions struct {
+	factory        *Factory
+	From           fileRef
+	File           string
+	LeaseID        string
+	IgnoreMetadata bool
+	Wait           time.Duration
+}
+
+func newFileGetCmd(f *Factory, runF func(*fileGetOptions) error) *cobra.Command {
+	opts := &fileGetOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "get <share/path>",
+		Short: "Read one version of a file, whole",
+		Long: `Read one version of a file, whole, to stdout or a file.
+
+All of it is of one version: if the file changes meanwhile, a read into a file starts over, and one to stdout ends with exit
+code 4. One version is not a finished one: who writes in several requests, as SMB clients do, can be in the midst of it. Only
+under its lease (azconc file lease acquire, then --lease-id) nobody writes.`,
+		Args:    resourceArgs("<share/path>"),
+		Example: "  azconc file get reports/q3.csv\n  azconc file get reports/q3.xlsx --file q3.xlsx --wait 1m",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.From, err = parseFile(args[0]); err != nil {
+				return err
+			}
+			if f.JSON() && (opts.File == "" || opts.File == "-") {
+				return withHint(usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+			}
+			if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if opts.Wait < 0 {
+				return usagef("--wait %v is negative", opts.Wait)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return fileGetRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+	cmd.Flags().BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "a change of the metadata alone, such as a holder's heartbeat, is no new version")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that do not let others read")
+	return cmd
+}
+
+type fileGetResult struct {
+	Outcome      string    `json:"outcome"`
+	Resource     string    `json:"resource"`
+	File         string    `json:"file"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	Size         int64     `json:"size"`
+	Leased       bool      `json:"leased"` // somebody may have been writing
+	Restarts     int       `json:"restarts"`
+	Requests     int       `json:"requests"`
+	ElapsedMS    int64     `json:"elapsed_ms"`
+}
+
+func (r fileGetResult) text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, byteCount(r.Size), r.File)
+}
+
+func fileGetRun(ctx context.Context, opts *fileGetOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.From)
+	if err != nil {
+		return err
+	}
+	p := f.progress("get " + opts.From.String())
+	var got pessimistic.FileContent
+	stdout, err := f.into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
+		counting := &counted{to: to, progress: p}
+		download := &pessimistic.DownloadFileOptions{LeaseID: opts.LeaseID, IgnoreMetadata: opts.IgnoreMetadata, Wait: f.waitOptions(opts.Wait)}
+		if restart != nil {
+			download.Restart = func() error {
+				counting.done = 0
+				return restart()
+			}
+		}
+		got, err = pessimistic.DownloadFile(ctx, client, counting, download)
+		return err
+	})
+	if stdout || err != nil {
+		return err
+	}
+	return f.Print(fileGetResult{
+		Outcome: "downloaded", Resource: opts.From.String(), File: opts.File, ETag: string(got.ETag), LastModified: got.Written.UTC(),
+		Size: got.Size, Leased: got.Leased, Restarts: got.Restarts, Requests: got.Requests, ElapsedMS: time.Since(f.began).Milliseconds(),
+	})
+}
+
+// counted shows how much has gone through.
+type counted struct {
+	to       io.Writer
+	from     io.Reader
+	progress *progress
+	done     int64
+	total    int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.add(n)
+	return n, err
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.add(n)
+	return n, err
+}
+
+func (c *counted) add(n int) {
+	c.done += int64(n)
+	c.progress.show(c.done, c.total)
+}

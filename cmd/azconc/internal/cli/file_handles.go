@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type fileHandlesListOptions struct {
+	factory   *Factory
+	On        fileRef
+	Recursive bool
+}
+
+func newFileHandlesListCmd(f *Factory, runF func(*fileHandlesListOptions) error) *cobra.Command {
+	opts := &fileHandlesListOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "list <share/path>",
+		Short: "List the SMB clients that have a file or directory open",
+		Long: `List the SMB clients that have a file or directory open: who, for what, since when. Without a path, those of the share's root.
+
+It is true when the service answers. Shares that are mounted by NFS have no handles to be listed.`,
+		Args:    resourceArgs("<share/path>"),
+		Example: "  azconc file handles list reports/2026/q3.xlsx\n  azconc file handles list reports --recursive -o json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.On, err = parseFileRef(args[0]); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return fileHandlesListRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "everything in the directory as well")
+	return cmd
+}
+
+// handleShown is a handle as it is printed.
+type handleShown struct {
+	ID         string   `json:"id"`
+	Path       string   `json:"path"`
+	ClientName string   `json:"client_name,omitempty"`
+	ClientIP   string   `json:"client_ip,omitempty"`
+	Access     []string `json:"access,omitempty"`
+	Opened     string   `json:"opened,omitempty"`
+	who        string
+}
+
+func handlesShown(all []pessimistic.Handle) []handleShown {
+	shown := make([]handleShown, 0, len(all))
+	for _, h := range all {
+		shown = append(shown, handleShown{ID: h.ID, Path: h.Path, ClientName: h.ClientName, ClientIP: h.ClientIP, Access: h.Access,
+			Opened: timeText(h.Opened), who: h.String()})
+	}
+	return shown
+}
+
+type handlesResult struct {
+	Outcome  string        `json:"outcome"`
+	Resource string        `json:"resource"`
+	Handles  []handleShown `json:"handles"`
+	Requests int64         `json:"requests"`
+}
+
+func (r handlesResult) text(w io.Writer) {
+	for _, h := range r.Handles {
+		fmt.Fprintln(w, strings.TrimSpace(h.ID+"  "+h.Path)+"  "+h.who)
+	}
+}
+
+func fileHandlesListRun(ctx context.Context, opts *fileHandlesListOptions) error {
+	client, err := opts.factory.Directory(opts.On) // the service says the same of a file
+	if err != nil {
+		return err
+	}
+	all, err := pessimistic.Handles(ctx, client, &pessimistic.HandlesOptions{Recursive: opts.Recursive})
+	if err != nil {
+		return err
+	}
+	r := handlesResult{Outcome: "found", Resource: opts.On.String(), Handles: handlesShown(all), Requests: opts.factory.requests.Load()}
+	if len(all) == 0 {
+		r.Outcome = "empty"
+	}
+	return opts.factory.Print(r)
+}
+
+type fileHandlesCloseOptions struct {
+	factory   *Factory
+	On        fileRef
+	IDs       []string
+	All       bool
+	Recursive bool
+	Yes       bool
+}
+
+func newFileHandlesCloseCmd(f *Factory, runF func(*fileHandlesCloseOptions) error) *cobra.Command {
+	opts := &fileHandlesCloseOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "close <share/path> (--id <id>... | --all) --yes",
+		Short: "Take handles away from SMB clients",
+		Long: `Take handles away from SMB clients, for clients that hang. A client notices with its next use of the handle, and loses
+what it has not written; it may open the file again at once. Prints how many were closed.
+
+--yes says that you know that. To be sure that nobody opens the file again, acquire its lease first.`,
+		Args:    resourceArgs("<share/path>"),
+		Example: "  azconc file handles close reports/2026/q3.xlsx --id 42949673985 --yes\n  azconc file handles close reports/2026 --all --recursive --yes",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.On, err = parseFileRef(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case opts.All && len(opts.IDs) > 0:
+				return usagef("--id and --all cannot both be given")
+			case !opts.All && len(opts.IDs) == 0:
+				return withHint(usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
+			case !opts.Yes:
+				return withHint(usagef("--yes is missing"), "the clients lose what they have not written: give --yes if that is meant")
+			case opts.Recursive && !opts.All:
+				return usagef("--recursive needs --all: an id is of one handle")
+			}
+			for _, id := range opts.IDs {
+				if id == "" || strings.Trim(id, "0123456789") != "" {
+					return withHint(usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
+				}
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return fileHandlesCloseRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringArrayVar(&opts.IDs, "id", nil, "`id` of a handle; may be repeated")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "all handles")
+	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, everything in the directory as well")
+	cmd.Flags().BoolVar(&opts.Yes, "yes", false, "close them, whatever their clients lose")
+	return cmd
+}
+
+type handlesClosedResult struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	Closed   int    `json:"closed"`
+	Failed   int    `json:"failed"`
+	AtLeast  bool   `json:"at_least"` // an answer was lost: more may have been closed
+	Requests int64  `json:"requests"`
+}
+
+func (r handlesClosedResult) text(w io.Writer) { fmt.Fprintln(w, r.Closed) }
+
+func fileHandlesCloseRun(ctx context.Context, opts *fileHandlesCloseOptions) error {
+	client, err := opts.factory.Directory(opts.On)
+	if err != nil {
+		return err
+	}
+	ids := opts.IDs
+	if opts.All {
+		ids = []string{pessimistic.AllHandles}
+	}
+	sum, err := pessimistic.ForceClose(ctx, client, ids, &pessimistic.HandlesOptions{Recursive: opts.Recursive})
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(handlesClosedResult{Outcome: "closed", Resource: opts.On.String(), Closed: sum.Closed, Failed: sum.Failed,
+		AtLeast: sum.AtLeast, Requests: opts.factory.requests.Load()})
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type fileUpdateOptions struct {
+	factory *Factory
+	File    fileRef
+	Source  changeFlags
+	Write   fileWriteFlags
+
+	change change
+}
+
+func newFileUpdateCmd(f *Factory, runF func(*fileUpdateOptions) error) *cobra.Command {
+	opts := &fileUpdateOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "update <share/path> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
+		Short: "Change a file's content under its lease, so that no change is lost",
+		Long: `Change a file's content under its lease: it is acquired, the content is read, changed and written back, and the lease
+released. That is the only safe way to change a file from what it holds, since no operation on files takes a condition. SMB
+clients cannot open it for writing meanwhile; everybody can read it, and see it half written.
+
+If somebody else holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
+A file's lease has no end: if azconc is killed, it stays, and azconc file lease break --stale ends it.`,
+		Args:    resourceArgs("<share/path>"),
+		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = parseFile(args[0]); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.parse(f.Env); err != nil {
+				return err
+			}
+			if err := opts.Write.parse(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return fileUpdateRun(cmd.Context(), opts)
+		},
+	}
+	opts.Source.add(cmd)
+	opts.Write.add(cmd)
+	return cmd
+}
+
+func fileUpdateRun(ctx context.Context, opts *fileUpdateOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.File)
+	if err != nil {
+		return err
+	}
+	if err := prepare(ctx, f, opts.change); err != nil {
+		return err
+	}
+	r, err := pessimistic.UpdateFile(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
+		return opts.change.apply(ctx, baseContent{Resource: opts.File.String(), Exists: true, Attempt: 1, Data: old})
+	}, &pessimistic.UpdateFileOptions{Acquire: opts.Write.acquire(f), LeaseID: opts.Write.LeaseID, Wait: f.waitOptions(opts.Write.Wait)})
+	if err != nil {
+		return err
+	}
+	return f.written("updated", opts.File, r)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type fileWaitOptions struct {
+	factory *Factory
+	File    fileRef
+	Until   string
+	Wait    time.Duration
+	Poll    time.Duration
+}
+
+func newFileWaitCmd(f *Factory, runF func(*fileWaitOptions) error) *cobra.Command {
+	opts := &fileWaitOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "wait <share/path>",
+		Short: "Wait until SMB clients have closed a file, or until it is gone",
+		Long: `Wait until no SMB client has a file open, until nobody holds its lease, or until it is gone. Who is waited for is told on
+stderr, again every 10 s. If it has not come to pass after --wait, the exit code is 6.
+
+With --until gone, a deletion that an SMB client has begun is waited for; if the mark is taken back, the exit code is 4.`,
+		Args:    resourceArgs("<share/path>"),
+		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = parseFile(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case opts.Until != "closed" && opts.Until != "unleased" && opts.Until != "gone":
+				return usagef("--until %q is neither closed, unleased nor gone", opts.Until)
+			case opts.Wait < 0:
+				return usagef("--wait %v is negative", opts.Wait)
+			case opts.Poll < 100*time.Millisecond:
+				return usagef("--poll %v is less than 100ms", opts.Poll)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return fileWaitRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long at most; 0 is no bound")
+	cmd.Flags().DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two looks")
+	return cmd
+}
+
+func fileWaitRun(ctx context.Context, opts *fileWaitOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.File)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	r := fileResult{Outcome: opts.Until, Resource: opts.File.String()}
+	o := &pessimistic.WaitOptions{Wait: opts.Wait, Poll: retry.Backoff{Base: min(250*time.Millisecond, opts.Poll), Cap: opts.Poll}, Waiting: f.waiting}
+	switch opts.Until {
+	case "gone":
+		err = waitGone(ctx, client, o)
+	case "unleased":
+		err = waitUnleased(ctx, client, opts)
+	default:
+		err = pessimistic.WaitClosed(ctx, client, o)
+	}
+	if err != nil {
+		return err
+	}
+	r.WaitedMS = time.Since(began).Milliseconds()
+	return f.printFile(r)
+}
+
+// waiting tells who is waited for.
+func (f *Factory) waiting(e pessimistic.InUseError) {
+	if !f.Quiet {
+		f.Notef("waiting: %s", firstLine(e.Error()))
+	}
+}
+
+var errNotGone = errors.New("it is there")
+
+// waitGone looks until the file is not found. One that is there, and that nobody has marked, may yet be deleted.
+func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
+	marked := false
+	waiting := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: o.Poll}
+	if o.Wait > 0 {
+		waiting.Elapsed = o.Wait
+	}
+	again := waiting.Start()
+	for {
+		err := pessimistic.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
+			_, err := client.GetProperties(ctx, nil)
+			marked = marked || azerr.Classify(err).Reason == azerr.DeletePending
+			return err
+		})
+		switch {
+		case azerr.Classify(err).Kind == azerr.NotFound:
+			return nil
+		case err != nil:
+			return err
+		case marked:
+			return pessimistic.ErrUndeleted
+		}
+		if err := again.Next(ctx, 0); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &pessimistic.HeldError{Resource: client.URL(), Err: errNotGone}
+		}
+	}
+}
+
+// waitUnleased looks until nobody holds the file's lease.
+func waitUnleased(ctx context.Context, client *file.Client, opts *fileWaitOptions) error {
+	waiting := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(250*time.Millisecond, opts.Poll), Cap: opts.Poll}}
+	if opts.Wait > 0 {
+		waiting.Elapsed = opts.Wait
+	}
+	began, again := time.Now(), waiting.Start()
+	for {
+		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
+		if err != nil || seen.State != pessimistic.StateLeased && seen.State != pessimistic.StateBreaking {
+			return err
+		}
+		if again.Next(ctx, 0) != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			h := seen.Holder()
+			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Name, Since: h.Since, State: seen.State, Waited: time.Since(began)}
+		}
+	}
+}

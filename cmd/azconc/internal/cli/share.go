@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type shareOptions struct {
+	factory *Factory
+	Share   fileRef
+	LeaseID string
+}
+
+// newShareVerbCmd makes the command of a verb around run; the caller says what it is called and does.
+func newShareVerbCmd(f *Factory, runF func(*shareOptions) error, run func(context.Context, *shareOptions) error) (*cobra.Command, *shareOptions) {
+	opts := &shareOptions{factory: f}
+	cmd := &cobra.Command{
+		Args: resourceArgs("<share>"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Share, err = parseShare(args[0]); err != nil {
+				return err
+			}
+			if opts.LeaseID != "" {
+				if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
+					return err
+				}
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	return cmd, opts
+}
+
+func newShareCreateCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command {
+	cmd, _ := newShareVerbCmd(f, runF, shareCreateRun)
+	cmd.Use, cmd.Short = "create <share>", "Create a share"
+	cmd.Long = "Create a share. If it exists already the exit code is 7; after a lost answer, that may have been us, and it is 5."
+	cmd.Example = "  azconc share create reports"
+	return cmd
+}
+
+func shareCreateRun(ctx context.Context, opts *shareOptions) error {
+	client, err := opts.factory.Share(opts.Share)
+	if err != nil {
+		return err
+	}
+	r := fileResult{Outcome: "created", Resource: opts.Share.String()}
+	s, err := sendWrite(ctx, func(ctx context.Context) error {
+		resp, err := client.Create(ctx, nil)
+		r.ETag = string(deref(resp.ETag))
+		return err
+	})
+	if err != nil {
+		return afterAmbiguous(s, err)
+	}
+	r.Ambiguous = s.ambiguous
+	return opts.factory.printFile(r)
+}
+
+func newShareDeleteCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command {
+	cmd, opts := newShareVerbCmd(f, runF, shareDeleteRun)
+	cmd.Use, cmd.Short = "delete <share> [--lease-id <id>]", "Delete a share and all that is in it"
+	cmd.Long = `Delete a share and all that is in it, whoever has it open. A lease of the share prevents that for who does not have its id;
+leases of files in it do not. Its name is free again only when the service has removed it, 30 s later or more.`
+	cmd.Example = "  azconc share delete reports"
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+	return cmd
+}
+
+func shareDeleteRun(ctx context.Context, opts *shareOptions) error {
+	client, err := opts.factory.Share(opts.Share)
+	if err != nil {
+		return err
+	}
+	s, err := sendWrite(ctx, func(ctx context.Context) error {
+		o := &share.DeleteOptions{}
+		if opts.LeaseID != "" {
+			o.LeaseAccessConditions = &share.LeaseAccessConditions{LeaseID: &opts.LeaseID}
+		}
+		_, err := client.Delete(ctx, o)
+		return err
+	})
+	if s.ambiguous > 0 && azerr.Has(err, "ShareBeingDeleted", "ShareNotFound") {
+		return &unknownError{why: "the share is gone, by us or by another", err: err}
+	}
+	if err != nil {
+		return afterAmbiguous(s, err)
+	}
+	return opts.factory.printFile(fileResult{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: s.ambiguous})
+}
+
+func newShareShowCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command {
+	cmd, _ := newShareVerbCmd(f, runF, shareShowRun)
+	cmd.Use, cmd.Short = "show <share>", "Show a share's properties and metadata"
+	cmd.Example = "  azconc share show reports -o json"
+	return cmd
+}
+
+type shareShowResult struct {
+	Outcome      string            `json:"outcome"`
+	Share        string            `json:"share"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	LeaseState   string            `json:"lease_state,omitempty"`
+	QuotaGiB     int32             `json:"quota_gib,omitempty"`
+	Metadata     map[string]string `json:"metadata"`
+}
+
+func (r shareShowResult) text(w io.Writer) {
+	fields := []string{"share", r.Share, "etag", r.ETag, "last modified", timeText(r.LastModified), "lease", r.LeaseState}
+	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+		fields = append(fields, "metadata "+name, r.Metadata[name])
+	}
+	printFields(w, fields...)
+}
+
+func shareShowRun(ctx context.Context, opts *shareOptions) error {
+	client, err := opts.factory.Share(opts.Share)
+	if err != nil {
+		return err
+	}
+	p, err := client.GetProperties(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(shareShowResult{
+		Outcome: "found", Share: opts.Share.String(), ETag: string(deref(p.ETag)), LastModified: deref(p.LastModified).UTC(),
+		LeaseState: text(p.LeaseState), QuotaGiB: deref(p.Quota), Metadata: ownMetadata(p.Metadata),
+	})
+}
