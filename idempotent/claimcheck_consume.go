@@ -49,12 +49,7 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 func (c *Consumer) excuse(ctx context.Context, d *delivery) error {
 	e := d.e
 	e.Excused++
-	after := wholeSeconds(c.o.Backoff.Wait(d.e.Excused))
-	text, err := e.encode(Envelope)
-	if err != nil {
-		return d.receipt.extend(ctx, after)
-	}
-	return d.receipt.rewrite(ctx, after, text)
+	return c.giveBack(ctx, d, c.o.Backoff.Wait(d.e.Excused), e, true)
 }
 
 // unclaim deletes the blob of a message that is handled and gone.

@@ -37,6 +37,7 @@ type Consumer struct {
 	requests, handled atomic.Int64
 
 	tenures tenures
+	session *session // while Run runs; nil without Sessions
 
 	hurry     chan struct{}
 	hurryOnce sync.Once
@@ -57,6 +58,12 @@ type delivery struct {
 	decoded  error
 	handled  bool   // its handler was run
 	earlier  []byte // the result that a copy of it has left
+
+	at      time.Time // when it was received, by the queue's clock
+	claimed bool      // its marker says that it is in our session's hands
+	waited  int       // deliveries before this one that were not claimed
+	holder  error     // who may be at work on it
+	overdue error     // why it was taken from whom
 }
 
 // NewConsumer returns a Consumer of a queue, which must exist by the time of Run. The client should have Policy. It sends
@@ -120,11 +127,22 @@ func (e *StuckError) Error() string {
 
 // Run consumes until ctx ends, or until ExitWhenEmpty or MaxMessages says so. Then it stops receiving, gives back what no
 // handler has begun, waits for SoftStop, ends the handlers' contexts, and waits for HardStop. A nil error means that all
-// handlers have returned; otherwise it is a *StuckError, or why messages cannot be received.
+// handlers have returned; otherwise it is a *StuckError, or why messages cannot be received, or why there is no session.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler takes
-// beyond two thirds of it; with Markers 1 per receive besides.
+// beyond two thirds of it; with Markers 1 per receive besides; with Sessions what those say.
 func (c *Consumer) Run(ctx context.Context) error {
+	if c.o.Sessions != nil {
+		var err error
+		c.session, err = c.o.Sessions.begin(ctx, func(err error) { c.tell(Event{Kind: Failed, Err: err}) })
+		switch {
+		case ctx.Err() != nil:
+			c.session.end(ctx)
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 	defer consumers.add(c)()
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -133,12 +151,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { running.Wait(); close(done) }()
 	if within(done, c.o.SoftStop, c.hurry) {
+		c.session.end(ctx)
 		return err
 	}
 	stop(ErrStopping)
 	if within(done, c.o.HardStop, nil) {
+		c.session.end(ctx)
 		return err
 	}
+	go func() { <-done; c.session.end(ctx) }() // what is at work still must not be taken over
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &StuckError{Handlers: len(c.inFlight)}
@@ -169,7 +190,7 @@ func (c *Consumer) done(d *delivery) {
 		c.finished++
 	}
 	c.mu.Unlock()
-	c.free(1)
+	c.vacate(1)
 	if c.o.ExitWhenEmpty || c.o.MaxMessages > 0 { // otherwise another look would find no more than the last one did
 		select {
 		case c.ready <- struct{}{}:

@@ -61,6 +61,7 @@ const (
 	finished           // it was handled before: delete it
 	replayed           // a copy of it was handled before, and has left a result
 	busy               // a copy of it is being handled: wait for its result
+	held               // another session may be at work on it: wait for that
 	unclear            // the markers cannot be had: try again later
 )
 
@@ -68,7 +69,7 @@ const (
 func (c *Consumer) decide(ctx context.Context, batch []*delivery) map[*delivery]decision {
 	switch c.o.Dedupe {
 	case DedupeOwner, DedupeComplete:
-		return c.o.Markers.claim(ctx, c.path, batch, c.o.Dedupe == DedupeComplete)
+		return c.o.Markers.claim(ctx, c.path, batch, c.claimer())
 	case DedupeRedelivery:
 		return c.o.Markers.recall(ctx, c.path, batch)
 	}

@@ -43,6 +43,7 @@ type envelope struct {
 	Attempts  int       `json:"attempts,omitempty"`
 	Excused   int       `json:"excused,omitempty"` // deliveries that were not the message's fault
 	LastError string    `json:"last_error,omitempty"`
+	Freed     string    `json:"freed,omitempty"` // the Token of the delivery that gave it back
 	Poison    *poisoned `json:"poison,omitempty"`
 	Text      string    `json:"text,omitempty"`   // the body if it is UTF-8
 	Binary    []byte    `json:"binary,omitempty"` // otherwise

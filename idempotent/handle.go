@@ -24,6 +24,9 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 	for _, d := range batch {
 		c.tell(Event{Kind: Received, Message: d.m})
 		what := decided[d]
+		if d.overdue != nil && what == run {
+			c.tell(Event{Kind: Failed, Message: d.m, Err: d.overdue})
+		}
 		if ctx.Err() != nil {
 			what = unclear
 		}
@@ -40,8 +43,10 @@ func (c *Consumer) begin(ctx, work context.Context, running *sync.WaitGroup, bat
 				c.replay(work, d)
 			case busy:
 				c.await(work, d)
+			case held:
+				c.wait(work, d)
 			case unclear:
-				_ = c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, 0) }, nil)
+				_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.giveBack(ctx, d, 0, d.e, false) }, nil)
 			}
 		})
 	}
@@ -54,7 +59,7 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	case d.decoded != nil:
 		c.poison(work, d, d.decoded)
 		return
-	case c.o.MaxDeliveries > 0 && d.m.Deliveries-d.e.Excused > c.o.MaxDeliveries:
+	case c.o.MaxDeliveries > 0 && d.m.Deliveries-d.e.Excused-d.waited > c.o.MaxDeliveries:
 		c.poison(work, d, fmt.Errorf("delivered %d times and never finished", d.m.Deliveries))
 		return
 	}
@@ -170,6 +175,7 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 		}
 	case errors.Is(cause, ErrOwnershipLost):
 		c.tell(Event{Kind: Lost, Message: d.m, Err: cause, Took: took})
+		c.letGo(work, d)
 	case errors.As(err, new(*excused)):
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
 		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.excuse(ctx, d) }, err)
@@ -178,9 +184,9 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 	case what == poison:
 		c.poison(work, d, err)
 	case what == postpone:
-		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return r.extend(ctx, wholeSeconds(after)) }, err)
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.giveBack(ctx, d, after, d.e, false) }, err)
 	case errors.Is(cause, ErrStopping), errors.Is(err, errUnhandled):
-		_ = c.settle(work, d, Returned, func(ctx context.Context) error { return r.extend(ctx, 0) }, err)
+		_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.giveBack(ctx, d, 0, d.e, false) }, err)
 	case c.o.MaxAttempts > 0 && d.m.Attempt >= c.o.MaxAttempts && c.o.Poison != nil:
 		c.poison(work, d, fmt.Errorf("failed %d times: %w", d.m.Attempt, err))
 	default:
@@ -193,16 +199,9 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 
 // putBack has the message delivered again after a pause, and lets it carry what has happened if it can.
 func (c *Consumer) putBack(ctx context.Context, d *delivery, after time.Duration, why error) error {
-	if d.e.as != Envelope {
-		return d.receipt.extend(ctx, wholeSeconds(after))
-	}
 	e := d.e
 	e.Attempts, e.LastError = d.m.Attempt, clip(why.Error())
-	text, err := e.encode(Envelope)
-	if err != nil { // there is no room for what has happened
-		return d.receipt.extend(ctx, wholeSeconds(after))
-	}
-	return d.receipt.rewrite(ctx, wholeSeconds(after), text)
+	return c.giveBack(ctx, d, after, e, true)
 }
 
 func wholeSeconds(d time.Duration) time.Duration {
@@ -240,6 +239,9 @@ func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do 
 	traced(err)
 	if err != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
+		if kind != Completed { // then that it is done is remembered
+			c.letGo(work, d)
+		}
 		return err
 	}
 	c.tell(Event{Kind: kind, Message: d.m, Err: why})

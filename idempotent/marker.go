@@ -44,6 +44,7 @@ type marker struct {
 	State   string    `json:"state"`
 	Expires time.Time `json:"expires"` // by when no copy of the owner can come any more
 	Result  []byte    `json:"result,omitempty"`
+	claim
 }
 
 // partitionOf is where the marker of a key is.
@@ -58,20 +59,16 @@ func partitionOf(queue, key string) string {
 
 func rowOf(key string) string { return "k-" + url.PathEscape(key) }
 
-func (d *delivery) marker() marker {
-	return marker{Owner: d.m.ID, State: stateOwned, Expires: d.m.Expires.UTC()}
-}
-
 // claim makes the deliveries the owners of their keys, as far as nobody else is. Copies of one whose result is kept wait for
 // it. Requests: 1 per partition, and 2 per key that has a marker already.
-func (k *Markers) claim(ctx context.Context, queue string, all []*delivery, kept bool) map[*delivery]decision {
+func (k *Markers) claim(ctx context.Context, queue string, all []*delivery, by *claimer) map[*delivery]decision {
 	decided := map[*delivery]decision{}
 	parts := map[string][]*delivery{}
 	owners := map[string]*delivery{}
 	for _, d := range all {
 		if first := owners[d.m.Key]; first != nil && first.m.ID != d.m.ID {
 			decided[d] = duplicate // of one in the same batch, which is claimed, or else comes again
-			if kept {
+			if by.kept {
 				decided[d] = busy
 			}
 			continue
@@ -81,16 +78,16 @@ func (k *Markers) claim(ctx context.Context, queue string, all []*delivery, kept
 		parts[p] = append(parts[p], d)
 	}
 	for p, ds := range parts {
-		k.claimIn(ctx, p, ds, decided, kept)
+		k.claimIn(ctx, p, ds, decided, by)
 	}
 	return decided
 }
 
-func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision, kept bool) {
+func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision, by *claimer) {
 	for len(open) > 0 {
 		_, err := optimistic.Transact(ctx, k.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
 			for _, d := range open {
-				if err := tx.Insert(rowOf(d.m.Key), d.marker()); err != nil {
+				if err := tx.Insert(rowOf(d.m.Key), by.marker(d)); err != nil {
 					return err
 				}
 			}
@@ -99,6 +96,7 @@ func (k *Markers) claimIn(ctx context.Context, partition string, open []*deliver
 		if err == nil {
 			for _, d := range open {
 				decided[d] = run
+				d.claimedIn(by.session)
 			}
 			return
 		}
@@ -116,33 +114,38 @@ func (k *Markers) claimIn(ctx context.Context, partition string, open []*deliver
 			}
 			return
 		}
-		decided[open[i]] = k.consult(ctx, partition, open[i], kept)
+		decided[open[i]] = k.consult(ctx, partition, open[i], by)
 		open = append(append([]*delivery{}, open[:i]...), open[i+1:]...)
 	}
 }
 
 // consult decides about a delivery whose key has a marker.
-func (k *Markers) consult(ctx context.Context, partition string, d *delivery, kept bool) decision {
+func (k *Markers) consult(ctx context.Context, partition string, d *delivery, by *claimer) decision {
 	target := k.entity(partition, rowOf(d.m.Key))
 	v, err := optimistic.Read(ctx, target, nil)
 	switch m := v.Value; {
 	case err != nil:
 		return unclear
-	case m.State == stateDone && kept && m.Owner != d.m.ID:
+	case m.State == stateDone && by.kept && m.Owner != d.m.ID:
 		d.earlier = m.Result
 		return replayed
 	case m.State == stateDone:
 		return finished
-	case m.Owner == d.m.ID:
+	case m.Owner == d.m.ID && by.session == "":
 		return run // it comes again
-	case m.State == stateOwned && kept && time.Now().Before(m.Expires):
+	case m.Owner == d.m.ID:
+		if what := by.contest(ctx, target, v, d); what != run {
+			return what
+		}
+	case m.State == stateOwned && by.kept && time.Now().Before(m.Expires):
 		return busy
-	case m.State == stateOwned && !kept:
+	case m.State == stateOwned && !by.kept:
 		return duplicate
 	}
-	if _, err := optimistic.Replace(ctx, target, v, d.marker(), nil); err != nil {
+	if _, err := optimistic.Replace(ctx, target, v, by.marker(d), nil); err != nil {
 		return unclear
 	}
+	d.claimedIn(by.session)
 	return run
 }
 

@@ -18,7 +18,7 @@ type Message struct {
 	Body  []byte
 
 	// Attempt counts handler runs that have failed, and this one: 1 for the first. For messages that are no envelopes, which
-	// cannot carry the count, it is Deliveries.
+	// cannot carry the count, it is Deliveries; with Sessions, less those for which it was not handled.
 	Attempt int
 
 	// Deliveries counts how often the service has handed the message out, for whatever reason.

@@ -42,6 +42,11 @@ type ConsumerOptions struct {
 	// again. Defaults to nothing.
 	Replay func(ctx context.Context, m *Message, result []byte) error
 
+	// Sessions let Consumers know of each other whether they live, so that a message is not handled by a second one while the
+	// first has a handler at work that does not mind the end of its context. It needs DedupeOwner or DedupeComplete. Defaults
+	// to none: a message that comes back is handled at once.
+	Sessions *Sessions
+
 	// Poison is where messages go that failed MaxAttempts times, were delivered more than MaxDeliveries times, or cannot be
 	// decoded. It is created if it is missing. Defaults to none: they are tried again until they expire.
 	Poison *azqueue.QueueClient
@@ -96,6 +101,7 @@ type ConsumerOptions struct {
 	Event func(Event)
 
 	eager bool // a bug planted for the tests: a message is settled while its heartbeat is under way
+	blind bool // another: the session in a marker is not looked at
 
 	_ struct{}
 }
@@ -131,6 +137,9 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions: SoftStop %v or HardStop %v is negative", out.SoftStop, out.HardStop)
 	}
 	if err := out.checkDedupe(); err != nil {
+		return out, err
+	}
+	if err := out.checkSessions(); err != nil {
 		return out, err
 	}
 	if _, err := decode("", out.Encoding); out.Encoding != Envelope && err != nil {

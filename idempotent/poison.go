@@ -40,7 +40,7 @@ func bury(ctx context.Context, to *azqueue.QueueClient, raw string, e envelope, 
 		return nil
 	}
 	p.Reason = clip(p.Reason)
-	e.Poison = &p
+	e.Poison, e.Freed = &p, ""
 	if e.ID == "" {
 		e.ID = p.MessageID
 	}

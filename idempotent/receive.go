@@ -22,7 +22,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup
 			return nil
 		}
 		batch, err := c.receive(ctx, n)
-		c.free(n - len(batch))
+		c.vacate(n - len(batch))
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
@@ -57,7 +57,7 @@ func (c *Consumer) reserve(ctx context.Context) (n int) {
 		want, over := c.wanted()
 		switch {
 		case over, ctx.Err() != nil:
-			c.free(n)
+			c.vacate(n)
 			return 0
 		case want == 0: // what is in our hands may be enough, or turn out to be copies
 			select {
@@ -65,7 +65,7 @@ func (c *Consumer) reserve(ctx context.Context) (n int) {
 			case <-ctx.Done():
 			}
 		case n >= want:
-			c.free(n - want)
+			c.vacate(n - want)
 			return want
 		default:
 			select {
@@ -88,7 +88,7 @@ func (c *Consumer) wanted() (n int, over bool) {
 	return max(min(c.batch, left-len(c.inFlight)), 0), left <= 0
 }
 
-func (c *Consumer) free(n int) {
+func (c *Consumer) vacate(n int) {
 	for range n {
 		<-c.slots
 	}
@@ -151,7 +151,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 		had.receipt.adopt(deref(m.PopReceipt), began.Add(window))
 		return nil
 	}
-	d := &delivery{raw: deref(m.MessageText), window: window, received: began}
+	d := &delivery{raw: deref(m.MessageText), window: window, received: began, at: deref(m.TimeNextVisible).Add(-window)}
 	d.e, d.decoded = decode(d.raw, c.o.Encoding)
 	d.m = &Message{
 		ID: id, Key: id, Queue: c.path, Body: d.e.body, Attempt: int(deref(m.DequeueCount)), Deliveries: int(deref(m.DequeueCount)),

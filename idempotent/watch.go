@@ -18,7 +18,7 @@ const (
 	Retried   EventKind = "retried"   // Err says why; it comes again
 	Poisoned  EventKind = "poisoned"  // Err says why
 	Dropped   EventKind = "dropped"
-	Returned  EventKind = "returned" // unhandled, because the consumer is stopping or the markers cannot be had
+	Returned  EventKind = "returned" // unhandled, because the consumer is stopping, the markers cannot be had, or a copy or another session is at work; Err says why
 	Lost      EventKind = "lost"     // another may have it; Err says why
 	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
 )

@@ -1,0 +1,115 @@
+package idempotent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// blobOf returns the blob that a session's name stands for in this container; empty for that of another.
+func (k *Sessions) blobOf(name string) string {
+	blob, ok := strings.CutPrefix(name, k.path+"/")
+	if !ok || !strings.HasPrefix(blob, sessionPrefix) {
+		return ""
+	}
+	return blob
+}
+
+// lookTimeout leaves time for the rest of a claim.
+const lookTimeout = tryTimeout / 3
+
+// living looks whether a session lives, and returns nil if it does not. The error says who it is, or why that cannot be
+// known: then it counts as alive. Requests: 1.
+func (k *Sessions) living(ctx context.Context, name string) error {
+	blob := k.blobOf(name)
+	if blob == "" {
+		return fmt.Errorf("session %s is not in container %s", name, k.path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	seen, err := pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)), nil)
+	switch out := azerr.Classify(err); {
+	case err == nil && seen.State.Free():
+		return nil
+	case err == nil:
+		owner, _ := url.PathUnescape(seen.Metadata[ownerKey])
+		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another"))
+	case out.Kind == azerr.NotFound && out.Code != "": // a 404 without a code may come from anything on the way
+		return nil
+	}
+	return fmt.Errorf("session %s may be alive: %w", name, err)
+}
+
+// looks asks for each session once.
+type looks struct {
+	of   *Sessions
+	seen map[string]error
+}
+
+func (l *looks) living(ctx context.Context, name string) error {
+	err, seen := l.seen[name]
+	if !seen {
+		err = l.of.living(ctx, name)
+		if l.seen == nil {
+			l.seen = map[string]error{}
+		}
+		l.seen[name] = err
+	}
+	return err
+}
+
+// sessionAge is how old a blob must be that nobody leases: a session begins without a lease.
+const sessionAge = time.Hour
+
+// GC deletes the blobs of sessions that have died, and returns how many; those that end in peace delete their own. Others
+// take a session without a blob for dead, which it is. A blob that is leased stays, and so does one that is younger than an
+// hour. A lifecycle rule of the account does the same for nothing: delete blobs whose name begins with
+// "<container>/azconcsession/"; the service refuses that for those that are leased.
+//
+// Errors: why blobs cannot be listed or deleted; what was deleted until then is counted. Requests: 1 per 5000 blobs, and 1
+// per blob that is deleted.
+func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
+	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(sessionPrefix)}); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
+		}
+		before := cmp.Or(deref(page.Date), time.Now()).Add(-sessionAge) // by the clock that the blobs' times are of
+		for _, b := range page.Segment.BlobItems {
+			state := deref(b.Properties.LeaseState)
+			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || state == lease.StateTypeLeased || state == lease.StateTypeBreaking {
+				continue
+			}
+			_, err := k.container.NewBlobClient(deref(b.Name)).Delete(ctx, nil)
+			switch out := azerr.Classify(err); {
+			case err == nil:
+				deleted++
+			case out.Kind == azerr.NotFound, out.Kind == azerr.Held:
+			default:
+				return deleted, fmt.Errorf("delete %s/%s: %w", k.path, deref(b.Name), azerr.Clean(err))
+			}
+		}
+	}
+	return deleted, nil
+}
+
+func (o *ConsumerOptions) checkSessions() error {
+	if o.Sessions != nil && o.Dedupe != DedupeOwner && o.Dedupe != DedupeComplete {
+		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)
+	}
+	return nil
+}
+
+// errOverdue says that patience with a session is over.
+var errOverdue = errors.New("it has neither finished the message nor given it back, and is not waited for any longer")
