@@ -123,9 +123,10 @@ func (k *Markers) claimIn(ctx context.Context, partition string, open []*deliver
 func (k *Markers) consult(ctx context.Context, partition string, d *delivery, by *claimer) decision {
 	target := k.entity(partition, rowOf(d.m.Key))
 	v, err := optimistic.Read(ctx, target, nil)
-	switch m := v.Value; {
-	case err != nil:
+	if err != nil {
 		return unclear
+	}
+	switch m := v.Value; {
 	case m.State == stateDone && by.kept && m.Owner != d.m.ID:
 		d.earlier = m.Result
 		return replayed
@@ -156,10 +157,13 @@ func (k *Markers) entity(partition, row string) optimistic.Entity[marker] {
 // read returns a marker, if there is one.
 func (k *Markers) read(ctx context.Context, partition, row string) (m marker, found bool, err error) {
 	v, err := optimistic.Read(ctx, k.entity(partition, row), nil)
-	if errors.Is(err, optimistic.ErrNotFound) {
+	switch {
+	case errors.Is(err, optimistic.ErrNotFound):
 		return marker{}, false, nil
+	case err != nil:
+		return marker{}, false, err
 	}
-	return v.Value, err == nil, err
+	return v.Value, true, nil
 }
 
 // note writes down what has become of a key's owner.
