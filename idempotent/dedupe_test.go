@@ -123,6 +123,32 @@ func TestOnlyWhatCouldNotBeDeletedIsRemembered(t *testing.T) {
 	}
 }
 
+// A marker that could not be read used to be a panic.
+func TestAMarkerThatCannotBeReadHasTheMessageComeAgain(t *testing.T) {
+	for _, d := range []Dedupe{DedupeRedelivery, DedupeOwner} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			p := r.process()
+			r.send("a")
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Query Entities"), Count: 1})
+			runs := 0
+			c, err := NewConsumer(p.queue, func(context.Context, *Message) error {
+				if runs++; runs == 1 {
+					return RetryAfter(errors.New("later"), 0)
+				}
+				return nil
+			}, &ConsumerOptions{Markers: p.markers, Dedupe: d, Poll: pollEvery(time.Second), Backoff: pollEvery(time.Second)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := c.Run(ctx); err != nil || runs != 2 || len(r.left(r.queue)) != 0 {
+				t.Errorf("%s: %v, %d runs, %d left", d, err, runs, len(r.left(r.queue)))
+			}
+		})
+	}
+}
+
 func TestWhatDedupeNeedsIsSaid(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		replay := func(context.Context, *Message, []byte) error { return nil }

@@ -17,6 +17,7 @@
 //	                          second delivery    sent twice     crash after the effect
 //	nothing                   runs again         runs twice     runs again
 //	Markers                   runs again         runs once      runs again (one request wide)
+//	Markers and Sessions      not beside it      runs once      runs again (one request wide)
 //	Inbox                     effect once        effect once    effect once
 //
 // A handler runs alone for its message as long as its context has not ended: the message is renewed, from before each
@@ -27,6 +28,18 @@
 // Each renewal makes the pop receipt a new one. If the answer to a renewal is lost, the new one is unknown: the message is
 // still ours until its time is over, but can be neither renewed nor deleted. The handler may finish; that the message is
 // done is then written into its marker.
+//
+// # Who is alive
+//
+// A message that comes back was in somebody's hands. He may be dead, or have been slow for a moment and be at work on it
+// still, if his handler does not mind the end of its context. Sessions tell these apart: each Consumer holds the lease of a
+// blob while it runs, and the marker of a message names it.
+//
+//	the session that the marker names    what becomes of the message
+//	has given it back, or is ours        it is handled
+//	is over                              it is handled
+//	lives                                it is put back for a third of Visibility, and is no attempt
+//	lives, and Patience is over          it is handled, and the event says so
 //
 // # Large bodies
 //
