@@ -167,7 +167,7 @@ func (m Outgoing) check() error {
 		return fmt.Errorf("Outgoing.ID: %d bytes are more than %d", len(m.ID), maxID)
 	case m.Delay < 0 || m.Delay > week || m.Delay%time.Second != 0:
 		return fmt.Errorf("Outgoing.Delay: %v is not in 0…168h in whole seconds", m.Delay)
-	case m.TTL%time.Second != 0 || m.TTL > 0 && m.TTL <= m.Delay:
+	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
 		return fmt.Errorf("Outgoing.TTL: %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
 	}
 	return nil

@@ -214,6 +214,23 @@ func (tx *Tx) Delete(row string) error {
 	return nil
 }
 
+// DeleteVersion removes the entity if it is at a version that was learnt elsewhere, such as from a query. The row must not
+// have been named in the transaction before. Since reading is not ours, running the function again after a conflict does
+// not help: limit Attempts to 1.
+func (tx *Tx) DeleteVersion(row string, version azcore.ETag) error {
+	r, err := tx.row(row)
+	switch {
+	case err != nil:
+		return err
+	case version == "" || version == azcore.ETagAny:
+		return tx.fail(r, "no version is given")
+	case r.known || r.op != txNone:
+		return tx.fail(r, "it has been read or written in this transaction")
+	}
+	r.known, r.base, r.op = true, State{Exists: true, ETag: version}, txDelete
+	return nil
+}
+
 func (tx *Tx) write(op txOp, row string, value any) error {
 	r, err := tx.row(row)
 	if err != nil {

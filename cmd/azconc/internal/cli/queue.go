@@ -26,6 +26,7 @@ func newQueueCmd(f *Factory) *cobra.Command {
 		newQueueDeleteMessageCmd(f, nil),
 		newQueueRedriveCmd(f, nil),
 		newQueueClearCmd(f, nil),
+		newQueueGCCmd(f, nil),
 		newQueueMetadataCmd(f),
 		newQueueACLCmd(f),
 		newQueuePropertiesCmd(f),

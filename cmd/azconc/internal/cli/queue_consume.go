@@ -23,6 +23,7 @@ type queueConsumeOptions struct {
 	Markers string // table
 	Inbox   string // table/partition
 	Claims  string // container
+	Session string // container
 	Poison  string // queue
 	Options idempotent.ConsumerOptions
 	Backoff time.Duration
@@ -56,6 +57,9 @@ With --markers a table remembers messages, and --dedupe says what for:
   complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB)
   redelivery  only a message that was handled and could not be deleted is remembered; copies are handled like others
 
+A message that comes again is handled at once, although the consumer that had it before may only have been slow. With
+--sessions it is left to that one, as long as it lives.
+
 With --inbox the effect of a message happens once, however often it was sent and delivered, and whoever was killed: what
 the command prints are writes of one table partition, as azconc table transact takes them, which azconc carries out in one
 transaction with a mark that the message was applied. The command itself can be run again, so it should do nothing else.
@@ -83,7 +87,10 @@ delivered again.`,
 					return err
 				}
 			}
-			if err := checkClaims(opts.Claims); err != nil {
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
+				return err
+			}
+			if err := checkContainer("--sessions", opts.Session); err != nil {
 				return err
 			}
 			if o.Encoding, err = parseReceiving(encoding); err != nil {
@@ -112,6 +119,7 @@ delivered again.`,
 	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled")
 	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner with --markers)")
 	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that what the command prints is applied to, once per message")
+	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease by which other consumers know whether this one lives; needs --markers")
 	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with the bodies that are too large for a message")
 	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
 	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
@@ -156,6 +164,8 @@ func (opts *queueConsumeOptions) check() error {
 		return usagef("--max-messages %d is negative", o.MaxMessages)
 	case o.SoftStop < 0:
 		return usagef("--soft-stop %v is negative", o.SoftStop)
+	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
+		return withHint(usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
 	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
 		return usagef("--inbox applies what the command prints, and --dedupe complete keeps it: choose one")
 	case opts.Poison == opts.Queue:
@@ -195,6 +205,11 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 			return err
 		}
 		if o.Markers, err = idempotent.NewMarkers(tables.NewClient(opts.Markers)); err != nil {
+			return err
+		}
+	}
+	if opts.Session != "" {
+		if o.Sessions, err = f.sessions(opts.Session); err != nil {
 			return err
 		}
 	}

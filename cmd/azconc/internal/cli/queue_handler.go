@@ -93,11 +93,7 @@ func (h *execHandler) print(text []byte) {
 // applyIn has what a command prints be the effect of its message: writes of one partition, in a transaction with the mark
 // that the message was applied.
 func (f *Factory) applyIn(at tableRef) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
-	tables, err := f.TableService()
-	if err != nil {
-		return nil, err
-	}
-	inbox, err := idempotent.NewInbox(tables.NewClient(at.Table))
+	inbox, err := f.inbox(at)
 	if err != nil {
 		return nil, err
 	}
@@ -113,4 +109,24 @@ func (f *Factory) applyIn(at tableRef) (func(ctx context.Context, m *idempotent.
 			return applyAll(ctx, tx, ops)
 		})
 	}, nil
+}
+
+func (f *Factory) inbox(at tableRef) (*idempotent.Inbox, error) {
+	tables, err := f.TableService()
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewInbox(tables.NewClient(at.Table))
+}
+
+func (f *Factory) sessions(name string) (*idempotent.Sessions, error) {
+	r, err := parseContainer(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.Container(r)
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewSessions(c, nil)
 }

@@ -50,7 +50,7 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 				return usagef("--id has %d bytes: 200 are the most", len(m.ID))
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
 				return usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
-			case m.TTL%time.Second != 0 || m.TTL > 0 && m.TTL <= m.Delay:
+			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
 				return usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
 			}
 			switch idempotent.Encoding(opts.Encoding) {
@@ -61,7 +61,7 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
 				return usagef("--claim-check needs --encoding envelope: %s cannot say where a body is", opts.Encoding)
 			}
-			if err := checkClaims(opts.Claims); err != nil {
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -100,13 +100,13 @@ const (
 	maxClaimed = 64 << 20
 )
 
-// checkClaims looks at the name of the container for large bodies.
-func checkClaims(name string) error {
+// checkContainer looks at the name of a container that a flag may name.
+func checkContainer(flag, name string) error {
 	if name == "" {
 		return nil
 	}
 	if _, err := parseContainer(name); err != nil {
-		return fmt.Errorf("--claim-check: %w", err)
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }

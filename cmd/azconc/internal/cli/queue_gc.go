@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/idempotent"
+)
+
+type queueGCOptions struct {
+	factory  *Factory
+	Queue    string
+	Markers  string // table
+	Inbox    string // table/partition
+	Claims   string // container
+	Sessions string // container
+	Age      time.Duration
+
+	inbox tableRef
+}
+
+func newQueueGCCmd(f *Factory, runF func(*queueGCOptions) error) *cobra.Command {
+	opts := &queueGCOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "gc <queue>",
+		Short: "Delete what is remembered of messages that cannot come any more",
+		Long: `Delete what is remembered of messages that cannot come any more: the markers of the queue and the marks of an inbox a day
+after their messages have expired, the sessions of consumers that have died, and bodies in a container that were stored longer
+ago than --claim-age. Nothing that is still needed is touched, whoever is at work meanwhile.`,
+		Args:    resourceArgs("<queue>"),
+		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
+				return withHint(usagef("nothing says what to tidy up"), "give one or more of --markers, --inbox, --claim-check and --sessions")
+			}
+			if opts.Markers != "" && !tableName.MatchString(opts.Markers) {
+				return usagef("--markers %q is not a table's name", opts.Markers)
+			}
+			if opts.Inbox != "" {
+				if opts.inbox, err = parseTableRef(opts.Inbox, 2); err != nil {
+					return err
+				}
+			}
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
+				return err
+			}
+			if err := checkContainer("--sessions", opts.Sessions); err != nil {
+				return err
+			}
+			if opts.Age < time.Hour {
+				return withHint(usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than a message that needs its body can live")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return queueGCRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the queue's markers")
+	cmd.Flags().StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
+	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
+	cmd.Flags().StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
+	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "how long ago a body was stored that nobody needs any more; longer than messages live, those of the poison queue too")
+	return cmd
+}
+
+type queueGCResult struct {
+	Outcome  string `json:"outcome"`
+	Queue    string `json:"queue"`
+	Markers  int    `json:"markers"`
+	Inbox    int    `json:"inbox"`
+	Bodies   int    `json:"bodies"`
+	Sessions int    `json:"sessions"`
+	Requests int64  `json:"requests"`
+}
+
+func (r queueGCResult) text(w io.Writer) {
+	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", plural(r.Markers, "marker"), plural(r.Inbox, "mark"), plural(r.Bodies, "stored message"), plural(r.Sessions, "session"))
+}
+
+func queueGCRun(ctx context.Context, opts *queueGCOptions) (err error) {
+	f := opts.factory
+	r := queueGCResult{Outcome: "deleted", Queue: opts.Queue}
+	if opts.Markers != "" {
+		tables, err := f.TableService()
+		if err != nil {
+			return err
+		}
+		k, err := idempotent.NewMarkers(tables.NewClient(opts.Markers))
+		if err != nil {
+			return err
+		}
+		if r.Markers, err = k.GC(ctx, opts.Queue); err != nil {
+			return err
+		}
+	}
+	if opts.Inbox != "" {
+		inbox, err := f.inbox(opts.inbox)
+		if err != nil {
+			return err
+		}
+		if r.Inbox, err = inbox.GC(ctx, opts.inbox.Partition); err != nil {
+			return err
+		}
+	}
+	if opts.Claims != "" {
+		k, err := f.claimCheck(opts.Claims)
+		if err != nil {
+			return err
+		}
+		if r.Bodies, err = k.GC(ctx, opts.Age); err != nil {
+			return err
+		}
+	}
+	if opts.Sessions != "" {
+		k, err := f.sessions(opts.Sessions)
+		if err != nil {
+			return err
+		}
+		if r.Sessions, err = k.GC(ctx); err != nil {
+			return err
+		}
+	}
+	r.Requests = f.requests.Load()
+	return f.Print(r)
+}

@@ -1,0 +1,106 @@
+package idempotent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// remembered is how many entities a table has.
+func (r *rig) remembered(table string) (n int) {
+	r.t.Helper()
+	for pages := r.service.Table(table).NewListEntitiesPager(nil); pages.More(); {
+		page, err := pages.NextPage(context.Background())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		n += len(page.Entities)
+	}
+	return n
+}
+
+func TestGCForgetsMessagesThatCannotComeAnyMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		const n = 250
+		for i := range n {
+			r.send(fmt.Sprint("k", i))
+		}
+		never, err := NewProducer(r.queue, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := never.Send(t.Context(), Outgoing{ID: "for ever", Body: []byte("x"), TTL: -1}); err != nil {
+			t.Fatal(err)
+		}
+		r.consume(func(ctx context.Context, m *Message) error {
+			return r.inbox.Apply(ctx, m, "it's", func(_ context.Context, tx *optimistic.Tx) error { return tx.Upsert("effect", effect{N: 1}) })
+		}, ConsumerOptions{Markers: r.markers})
+		if got := r.remembered("markers"); got != n+1 {
+			t.Fatalf("%d markers", got)
+		}
+		for _, days := range []int{7, 2} { // a week until they expire, and a day for the clocks
+			if got, err := r.markers.GC(t.Context(), "orders"); got != 0 || err != nil {
+				t.Errorf("too early: GC = %d, %v", got, err)
+			}
+			pass(time.Duration(days) * 24 * time.Hour)
+		}
+		if got, err := r.markers.GC(t.Context(), "order"); got != 0 || err != nil {
+			t.Errorf("of another queue: GC = %d, %v", got, err)
+		}
+		r.service.Reset()
+		if got, err := r.markers.GC(t.Context(), "orders"); got != n || err != nil || r.service.Requests() != 1+3 {
+			t.Errorf("GC = %d, %v in %d requests, want %d in 4", got, err, r.service.Requests(), n)
+		}
+		if got := r.remembered("markers"); got != 1 {
+			t.Errorf("%d markers are left, want that of the message which never expires", got)
+		}
+		if got, err := r.inbox.GC(t.Context(), "it's"); got != n || err != nil {
+			t.Errorf("Inbox.GC = %d, %v", got, err)
+		}
+		if got := r.remembered("effects"); got != 2 {
+			t.Errorf("%d entities are left, want the effect and the mark of the message which never expires", got)
+		}
+	})
+}
+
+// TestGCLeavesWhatIsWrittenMeanwhile: between the list and the deletion, a key is used anew.
+func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a", "b", "c")
+		r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
+		pass(9 * 24 * time.Hour)
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Writes, Delay: time.Second, Count: 1})
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			pass(500 * time.Millisecond)
+			another := &Message{ID: "another", Expires: time.Now().Add(time.Hour)}
+			if err := r.markers.note(context.Background(), "orders", "b", another, stateOwned); err != nil {
+				t.Error(err)
+			}
+		})
+		if got, err := r.markers.GC(t.Context(), "orders"); got != 2 || err != nil {
+			t.Errorf("GC = %d, %v", got, err)
+		}
+		writer.Wait()
+		if m, found, err := r.markers.read(t.Context(), "orders", rowOf("b")); !found || err != nil || m.Owner != "another" {
+			t.Errorf("%+v, %t, %v", m, found, err)
+		}
+	})
+}
+
+func TestALostAnswerDoesNotStopGC(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a", "b", "c")
+		r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
+		pass(9 * 24 * time.Hour)
+		r.service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		if got, err := r.markers.GC(t.Context(), "orders"); got != 3 || err != nil || r.remembered("markers") != 0 {
+			t.Errorf("GC = %d, %v", got, err)
+		}
+	})
+}
