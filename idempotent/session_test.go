@@ -14,10 +14,10 @@ import (
 )
 
 func TestADeadHolderIsTakenOverWhenItsLeaseIsOverAndNotBefore(t *testing.T) {
-	for _, seconds := range []int{15, 60} {
+	for seconds, as := range map[int]Encoding{15: Base64, 60: Envelope} {
 		inSessionBubble(t, func(t *testing.T, r *rig) {
 			o := &SessionsOptions{Duration: time.Duration(seconds) * time.Second}
-			r.send("m")
+			r.sendAs(as, "m")
 			first := r.process()
 			a := r.join(first, func(ctx context.Context, _ *Message) error {
 				<-ctx.Done()
@@ -28,9 +28,13 @@ func TestADeadHolderIsTakenOverWhenItsLeaseIsOverAndNotBefore(t *testing.T) {
 			first.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest})
 			cut := time.Now()
 			var at time.Time
-			b := r.join(r.process(), func(context.Context, *Message) error {
+			b := r.join(r.process(), func(_ context.Context, m *Message) error {
 				if at = time.Now(); r.alive() != 1 {
 					t.Errorf("%d sessions are alive when it is taken over", r.alive())
+				}
+				// What is no envelope counts the first one's attempt too.
+				if want := map[Encoding]int{Envelope: 1, Base64: 2}[as]; m.Attempt != want || m.Deliveries < 3 {
+					t.Errorf("%s: attempt %d of %d deliveries, want %d", as, m.Attempt, m.Deliveries, want)
 				}
 				return nil
 			}, o, ConsumerOptions{MaxDeliveries: 2})
@@ -322,5 +326,83 @@ func TestGCDeletesTheSessionsOfTheDead(t *testing.T) {
 			t.Errorf("%d deleted, %v, %d alive", n, err, r.alive())
 		}
 		_ = errors.Join(dead.leave(), living.leave())
+	})
+}
+
+func TestWhatItCouldNotSayIsFreeIsNotWaitedForByItself(t *testing.T) {
+	inSessionBubble(t, func(t *testing.T, r *rig) {
+		r.sendAs(Base64, "m")
+		p := r.process()
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Entity Group Transaction"), Skip: 1, Count: 1})
+		runs := 0
+		a := r.join(p, func(context.Context, *Message) error {
+			if runs++; runs == 1 {
+				return RetryAfter(errors.New("later"), time.Second)
+			}
+			return nil
+		}, nil, ConsumerOptions{})
+		began := time.Now()
+		r.untilEmpty(time.Minute)
+		_, texts := a.kinds(Failed)
+		if took := time.Since(began); runs != 2 || took > 4*time.Second || len(texts) != 1 || !strings.Contains(texts[0], "others may wait for the message, which is free") {
+			t.Errorf("%d runs in %v, %q", runs, took, texts)
+		}
+		if n := r.ops()["Get Blob Properties"]; n != 0 {
+			t.Errorf("it looked at its own session %d times", n)
+		}
+		if err := a.leave(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A holder that comes back late has nothing to say about who has the message now.
+func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
+	inSessionBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil)})
+		var err error
+		if c.session, err = c.o.Sessions.begin(t.Context(), func(err error) { t.Error(err) }); err != nil {
+			t.Fatal(err)
+		}
+		defer c.session.end(t.Context())
+		look := func() claim {
+			m, there, err := r.markers.read(t.Context(), partitionOf(c.path, "m"), rowOf("m"))
+			if !there || err != nil {
+				t.Fatal(there, err)
+			}
+			return m.claim
+		}
+		receive := func() *delivery {
+			batch, err := c.receive(t.Context(), 1)
+			if err != nil || len(batch) != 1 || c.decide(t.Context(), batch)[batch[0]] != run {
+				t.Fatal(batch, err)
+			}
+			delete(c.inFlight, batch[0].m.ID)
+			return batch[0]
+		}
+		early := receive()
+		pass(c.o.Visibility + time.Second)
+		late := receive()
+		if err := c.free(t.Context(), early); err != nil || look().Freed != 0 || look().Delivery != 2 {
+			t.Errorf("%v, %+v", err, look())
+		}
+		if err := c.free(t.Context(), late); err != nil || look().Freed != 2 {
+			t.Errorf("%v, %+v", err, look())
+		}
+	})
+}
+
+func TestPoisonDoesNotSayWhoGaveItBack(t *testing.T) {
+	inSessionBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		a := r.join(r.process(), func(context.Context, *Message) error { return errors.New("no") }, nil, ConsumerOptions{MaxAttempts: 2})
+		r.untilEmpty(time.Minute)
+		if all := r.buried(); len(all) != 1 || all[0].Freed != "" || all[0].Attempts != 1 {
+			t.Errorf("%+v", all)
+		}
+		if err := a.leave(); err != nil {
+			t.Error(err)
+		}
 	})
 }
