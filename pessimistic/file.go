@@ -2,7 +2,6 @@ package pessimistic
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -160,34 +159,3 @@ func (f fileLease) look(ctx context.Context, id string) (Observation, error) {
 }
 
 func (fileLease) conditional() bool { return false }
-
-// BreakStale breaks the lease of a file whose holder has not been heard of for maxAge, by the service's clock; a holder
-// that lives is heard of every 10 s. It returns a *HeldError when the holder is not that old, or has left no heartbeat,
-// in which case only Break ends its lease; ErrNotFound; and ErrLost when there is no lease to be broken. A holder that was
-// only slow is locked out by the service, which refuses its id, in REST and in SMB alike.
-//
-// The service has no condition for a break. Somebody who breaks and acquires between our look and our break loses a lease
-// that is young: it finds out at its next heartbeat, and none of its later writes succeeds. Requests: 2.
-func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) error {
-	if maxAge < minStale {
-		return fmt.Errorf("break stale: maxAge: %v is less than %v, which a holder that lives may need", maxAge, minStale)
-	}
-	target := File(client)
-	seen, err := Look(ctx, target, nil)
-	if err != nil {
-		return err
-	}
-	if seen.State.Free() {
-		return &LostError{Resource: target.path, Reason: Taken}
-	}
-	beat, err := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
-	if err != nil || seen.Date.Sub(beat) < maxAge {
-		who := recordIn(seen.Metadata)
-		return &HeldError{Resource: target.path, Holder: who.owner, Since: who.since, State: seen.State}
-	}
-	_, err = Break(ctx, target, nil)
-	return err
-}
-
-// minStale is three heartbeats, so that one that fails does not look like a death.
-const minStale = defaultDuration

@@ -18,7 +18,10 @@ func (c *fileCall) requests() int {
 // refusal gives the answer to a request about a file its type: *InUseError, *HeldError, *LostError, *UnknownError for a
 // write, *OpError.
 func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error) error {
-	if ctx.Err() != nil || typed(err) {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil, typed(err):
 		return failedAs(ctx, op, c.path, err)
 	}
 	o := azerr.Classify(err)

@@ -1,0 +1,149 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// orphan is a lease whose holder has died two minutes ago.
+func orphan(t *testing.T, s *aztest.Service, f *file.Client) {
+	t.Helper()
+	l, err := Acquire(t.Context(), File(f), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := l.ID()
+	mustRelease(t, l)
+	take(t, f, id)
+	pass(2 * time.Minute)
+	s.Reset()
+}
+
+// take acquires a lease as another program does, without a heartbeat.
+func take(t *testing.T, f *file.Client, id string) {
+	t.Helper()
+	h, err := filelease.NewFileClient(f, &filelease.FileClientOptions{LeaseID: &id})
+	if err == nil {
+		_, err = h.Acquire(context.Background(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		orphan(t, s, f)
+		began := time.Now()
+		if err := BreakStale(t.Context(), f, time.Minute); err != nil || time.Since(began) != proofOfDeath {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, File(f)) != StateBroken {
+			t.Errorf("sent %q, lease %v", fileOps(s), leaseState(t, File(f)))
+		}
+	})
+}
+
+// What is seen first is the heartbeat of the holder before: the lease has just been acquired, and the first heartbeat is
+// on its way.
+func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+		pass(time.Hour)
+		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set File Metadata"), Count: 1, Delay: 10 * time.Second})
+		acquired := make(chan *Lease)
+		go func() {
+			l, err := Acquire(t.Context(), File(f), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			acquired <- l
+		}()
+		pass(time.Second)
+		if seen := leaseState(t, File(f)); seen != StateLeased {
+			t.Fatal(seen)
+		}
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("%v", err)
+		}
+		mustRelease(t, <-acquired)
+	})
+}
+
+func TestABreakWhoseAnswerIsLostIsRepeatedIfItWasNotCarriedOut(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice, aztest.Refuse} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			orphan(t, s, f)
+			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Break File Lease"), Count: 1})
+			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, File(f)) != StateBroken {
+				t.Errorf("%s: %v, lease %v", kind, err, leaseState(t, File(f)))
+			}
+		})
+	}
+}
+
+func TestABreakWhoseAnswerIsLostIsNotRepeatedOnSomebodyElse(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		orphan(t, s, f)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Break File Lease"), Count: 1},
+			// The look that follows takes its time, and somebody acquires meanwhile.
+			aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op(lookAtFile), Skip: 2, Count: 1, RetryAfter: 3 * time.Second})
+		acquired := make(chan *Lease, 1)
+		time.AfterFunc(proofOfDeath+time.Second, func() {
+			l, err := TryAcquire(context.Background(), File(f), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			acquired <- l
+		})
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("%v", err)
+		}
+		mustRelease(t, <-acquired)
+	})
+}
+
+func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		orphan(t, s, f)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Break File Lease")})
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%v", err)
+		}
+		s.SetFaults()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("enough")
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, File(f)) != StateLeased {
+			t.Errorf("cancelled while waiting for a sign of life: %v", err)
+		}
+	})
+}
+
+func TestALeaseWithoutAHeartbeatIsNotStale(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		take(t, f, "6f1f1a1e-0000-4000-8000-000000000000")
+		pass(24 * time.Hour)
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("%v", err)
+		}
+		if err := BreakStale(t.Context(), s.File("box", "missing"), time.Minute); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a file that is not there: %v", err)
+		}
+		if err := BreakStale(t.Context(), f, time.Second); err == nil || errors.Is(err, ErrHeld) {
+			t.Errorf("an age that the living reach: %v", err)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// Cancelled at the k-th request, which is carried out nevertheless: at the acquire itself, or while another has the lease
+// and it is waited for.
+func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
+	for name, of := range map[string]func(s *aztest.Service, f *file.Client) Resource{
+		"share": func(s *aztest.Service, _ *file.Client) Resource { return Share(s.Share("box")) },
+		"file":  func(_ *aztest.Service, f *file.Client) Resource { return File(f) },
+	} {
+		for _, busy := range []bool{false, true} {
+			for k := range 5 {
+				fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+					target := of(s, f)
+					if busy { // and not renewed before it is released, so as not to be counted
+						other, err := Acquire(t.Context(), target, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						time.AfterFunc(3*time.Second, func() { _ = other.Release(context.Background()) })
+					}
+					s.Reset()
+					ctx, cancel := context.WithCancelCause(t.Context())
+					cause := fmt.Errorf("cancelled at request %d", k)
+					n := 0
+					s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Count: 1, Match: func(*aztest.Request) bool {
+						n++
+						if n == k+1 {
+							cancel(cause)
+						}
+						return n == k+1
+					}})
+					l, err := Acquire(ctx, target, &AcquireOptions{Poll: pollEvery(time.Second)})
+					if ctx.Err() == nil { // there were not so many requests
+						if err != nil {
+							t.Fatal(err)
+						}
+						mustRelease(t, l)
+					} else if !errors.Is(err, cause) {
+						t.Errorf("%s, busy %v, %d: %v", name, busy, k, err)
+					}
+					cancel(nil)
+					s.SetFaults()
+					pass(10 * time.Second)
+					if got := leaseState(t, target); !got.Free() {
+						t.Errorf("%s, busy %v, %d: the lease is %v", name, busy, k, got)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
+	for name, of := range map[string]func(s *aztest.Service, f *file.Client) Resource{
+		"Share": func(s *aztest.Service, _ *file.Client) Resource { return Share(s.Share("box")) },
+		"File":  func(_ *aztest.Service, f *file.Client) Resource { return File(f) },
+	} {
+		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.FailAfterCommit, aztest.AnswerTwice} {
+			fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+				l, err := Acquire(t.Context(), of(s, f), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				was := l.ID()
+				s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Change " + name + " Lease"), Count: 1},
+					aztest.Fault{Kind: kind, Match: aztest.Op("Break " + name + " Lease"), Count: 1})
+				if err := l.Change(t.Context(), "6f1f1a1e-0000-4000-8000-000000000000"); err != nil || l.ID() == was {
+					t.Errorf("%s, %s: change: %v", name, kind, err)
+				}
+				pass(15 * time.Second) // it is renewed under its new id
+				if l.Err() != nil {
+					t.Errorf("%s, %s: after the change: %v", name, kind, l.Err())
+				}
+				if _, err := Break(t.Context(), of(s, f), nil); err != nil {
+					t.Errorf("%s, %s: break: %v", name, kind, err)
+				}
+				<-l.Context().Done()
+				if err := context.Cause(l.Context()); !errors.Is(err, ErrLost) {
+					t.Errorf("%s, %s: %v", name, kind, err)
+				}
+				_ = l.Release(t.Context())
+			})
+		}
+	}
+}
