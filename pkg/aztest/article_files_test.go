@@ -80,6 +80,24 @@ func TestArticleAFileOpenForWritingAndNotSharedIsLockedUntilItIsClosed(t *testin
 	}
 }
 
+// "SMB clients that mount file shares can leverage file system locking mechanisms to manage access to shared files,
+// including the ability to perform pessimistic locking." (What a client has locked, REST cannot have either.)
+func TestArticleSMBClientsLockBytes(t *testing.T) {
+	s, f := newFile(t)
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Write: true, ShareRead: true, ShareWrite: true})
+	s.LockRangeSMB("box", "f", "1", 0, 2)
+	for name, op := range operations(f) {
+		want := map[string]string{"get": "FileLockConflict", "put range": "FileLockConflict", "delete": "SharingViolation"}[name]
+		if err := op(t.Context()); fileCode(err) != want || want == "" && err != nil {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	s.CloseSMB("box", "f", "1")
+	if err := put(t.Context(), f, "abc"); err != nil {
+		t.Errorf("once it is closed: %v", err)
+	}
+}
+
 // "If REST operation is attempted on a file where an SMB client has the file locked the REST service will return status
 // code 409 (Conflict) with error code SharingViolation." (Properties and lists are answered all the same.)
 func TestArticleRESTMeetsASharingViolationWhereAnSMBClientHasTheFileLocked(t *testing.T) {
