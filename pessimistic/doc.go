@@ -54,6 +54,17 @@
 //     duration; an infinite one until somebody breaks it. Infinite acquisitions are therefore not cut off by ctx.
 //   - Leases of containers guard the container's deletion, and otherwise bind only those who ask for them.
 //
+// # Files
+//
+// FileREST has no conditions: the last writer wins. What there is are leases of files, which are infinite, not renewed,
+// and respected by SMB clients too. UpdateFile and UploadFile write under one; DownloadFile reads ranges of one version;
+// DeleteFile deletes a file once, and takes a deletion that an SMB client has begun for neither success nor absence. What
+// SMB clients have open is an *InUseError, which names them; WaitUnlocked waits for it to pass, Handles lists and
+// ForceClose closes it. BreakStale ends the lease of a holder who is not heard of any more.
+//
+// What an SMB client keeps in its cache is not seen through REST until it is flushed. None of this has been run on a
+// real account: pkg/aztest/testdata/files.md lists what only an account can answer.
+//
 // # Cost
 //
 // Acquire 1 request, Release 1, one renewal every D/3, one HEAD per look while waiting.
