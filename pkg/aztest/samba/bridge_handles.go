@@ -15,7 +15,7 @@ import (
 )
 
 // closing bounds the wait until a client is seen to have lost its opens.
-const closing = 5 * time.Second
+const closing = 30 * time.Second
 
 // handle is an open of somebody else's.
 type handle struct {

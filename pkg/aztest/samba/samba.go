@@ -24,10 +24,10 @@ const RequireVariable = "AZCONC_REQUIRE_SAMBA"
 const ShareName = "share"
 
 const (
-	startTimeout = 20 * time.Second
+	startTimeout = time.Minute
 	stopTimeout  = 10 * time.Second
 	poll         = 5 * time.Millisecond
-	maxSocket    = 60 // of the 108 bytes that a socket's path may have, what our folder may take
+	maxTemp      = 45 // of the 108 bytes that a socket's path may have, what the folder for our folder may take
 )
 
 // Server is an smbd of a test's own, on a free port of 127.0.0.1. It shares no file with one that the machine may run.
@@ -83,6 +83,9 @@ func missing() string {
 	if !detachable {
 		return "smbd needs a Unix"
 	}
+	if len(os.TempDir()) > maxTemp {
+		return os.TempDir() + " is too long for the sockets in it: set TMPDIR to something shorter"
+	}
 	for _, name := range []string{"smbd", "pdbedit", "smbstatus", "smbcontrol"} {
 		if program(name) == "" {
 			return name + " is not installed: apt-get install samba"
@@ -116,20 +119,30 @@ func program(name string) string {
 	return ""
 }
 
-// start makes the folder, the user and the process. What it leaves when it fails goes at the end of the test.
+// start finds a port and starts smbd there.
 func start(ctx context.Context, tb testing.TB) (*Server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s, err := prepare(ctx, tb, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.serve(ctx, tb); err != nil {
+		return nil, err
+	}
+	_, s.blind = s.status(ctx)
+	return s, nil
+}
+
+// prepare makes the folder, which goes at the end of the test, the configuration and the user.
+func prepare(ctx context.Context, tb testing.TB, address string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "smb") // the test's own folder would have its name in it, which is too long for sockets
 	if err != nil {
 		return nil, err
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if len(dir) > maxSocket {
-		return nil, fmt.Errorf("%s is too long for the sockets in it: set TMPDIR to something shorter", dir)
-	}
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
 	me, err := user.Current()
 	if err != nil {
 		return nil, fmt.Errorf("smbd serves nobody without a name: %w", err)
@@ -141,19 +154,16 @@ func start(ctx context.Context, tb testing.TB) (*Server, error) {
 			return nil, err
 		}
 	}
-	_, port, _ := net.SplitHostPort(address)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(s.config, []byte(configuration(dir, port)), 0o600); err != nil {
 		return nil, err
 	}
 	secret := s.Password + "\n" + s.Password + "\n"
-	if _, err := s.run(ctx, strings.NewReader(secret), "pdbedit", "--configfile="+s.config, "--create", "--password-from-stdin", "--user="+s.User); err != nil {
-		return nil, err
-	}
-	if err := s.serve(ctx, tb); err != nil {
-		return nil, err
-	}
-	_, s.blind = s.status(ctx)
-	return s, nil
+	_, err = s.run(ctx, strings.NewReader(secret), "pdbedit", "--configfile="+s.config, "--create", "--password-from-stdin", "--user="+s.User)
+	return s, err
 }
 
 func freeAddress() (string, error) {
@@ -213,8 +223,14 @@ func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	go func() {
+		err := cmd.Wait()
+		cancel(fmt.Errorf("it ended: %w", err))
+		close(ended)
+	}()
 	stop := func() {
 		select {
 		case <-ended: // by itself
@@ -224,7 +240,7 @@ func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 		}
 		stdin.Close()
 	}
-	if err := s.listening(ctx, ended); err != nil {
+	if err := s.listening(ctx); err != nil {
 		stop()
 		log, _ := os.ReadFile(s.log)
 		return fmt.Errorf("%w: %s%s", err, said.Bytes(), log)
@@ -233,8 +249,8 @@ func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 	return nil
 }
 
-// listening waits for somebody who answers SMB at the port, or for the end of the process.
-func (s *Server) listening(ctx context.Context, ended chan error) error {
+// listening waits for somebody who answers SMB at the port and knows the password, or for the end of ctx.
+func (s *Server) listening(ctx context.Context) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -243,9 +259,6 @@ func (s *Server) listening(ctx context.Context, ended chan error) error {
 			return c.Close()
 		}
 		select {
-		case e := <-ended:
-			ended <- e
-			return fmt.Errorf("it ended: %w", e)
 		case <-ctx.Done():
 			return fmt.Errorf("%w, the last: %w", context.Cause(ctx), err)
 		case <-tick.C:

@@ -17,7 +17,7 @@ import (
 )
 
 // requestTimeout bounds each request to smbd. Nothing here waits for anybody: locks are asked for without waiting.
-const requestTimeout = 10 * time.Second
+const requestTimeout = 30 * time.Second
 
 // The commands of SMB 2 (MS-SMB2 2.2.1.2).
 const (
@@ -45,7 +45,7 @@ const headerSize = 64
 
 // Client is one SMB 2.1 connection with the share open, without signatures, encryption, oplocks and leases: what others
 // do to a file is seen at once. Libraries for Go leave the share mode of an open to nobody; this is why there is one more.
-// It has one request on its way at a time, each with 10 s, and is safe for concurrent use.
+// It has one request on its way at a time, each with 30 s, and is safe for concurrent use.
 type Client struct {
 	local string // our address, by which smbd knows the connection
 
@@ -56,7 +56,7 @@ type Client struct {
 	tree    uint32
 }
 
-// Dial connects to the share as the server's user. Its GUID is new, for smbd brings clients with equal ones together in
+// Dial connects to the share as the server's user; ctx is for that alone. Its GUID is new, for smbd brings clients with equal ones together in
 // one process, where one of them cannot be closed without the other.
 func (s *Server) Dial(ctx context.Context) (*Client, error) {
 	var d net.Dialer
@@ -65,6 +65,7 @@ func (s *Server) Dial(ctx context.Context) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: conn, local: conn.LocalAddr().String()}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if err := c.connect(s); err != nil {
 		return nil, fmt.Errorf("connect to smbd: %w", errors.Join(err, conn.Close()))
 	}
