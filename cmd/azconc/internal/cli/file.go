@@ -105,10 +105,10 @@ func (f *Factory) FileService() (*azfiles.Client, error) {
 		return nil, err
 	}
 	endpoint := strings.TrimSuffix(c.endpoint[fileService], "/")
-	if endpoint == "" {
-		if f.emulated(c) {
-			return nil, withHint(usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
-		}
+	switch {
+	case strings.Contains(endpoint, "://"+devAccount+".file."), endpoint == "" && c.endpoint[blobService] != "":
+		return nil, withHint(usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
+	case endpoint == "":
 		return nil, noAccount()
 	}
 	switch {
@@ -130,9 +130,6 @@ func (f *Factory) FileService() (*azfiles.Client, error) {
 		return azfiles.NewClient(endpoint+"/", cred, opts)
 	}
 }
-
-// emulated tells whether another service of the connection is there, and only this one is not.
-func (f *Factory) emulated(c *connection) bool { return c.endpoint[blobService] != "" }
 
 // Share returns the client of r's share.
 func (f *Factory) Share(r fileRef) (*share.Client, error) {
