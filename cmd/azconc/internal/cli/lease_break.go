@@ -66,7 +66,8 @@ With --now it is over at once, and the holder learns of it at its next request o
 			cmd.Long = `End somebody else's lease at once. No id is needed. The holder learns of it at its next write, which is refused.
 
 A file's lease has no end, so that of a holder who has died stays. Holders that are azconc leave a heartbeat in the file's
-metadata every 10 s: with --stale the lease is only broken if there was none for that long; otherwise the exit code is 6.`
+metadata every 10 s: with --stale the lease is only broken if there was none for that long, and none comes in another 15 s;
+otherwise the exit code is 6.`
 			cmd.Example = "  azconc file lease break jobs/report.csv --stale 2m\n  azconc file lease break jobs/report.csv"
 			cmd.Flags().DurationVar(&opts.Stale, "stale", 0, "only if the holder has been silent for that long, 30s at least")
 			return cmd
