@@ -63,6 +63,8 @@ func (e *HeldError) Error() string {
 		b.WriteString(e.Holder)
 	case azerr.Classify(e.Err).Reason == azerr.OpenHandle:
 		b.WriteString("an SMB client, which has it open")
+	case azerr.Classify(e.Err).Reason == azerr.DeletePending:
+		b.WriteString("an SMB client, which has marked it for deletion")
 	default:
 		b.WriteString("another")
 	}

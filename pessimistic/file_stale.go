@@ -40,12 +40,12 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) 
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, which a holder that lives may need", maxAge, minStale)
 	}
 	s := &stale{client: client, call: newFileCall(client.URL(), Hooks{}), maxAge: maxAge}
-	first, err := s.look(ctx)
+	err := s.look(ctx)
 	if err == nil {
 		err = retry.Sleep(ctx, proofOfDeath)
 	}
 	if err == nil {
-		err = s.breaks(ctx, first)
+		err = s.breaks(ctx)
 	}
 	return s.call.refusal(ctx, "break", false, err)
 }
@@ -57,16 +57,13 @@ type stale struct {
 	maxAge time.Duration
 }
 
-// breaks breaks the lease, if it is still as it was.
-func (s *stale) breaks(ctx context.Context, first Observation) error {
+// breaks breaks the lease, if its holder is still silent.
+func (s *stale) breaks(ctx context.Context) error {
 	again, ambiguous := fileBudget().Start(), false
 	for {
-		seen, err := s.look(ctx)
+		err := s.look(ctx)
 		if ambiguous && errors.Is(err, ErrLost) {
 			return nil // by our break, as far as anybody can tell
-		}
-		if err == nil && seen.Metadata[keyBeat] != first.Metadata[keyBeat] {
-			err = s.held(seen)
 		}
 		if err != nil {
 			return err
@@ -95,26 +92,22 @@ func (s *stale) breaks(ctx context.Context, first Observation) error {
 }
 
 // look sees whether the lease is there, and its holder silent for so long.
-func (s *stale) look(ctx context.Context) (Observation, error) {
+func (s *stale) look(ctx context.Context) error {
 	var seen Observation
 	_, err := s.call.repeat(ctx, "look at", func(ctx context.Context) (err error) {
 		seen, err = fileLease{s.client}.look(ctx, "")
 		return err
 	})
 	if err != nil {
-		return seen, err
+		return err
 	}
 	if seen.State.Free() {
-		return seen, &LostError{Resource: s.call.path, Reason: Taken, Duration: Infinite}
+		return &LostError{Resource: s.call.path, Reason: Taken, Duration: Infinite}
 	}
 	beat, err := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
 	if err != nil || seen.Date.Sub(beat) < s.maxAge {
-		return seen, s.held(seen)
+		who := recordIn(seen.Metadata)
+		return &HeldError{Resource: s.call.path, Holder: who.owner, Since: who.since, State: seen.State}
 	}
-	return seen, nil
-}
-
-func (s *stale) held(seen Observation) error {
-	who := recordIn(seen.Metadata)
-	return &HeldError{Resource: s.call.path, Holder: who.owner, Since: who.since, State: seen.State}
+	return nil
 }

@@ -86,8 +86,8 @@ func UploadFile(ctx context.Context, client *file.Client, content io.Reader, siz
 	return out, err
 }
 
-// create makes a file of zeros where there is none. made is false when somebody else has made it meanwhile, as far as
-// anybody can tell. A file that is there is not made again.
+// create makes a file of zeros where there was none. made is false when somebody else has made it meanwhile, and leased or
+// opened it. When an answer is lost it is made again: its content is about to be replaced anyway.
 func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
 	again := fileBudget().Start()
 	for {
@@ -105,12 +105,6 @@ func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, 
 			return false, nil
 		case !o.Transient() || again.Next(ctx, o.RetryAfter) != nil:
 			return false, err
-		case o.Ambiguous():
-			if _, seen := seeFile(ctx, client, c, ""); seen == nil {
-				return true, nil
-			} else if azerr.Classify(seen).Kind != azerr.NotFound {
-				return false, seen
-			}
 		}
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -222,32 +222,35 @@ func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 	})
 }
 
-// Somebody makes the file, and writes it, while our request to make it is on its way.
-func TestAFileThatAnotherHasLeasedIsNotMadeAnew(t *testing.T) {
-	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
-		f := s.File("box", "new")
-		var other *Lease
-		var once bool
-		hooks := Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
-			if op == "create" && !once {
-				once = true
-				if _, err := f.Create(context.Background(), 5, nil); err != nil {
-					t.Error(err)
+// Somebody makes the file, and leases it, while our request to make it is on its way.
+func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
+	for _, wait := range []time.Duration{time.Second, 0} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+			f := s.File("box", "new")
+			var other *Lease
+			hooks := Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+				if op == "create" {
+					if _, err := UploadFile(context.Background(), f, strings.NewReader("other"), 5, &UploadFileOptions{Create: true}); err != nil {
+						t.Error(err)
+					}
+					var err error
+					if other, err = TryAcquire(context.Background(), File(f), nil); err != nil {
+						t.Error(err)
+					}
+					time.AfterFunc(5*time.Second, func() { _ = other.Release(context.Background()) })
 				}
-				_, _ = f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("other"))), nil)
-				var err error
-				if other, err = TryAcquire(context.Background(), File(f), nil); err != nil {
-					t.Error(err)
-				}
+				return ctx, func(error) {}
+			}}
+			out, err := UploadFile(t.Context(), f, strings.NewReader("xyz"), 3, &UploadFileOptions{Create: true, Hooks: hooks, Acquire: AcquireOptions{Wait: wait}})
+			if wait > 0 && (!errors.Is(err, ErrHeld) || out.Changed || string(stored(t, s, f)) != "other") {
+				t.Errorf("for %v: %+v, %v", wait, out, err)
 			}
-			return ctx, func(error) {}
-		}}
-		out, err := UploadFile(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadFileOptions{span: testSpan, Create: true, Hooks: hooks, Acquire: AcquireOptions{Wait: time.Second}})
-		if !errors.Is(err, ErrHeld) || out.Created || out.Changed || string(stored(t, s, f)) != "other" {
-			t.Errorf("%+v, %v", out, err)
-		}
-		mustRelease(t, other)
-	})
+			if wait == 0 && (err != nil || out.Created || !out.Changed || string(stored(t, s, f)) != "xyz") {
+				t.Errorf("for as long as it takes: %+v, %v", out, err)
+			}
+			pass(10 * time.Second)
+		})
+	}
 }
 
 func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {

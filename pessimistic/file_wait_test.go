@@ -220,3 +220,33 @@ func TestALeaseOnAFileThatIsOpenForWritingIsHeldByAnSMBClient(t *testing.T) {
 		mustRelease(t, l)
 	})
 }
+
+func TestALeaseOnAFileWhoseDeletionIsPendingWaitsForWhatItComesTo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after func(s *aztest.Service)
+		err   error
+	}{
+		"gone":       {func(s *aztest.Service) { s.CloseSMB("box", "f", "1") }, ErrNotFound},
+		"taken back": {func(s *aztest.Service) { s.MarkDeletedSMB("box", "f", false) }, nil},
+	} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			s.OpenSMB("box", "f", shared("1"))
+			s.MarkDeletedSMB("box", "f", true)
+			if _, err := TryAcquire(t.Context(), File(f), nil); !errors.Is(err, ErrHeld) {
+				t.Errorf("%s, without waiting: %v", name, err)
+			}
+			_, err := Acquire(t.Context(), File(f), &AcquireOptions{Wait: time.Second})
+			if !errors.Is(err, ErrHeld) {
+				t.Errorf("%s, for a second: %v", name, err)
+			}
+			time.AfterFunc(5*time.Second, func() { tt.after(s) })
+			l, err := Acquire(t.Context(), File(f), nil)
+			if !errors.Is(err, tt.err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if l != nil {
+				mustRelease(t, l)
+			}
+		})
+	}
+}

@@ -71,6 +71,9 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
+	if _, used := inUse(err); used {
+		return false, nil // a file whose deletion is pending: it will be gone, or usable again
+	}
 	o := azerr.Classify(err)
 	if o.Kind == azerr.Unauthorised {
 		// Keys are changed and roles reassigned while we wait, but not often.
