@@ -68,10 +68,10 @@ func TestGCForgetsMessagesThatCannotComeAnyMore(t *testing.T) {
 	})
 }
 
-// TestGCLeavesWhatIsWrittenMeanwhile: between the list and the deletion, a key is used anew.
+// TestGCLeavesWhatIsWrittenMeanwhile: between the list and the deletion, a key is used anew, and another is gone.
 func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.send("a", "b", "c")
+		r.send("a", "b", "c", "d")
 		r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
 		pass(9 * 24 * time.Hour)
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Writes, Delay: time.Second, Count: 1})
@@ -80,6 +80,9 @@ func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 			pass(500 * time.Millisecond)
 			another := &Message{ID: "another", Expires: time.Now().Add(time.Hour)}
 			if err := r.markers.note(context.Background(), "orders", "b", another, stateOwned); err != nil {
+				t.Error(err)
+			}
+			if _, err := r.service.Table("markers").DeleteEntity(context.Background(), "orders", rowOf("d"), nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -118,7 +118,7 @@ func (f *far) ours(n int, o ConsumerOptions) {
 // TestAConsumerIsAboutAsFastAsABareLoop compares messages per second where each request takes 4 ms, with the faster of two
 // bare loops that have as many requests under way as the Consumer has handlers. The time is the bubble's.
 func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
-	const n = 1600
+	const n = 960
 	for _, workers := range []int{8, 32} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
