@@ -107,7 +107,8 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 
 // Heartbeat says that the holder of a file's lease is there, for a lease that was acquired without this package, which
 // beats by itself. acquired writes down who the holder is as well. It returns the service's time. Errors: ErrLost when the
-// lease is not held under the id, ErrNotFound, *OpError. Requests: 2.
+// lease is not held under the id, ErrNotFound, *OpError. Requests: 2, which the client sends again as its options say: that does
+// no harm.
 func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
 	at, err := fileLease{client}.beat(ctx, leaseID, acquired)
 	switch v, reason := judge(err); {
