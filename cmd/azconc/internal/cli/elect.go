@@ -27,7 +27,9 @@ func newElectRunCmd(f *Factory, runF func(*electRunOptions) error) *cobra.Comman
 lead again; when the command ends by itself, so does azconc, with its status, and another can lead.
 
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every one before) and AZCONC_LEASE_ID in its
-environment. ` + underLong + ` With --once azconc does not run again, and a lead that is lost is 76.`,
+environment.
+
+` + underLong + ` With --once azconc does not run again, and a lead that is lost is 76.`,
 		Args:    opts.args("<container/name>"),
 		Example: `  azconc elect run jobs/scheduler -- ./scheduler --term "$AZCONC_LOCK_FENCE"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -34,7 +34,9 @@ func newLockRunCmd(f *Factory, runF func(*lockRunOptions) error) *cobra.Command 
 		Long: `Run a command under a lock, which is renewed until the command ends.
 
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
-environment. ` + underLong + `
+environment.
+
+` + underLong + `
 
 With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
 needed. It is made if it is missing, and stays. It works where the mount passes locks on to the server: NFS 4.1, and SMB

@@ -37,7 +37,9 @@ the command finds AZCONC_LOCK_FENCE, which is larger each time, to fence its eff
 
 The key stands for one thing: with another command line, or another --payload, it is refused (4).
 
-The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment. ` + underLong,
+The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+
+` + underLong,
 		Args: opts.args("<container/key>"),
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
   azconc once run jobs/order-17 --payload order.json -- ./charge order.json`,

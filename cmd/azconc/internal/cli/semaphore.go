@@ -28,7 +28,9 @@ func newSemaphoreRunCmd(f *Factory, runF func(*semaphoreRunOptions) error) *cobr
 		Long: `Run a command as one of at most n at a time, over all machines that give the same name and the same --slots.
 
 Besides AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID the command finds the number of its slot, 0 to n-1, in
-AZCONC_SLOT. ` + underLong,
+AZCONC_SLOT.
+
+` + underLong,
 		Args:    opts.args("<container/name>"),
 		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -26,7 +26,9 @@ func newTableLockRunCmd(f *Factory, runF func(*tableLockRunOptions) error) *cobr
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
 them; whoever writes without asking for it is not held off. The lock "container/table/<table>" is a named lock like any other.
 
-The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment. ` + underLong,
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+
+` + underLong,
 		Args: opts.args("<table[/partition]>"),
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh
   azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
