@@ -29,7 +29,9 @@ lead again; when the command ends by itself, so does azconc, with its status, an
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every one before) and AZCONC_LEASE_ID in its
 environment.
 
-` + underLong + ` With --once azconc does not run again, and a lead that is lost is 76.`,
+` + underLong + `
+
+With --once azconc does not run again, and a lead that is lost is 76.`,
 		Args:    opts.args("<container/name>"),
 		Example: `  azconc elect run jobs/scheduler -- ./scheduler --term "$AZCONC_LOCK_FENCE"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
