@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
 )
@@ -27,56 +24,41 @@ type execHandler struct {
 const statusPoison = 65
 
 func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
-	var out bytes.Buffer
-	said := &tail{limit: 1 << 10}
-	c := &proc.Command{
-		Args: []string{"sh", "-c", h.command},
-		Env: append(append([]string{}, h.f.Env...),
+	c := &shellCommand{
+		line: h.command, what: "the command", stdin: m.Body, stderr: h.f.Err,
+		env: append(append([]string{}, h.f.Env...),
 			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
 			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String()),
-		Stdin: bytes.NewReader(m.Body), Stdout: &out, Stderr: io.MultiWriter(h.f.Err, said),
-	}
-	stop, done := make(chan time.Duration, 1), make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-ctx.Done():
-			grace := 2 * time.Second
-			if errors.Is(context.Cause(ctx), idempotent.ErrOwnershipLost) {
-				grace = 0 // another may have the message in a moment
+		grace: func(cause error) time.Duration {
+			if errors.Is(cause, idempotent.ErrOwnershipLost) {
+				return 0 // another may have the message in a moment
 			}
-			stop <- grace
-		case <-done:
-		}
-	})
-	s, err := c.Run(stop)
-	close(done)
-	watch.Wait()
-	if h.effect == nil {
-		h.print(out.Bytes())
-		m.SetResult(out.Bytes())
+			return 2 * time.Second
+		},
 	}
+	end, err := c.run(ctx)
+	if h.effect == nil {
+		h.print(end.out)
+		m.SetResult(end.out)
+	}
+	why := end.failure(h.effect != nil)
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case s.Code == 0 && h.effect != nil:
-		return h.effect(ctx, m, out.Bytes())
-	case s.Code == 0:
+	case why == "" && h.effect != nil:
+		return h.effect(ctx, m, end.out)
+	case why == "":
 		return nil
 	}
-	failed := fmt.Errorf("the command exited with status %d", s.Code)
-	if s.Signal != "" {
-		failed = fmt.Errorf("the command was ended by a signal: %s", s.Signal)
+	if end.said != "" {
+		why += ": " + end.said
 	}
-	if text := strings.TrimSpace(said.String()); text != "" {
-		failed = fmt.Errorf("%w: %s", failed, text)
+	if end.Code == statusPoison {
+		return idempotent.Poison(errors.New(why))
 	}
-	if s.Code == statusPoison {
-		return idempotent.Poison(failed)
-	}
-	return failed
+	return errors.New(why)
 }
 
 // print passes on what a command has printed, whole, so that two at a time do not mix. With -o json it goes to stderr.

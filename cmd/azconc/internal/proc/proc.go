@@ -46,6 +46,7 @@ type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
 	Signal string // the name of that signal, "" if it ended by itself
 	Left   bool   // something of its group is still there: it is another user's, or in the hands of the kernel
+	Cut    bool   // its output was still open when it had ended, and may not be all
 }
 
 // StartError says that a command could not be started.
@@ -124,7 +125,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 		return Status{Left: left}, fmt.Errorf("wait for the command: %w", err)
 	}
 	status := statusOf(cmd.ProcessState)
-	status.Left = left
+	status.Left, status.Cut = left, errors.Is(err, exec.ErrWaitDelay)
 	return status, nil
 }
 
