@@ -1,0 +1,194 @@
+package optimistic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// look says in the protocol's terms what has become of the append at a position.
+func (a *appending) look(ctx context.Context, at int64, id string) (State, error) {
+	t, err := a.tail(ctx, at)
+	if err != nil || !t.exists {
+		return State{}, err
+	}
+	now := State{Exists: true, ETag: positionTag(t.end)}
+	switch {
+	case t.end < at, t.end == at && !t.sealed:
+		// Not yet. (If it is shorter, it is another incarnation, about which nothing is known.)
+	case t.ours && a.unique:
+		now.Lineage = Lineage{{ID: id, Base: positionTag(at)}}
+	case t.ours:
+		a.twin = true
+	default: // others are there, or nobody can be any more
+		if t.end == at {
+			now.ETag = "@sealed" // not the position any more that the append depends on
+		}
+		now.Lineage = Lineage{{ID: "another's", Base: positionTag(at)}}
+	}
+	return now, nil
+}
+
+// tail is what a look at the end of the blob shows.
+type tail struct {
+	exists, sealed bool
+	end            int64
+	ours           bool // the data stands at the position asked for
+}
+
+// tail asks for the bytes at a position: one request, two if there are none.
+func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
+	CountRequest(ctx)
+	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
+		Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+	})
+	switch {
+	case azerr.Has(err, "BlobNotFound"):
+		return tail{}, nil
+	case azerr.Has(err, "InvalidRange"):
+		props, err := blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+		if azerr.Has(err, "BlobNotFound") {
+			return tail{}, nil
+		}
+		if err != nil {
+			return tail{}, err
+		}
+		a.version = deref(props.ETag)
+		return tail{exists: true, sealed: deref(props.IsSealed), end: deref(props.ContentLength)}, nil
+	case err != nil:
+		return tail{}, err
+	}
+	defer resp.Body.Close()
+	a.version = deref(resp.ETag)
+	t := tail{exists: true, sealed: deref(resp.IsSealed)}
+	_, total, _ := strings.Cut(deref(resp.ContentRange), "/")
+	if t.end, err = strconv.ParseInt(total, 10, 64); err != nil {
+		return tail{}, fmt.Errorf("the service answered a range with %q", deref(resp.ContentRange))
+	}
+	rest, buffer := a.data, make([]byte, min(len(a.data), 64<<10))
+	for {
+		n, err := resp.Body.Read(buffer)
+		if n > len(rest) || !bytes.Equal(buffer[:n], rest[:n]) {
+			return t, nil
+		}
+		rest = rest[n:]
+		switch {
+		case err == io.EOF:
+			t.ours = len(rest) == 0
+			return t, nil
+		case err != nil:
+			return tail{}, err
+		}
+	}
+}
+
+// end asks where the blob ends, and makes it if it is to be made.
+func (a *appending) end(ctx context.Context) (int64, error) {
+	for {
+		props, err := again(ctx, a.call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+			return blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+		})
+		switch {
+		case azerr.Has(err, "BlobNotFound") && a.o.Create:
+			if err := a.create(ctx); err != nil {
+				return 0, err
+			}
+			continue
+		case azerr.Classify(err).Kind == azerr.NotFound:
+			return 0, &NotFoundError{Op: a.op, Resource: a.resource, Err: azerr.Clean(err)}
+		case err != nil:
+			return 0, a.fail(err)
+		case deref(props.BlobType) != blob.BlobTypeAppendBlob:
+			return 0, a.fail(fmt.Errorf("it is a %s, not an append blob", deref(props.BlobType)))
+		case deref(props.IsSealed):
+			return 0, a.final(ErrSealed, nil)
+		}
+		a.version = deref(props.ETag)
+		return deref(props.ContentLength), nil
+	}
+}
+
+// create makes an empty blob, unless somebody else has: both are the same here, so nothing needs to be resolved.
+func (a *appending) create(ctx context.Context) error {
+	opts := appendblob.CreateOptions{
+		HTTPHeaders: a.o.HTTPHeaders, CPKInfo: a.o.CPK, CPKScopeInfo: a.o.EncryptionScope,
+		AccessConditions: accessConditions(Conditions{IfNoneMatch: azcore.ETagAny}),
+	}
+	_, err := again(ctx, a.call, func(ctx context.Context) (appendblob.CreateResponse, error) {
+		CountRequest(ctx)
+		o := opts
+		return a.client.Create(ctx, &o)
+	})
+	if azerr.Classify(err).Reason == azerr.Exists {
+		return nil
+	}
+	if err != nil {
+		return a.fail(err)
+	}
+	a.created = true
+	return nil
+}
+
+// translate puts the protocol's errors into the terms of appending.
+func (a *appending) translate(err error) error {
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
+		conflict.Attempts, conflict.Elapsed = a.res.Attempts, time.Since(a.began)
+		conflict.Base, conflict.Current = a.o.Conditions.IfMatch, a.version
+		switch azerr.Classify(conflict.Err).Code {
+		case "MaxBlobSizeConditionNotMet":
+			return a.final(ErrFull, conflict.Err)
+		case "ConditionNotMet", "TargetConditionNotMet":
+			conflict.Reason = azerr.Changed
+		default:
+			if conflict.Reason != azerr.Gone {
+				conflict.Reason = azerr.Position
+			}
+		}
+		if conflict.Reason == azerr.Gone && !a.o.Create && a.res.Attempts == 1 && (a.o.Pinned || a.o.Position > 0) {
+			return &NotFoundError{Op: a.op, Resource: a.resource, Err: conflict.Err} // nobody had seen it
+		}
+		return conflict
+	}
+	if unknown, ok := errors.AsType[*UnknownError](err); ok {
+		unknown.Base = a.o.Conditions.IfMatch
+		if a.twin {
+			unknown.Why = "the same bytes stand where they were to go, and may be another appender's"
+		}
+		return unknown
+	}
+	switch {
+	case azerr.Has(err, "BlobIsSealed"):
+		return a.final(ErrSealed, err)
+	case azerr.Has(err, "BlockCountExceedsLimit"):
+		return a.final(ErrFull, err)
+	}
+	return err
+}
+
+func (a *appending) final(sentinel, cause error) error {
+	if cause == nil {
+		return fmt.Errorf("%s %s: %w", a.op, a.resource, sentinel)
+	}
+	return fmt.Errorf("%s %s: %w: %w", a.op, a.resource, sentinel, azerr.Clean(cause))
+}
+
+// positionTag makes a position a version. It cannot be mistaken for one of the service's.
+func positionTag(at int64) azcore.ETag { return azcore.ETag(fmt.Sprintf("@%d", at)) }
+
+func realETag(e azcore.ETag) azcore.ETag {
+	if len(e) > 0 && e[0] == '@' {
+		return ""
+	}
+	return e
+}

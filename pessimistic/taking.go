@@ -1,0 +1,179 @@
+package pessimistic
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// taking is one call of Lock under way.
+type taking struct {
+	k      *Locker
+	name   string
+	client *blockblob.Client
+	claim  *claim
+	queue  queue
+	opts   AcquireOptions
+	line   *line
+	made   bool // this call has made the lock blob
+	passed bool // the lease, and with it the place in the line, has been passed on
+}
+
+func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
+	client, err := k.blob(name)
+	if err != nil {
+		return nil, err
+	}
+	given := AcquireOptions{
+		Duration: k.opts.Duration, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
+		seams: k.opts.seams,
+	}
+	if opts != nil {
+		given.Wait = opts.Wait
+	}
+	target := Blob(client)
+	o, timing, err := given.withDefaults(target)
+	if err != nil {
+		return nil, err
+	}
+	c := newClaim(target, o, timing)
+	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
+		queue: queue{wire: c.wire, wait: o.Wait, began: c.wire.clock().now(), pace: pace{Backoff: o.Poll}}}
+	line, handed, err := k.lines.enter(ctx, t, wait)
+	if err != nil {
+		return nil, err
+	}
+	t.line = line
+	h, err := t.turn(ctx, handed, wait)
+	if err != nil && !t.passed {
+		line.leave(ctx, err, c.wire.clock().now())
+	}
+	return h, err
+}
+
+// turn is what the one in front of the line does: it takes what it was handed, or asks the service.
+func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, error) {
+	if handed != nil {
+		return t.inherit(ctx, handed)
+	}
+	var err error
+	if wait {
+		err = t.line.yield(ctx, t)
+	}
+	if err != nil || ctx.Err() != nil {
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, cmpErr(err, ctx.Err()))
+	}
+	base, g, err := t.win(ctx, wait)
+	if err != nil {
+		t.claim.abandon(ctx)
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+	}
+	return t.settle(ctx, base, g)
+}
+
+// win gets the lease, at the version of the lock blob that it returns: the fence of the last holder is in it.
+func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error) {
+	seen, err := t.find(ctx)
+	for {
+		if err != nil {
+			return seen, grant{}, err
+		}
+		t.queue.seen = seen
+		if !seen.State.Free() {
+			if !wait {
+				return seen, grant{}, t.queue.heldError(nil)
+			}
+			if err = t.queue.untilFree(ctx, nil); err == nil {
+				seen = t.queue.seen
+			} else if azerr.Classify(err).Kind == azerr.NotFound {
+				seen, err = t.find(ctx) // collected while we waited
+				continue
+			} else {
+				return seen, grant{}, err
+			}
+		}
+		g, asked := t.claim.ask(ctx, seen.ETag)
+		switch o := azerr.Classify(asked); {
+		case asked == nil:
+			return seen, g, nil
+		case ctx.Err() != nil:
+			return seen, grant{}, asked
+		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound, t.queue.rideOut(asked):
+			// Somebody was faster. Looking again tells who.
+			seen, err = t.find(ctx)
+		default:
+			return seen, grant{}, asked
+		}
+	}
+}
+
+// settle makes a Held of a lease that the service has granted: it waits out what the last holder may have sent, and
+// stamps the lock.
+func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, error) {
+	t.claim.waited = t.queue.waited
+	l := newLease(ctx, t.claim, g.t0, t.opts)
+	previous := t.previous(base)
+	unclean := previous.Ended == EndedByExpiry || previous.Ended == EndedByBreak
+	delay := t.k.opts.TakeoverDelay
+	if delay > 0 && unclean {
+		if err := retry.Sleep(l.Context(), delay); err != nil {
+			l.forsake(ctx, base)
+			return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+		}
+	}
+	h, err := t.stamped(ctx, l, base, g.date, g.t0)
+	switch {
+	case err == nil:
+		h.previous = previous
+	case delay > 0 && unclean:
+		l.forsake(ctx, base)
+	default:
+		_ = l.Release(ctx)
+	}
+	return h, err
+}
+
+// stamped writes our record into the lock blob, whose lease we have, and makes a Held of it. date is the service's clock
+// at the moment that ours showed at.
+func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date time.Time, at instant) (*Held, error) {
+	s := newStamp(t, base, date)
+	etag, err := s.write(l.Context())
+	if v, reason := judge(err); v == definitive {
+		err = l.lose(reason, err)
+	}
+	if err != nil {
+		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+	}
+	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
+	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, date: date, at: at, limit: t.limit()}
+	l.entrust(held, t.k.opts.AtLeast)
+	t.line.holds(held, t.queue.heard)
+	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})
+	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
+}
+
+// limit bounds how long the lock stays with this process.
+func (t *taking) limit() bounds {
+	b := bounds{times: t.k.opts.HandOvers, time: t.claim.timing.duration}
+	if t.claim.timing.infinite() {
+		b.time = defaultDuration
+	}
+	return b
+}
+
+// forsake gives up a lease such that the lock still looks as unclean as it was: a release would make the next holder
+// believe that the last one had ended in peace. The break is bound to the version before our stamp, so it cannot hit
+// somebody who came later; if it is refused, the lease runs out.
+func (l *Lease) forsake(ctx context.Context, base Observation) {
+	l.releasing.Do(func() {
+		_ = l.close()
+		l.keepers.Wait()
+		ctx, cancel := retry.Detached(ctx, releaseTry)
+		defer cancel()
+		_, _ = breakUntil(ctx, l.wire, 0, base.ETag)
+	})
+}
