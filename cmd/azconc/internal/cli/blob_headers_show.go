@@ -7,38 +7,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/cobra"
-
-	"github.com/azconc/azconc/optimistic"
 )
 
-type blobHeadersShowOptions struct {
-	factory    *Factory
-	Blob       blobRef
-	Conditions optimistic.Conditions
-}
-
-func newBlobHeadersShowCmd(f *Factory, runF func(*blobHeadersShowOptions) error) *cobra.Command {
-	opts := &blobHeadersShowOptions{factory: f}
-	var conditions conditionFlags
-	cmd := &cobra.Command{
-		Use:     "show <container/blob>",
-		Short:   "Show the HTTP headers that a blob is served with",
-		Args:    resourceArgs("<container/blob>"),
-		Example: "  azconc blob headers show site/app.js -o json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = parseBlob(args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.forRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return blobHeadersShowRun(cmd.Context(), opts)
-		},
-	}
-	conditions.add(cmd, condAll)
+func newBlobHeadersShowCmd(f *Factory, runF func(*blobReadOptions) error) *cobra.Command {
+	cmd := newBlobReadCmd(f, runF, condAll, blobHeadersShowRun)
+	cmd.Short, cmd.Example = "Show the HTTP headers that a blob is served with", "  azconc blob headers show site/app.js -o json"
 	return cmd
 }
 
@@ -59,7 +32,7 @@ func (r headersResult) text(w io.Writer) {
 		"content disposition", r.Disposition, "content md5", r.MD5, "cache control", r.Cache)
 }
 
-func blobHeadersShowRun(ctx context.Context, opts *blobHeadersShowOptions) error {
+func blobHeadersShowRun(ctx context.Context, opts *blobReadOptions) error {
 	client, err := opts.factory.Blob(opts.Blob)
 	if err != nil {
 		return err

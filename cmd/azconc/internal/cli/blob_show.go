@@ -10,39 +10,13 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/cobra"
-
-	"github.com/azconc/azconc/optimistic"
 )
 
-type blobShowOptions struct {
-	factory    *Factory
-	Blob       blobRef
-	Conditions optimistic.Conditions
-}
-
-func newBlobShowCmd(f *Factory, runF func(*blobShowOptions) error) *cobra.Command {
-	opts := &blobShowOptions{factory: f}
-	var conditions conditionFlags
-	cmd := &cobra.Command{
-		Use:   "show <container/blob>",
-		Short: "Show a blob's ETag, properties and metadata",
-		Args:  resourceArgs("<container/blob>"),
-		Example: `  azconc blob show jobs/state.json
-  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = parseBlob(args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.forRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return blobShowRun(cmd.Context(), opts)
-		},
-	}
-	conditions.add(cmd, condAll)
+func newBlobShowCmd(f *Factory, runF func(*blobReadOptions) error) *cobra.Command {
+	cmd := newBlobReadCmd(f, runF, condAll, blobShowRun)
+	cmd.Short = "Show a blob's ETag, properties and metadata"
+	cmd.Example = `  azconc blob show jobs/state.json
+  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`
 	return cmd
 }
 
@@ -77,7 +51,7 @@ func (r blobShowResult) text(w io.Writer) {
 	printFields(w, fields...)
 }
 
-func blobShowRun(ctx context.Context, opts *blobShowOptions) error {
+func blobShowRun(ctx context.Context, opts *blobReadOptions) error {
 	client, err := opts.factory.Blob(opts.Blob)
 	if err != nil {
 		return err

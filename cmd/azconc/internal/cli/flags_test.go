@@ -150,8 +150,8 @@ func TestOtherBlobFlags(t *testing.T) {
 		}},
 		{args: []string{"jobs"}, err: "names a container"},
 	})
-	checkFlags(t, newBlobShowCmd, []flagCase[blobShowOptions]{
-		{args: []string{"$root/a", "--if-modified-since", "Sat, 31 Jan 2026 12:00:05 GMT"}, want: blobShowOptions{
+	checkFlags(t, newBlobShowCmd, []flagCase[blobReadOptions]{
+		{args: []string{"$root/a", "--if-modified-since", "Sat, 31 Jan 2026 12:00:05 GMT"}, want: blobReadOptions{
 			Blob: ref("$root", "a"), Conditions: optimistic.Conditions{IfModifiedSince: day},
 		}},
 		{args: []string{"jobs/a", "--if-modified-since", "yesterday"}, err: "is not a time"},
@@ -161,18 +161,18 @@ func TestOtherBlobFlags(t *testing.T) {
 		{args: []string{"jobs", "--max", "-1"}, err: "negative"},
 		{args: []string{"jobs/a"}, err: "names a blob"},
 	})
-	checkFlags(t, newBlobMetadataShowCmd, []flagCase[blobMetadataShowOptions]{
-		{args: []string{"jobs/a", "--if-tags", `"x" = 'y'`}, want: blobMetadataShowOptions{Blob: ref("jobs", "a"), Conditions: optimistic.Conditions{IfTags: `"x" = 'y'`}}},
+	checkFlags(t, newBlobMetadataShowCmd, []flagCase[blobReadOptions]{
+		{args: []string{"jobs/a", "--if-tags", `"x" = 'y'`}, want: blobReadOptions{Blob: ref("jobs", "a"), Conditions: optimistic.Conditions{IfTags: `"x" = 'y'`}}},
 	})
-	checkFlags(t, newBlobMetadataSetCmd, []flagCase[metadataOptions]{
-		{args: []string{"jobs/a"}, want: metadataOptions{Blob: ref("jobs", "a")}},
-		{args: []string{"jobs/a", "K=v", "--metadata", "l=w"}, want: metadataOptions{Blob: ref("jobs", "a"), Metadata: map[string]string{"k": "v", "l": "w"}}},
+	checkFlags(t, newBlobMetadataSetCmd, []flagCase[pairsOptions]{
+		{args: []string{"jobs/a"}, want: pairsOptions{Blob: ref("jobs", "a")}},
+		{args: []string{"jobs/a", "K=v", "--metadata", "l=w"}, want: pairsOptions{Blob: ref("jobs", "a"), Pairs: map[string]string{"k": "v", "l": "w"}}},
 		{args: []string{"jobs/a", "k=1", "K=2"}, err: "given twice"},
 		{args: []string{}, err: "<container/blob> is missing"},
 	})
-	checkFlags(t, newBlobMetadataUpdateCmd, []flagCase[metadataOptions]{
-		{args: []string{"jobs/a", "k=v", "--remove", "L", "--op-id", "7"}, want: metadataOptions{
-			Blob: ref("jobs", "a"), Metadata: map[string]string{"k": "v"}, Remove: []string{"L"}, OperationID: "7",
+	checkFlags(t, newBlobMetadataUpdateCmd, []flagCase[pairsOptions]{
+		{args: []string{"jobs/a", "k=v", "--remove", "L", "--op-id", "7"}, want: pairsOptions{
+			Blob: ref("jobs", "a"), Pairs: map[string]string{"k": "v"}, Remove: []string{"L"}, OperationID: "7",
 		}},
 		{args: []string{"jobs/a"}, err: "nothing says what to change"},
 	})

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// pairsOptions are those of the verbs that change names with values: a blob's metadata, or its tags.
+type pairsOptions struct {
+	factory     *Factory
+	Blob        blobRef
+	Pairs       map[string]string
+	Remove      []string
+	Conditions  optimistic.Conditions
+	OperationID string
+	MaxAttempts int
+}
+
+// pairsKind is how metadata and tags differ.
+type pairsKind struct {
+	repeated   string // what an operation of the same id meets
+	conditions conditionSet
+	flag       string // by which pairs can be given besides the arguments, if by any
+	parse      func(pairs []string) (map[string]string, error)
+	name       func(string) string // as it is stored
+	target     func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string]
+	versioned  bool // the ETag is one that others can use
+}
+
+// newPairsSetCmd makes a command that replaces all pairs.
+func newPairsSetCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind) *cobra.Command {
+	cmd, _ := newPairsCmd(f, runF, kind, func(opts *pairsOptions, pairs map[string]string) {
+		clear(pairs)
+		maps.Copy(pairs, opts.Pairs)
+	})
+	cmd.Use = "set <container/blob> [<name>=<value>]…"
+	return cmd
+}
+
+// newPairsUpdateCmd makes one that keeps what is not named.
+func newPairsUpdateCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind) *cobra.Command {
+	cmd, opts := newPairsCmd(f, runF, kind, func(opts *pairsOptions, pairs map[string]string) {
+		maps.Copy(pairs, opts.Pairs)
+		for _, name := range opts.Remove {
+			delete(pairs, kind.name(name))
+		}
+	})
+	cmd.Use = "update <container/blob> [<name>=<value>]…"
+	cmd.Flags().StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
+	return cmd
+}
+
+func newPairsCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind, change func(*pairsOptions, map[string]string)) (*cobra.Command, *pairsOptions) {
+	opts := &pairsOptions{factory: f}
+	var conditions conditionFlags
+	var pairs []string
+	cmd := &cobra.Command{
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) == 0 {
+				return usagef("<container/blob> is missing")
+			}
+			if opts.Blob, err = parseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.Pairs, err = kind.parse(append(pairs, args[1:]...)); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.forWrite(); err != nil {
+				return err
+			}
+			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
+				return usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+			}
+			if cmd.Flags().Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
+				return withHint(usagef("nothing says what to change"), "give name=value, or --remove name")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return pairsRun(cmd.Context(), opts, kind, change)
+		},
+	}
+	flags := cmd.Flags()
+	if kind.flag != "" {
+		flags.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as an argument would be; may be repeated")
+	}
+	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: "+kind.repeated)
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	conditions.add(cmd, kind.conditions)
+	return cmd, opts
+}
+
+func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, change func(*pairsOptions, map[string]string)) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	update := &optimistic.UpdateOptions{Conditions: carried(opts.Conditions), OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
+	if opts.MaxAttempts > 0 {
+		update.Elapsed = -1
+	}
+	r, err := optimistic.Update(ctx, kind.target(client, opts.Conditions), func(_ context.Context, pairs *map[string]string) error {
+		// The target keeps what it read to compare with: the change is made on a copy.
+		*pairs = maps.Clone(*pairs)
+		if *pairs == nil {
+			*pairs = map[string]string{}
+		}
+		change(opts, *pairs)
+		return nil
+	}, update)
+	if err != nil {
+		return updateHint(tally(err, r), opts.Conditions, true)
+	}
+	if !kind.versioned {
+		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match
+	}
+	return opts.factory.Print(newWriteResult(opts.Blob, "updated", r))
+}

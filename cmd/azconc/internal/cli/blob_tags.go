@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
+var tagPairs = pairsKind{
+	repeated: "tags that had it already are left alone", conditions: condTags | condLease, parse: parseTags,
+	name: func(name string) string { return name },
+	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
+		return optimistic.BlobTags(client)
+	},
+}
+
+func newBlobTagsSetCmd(f *Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsSetCmd(f, runF, tagPairs)
+	cmd.Short = "Replace a blob's index tags"
+	cmd.Long = `Replace a blob's index tags: those that are not given go. To keep them use blob tags update.
+
+Tags are outside the blob's ETag. The write is on condition that every tag that was read still has its value, and leaves
+a tag of its own, ` + optimistic.LineageKey + `, by which the next one tells whether this one was applied. A predicate cannot say that a
+tag is absent: one that somebody without azconc adds at the same time is lost.`
+	cmd.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
+  azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`
+	return cmd
+}
+
+func newBlobTagsUpdateCmd(f *Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsUpdateCmd(f, runF, tagPairs)
+	cmd.Short = "Set some of a blob's index tags and keep the rest"
+	cmd.Example = "  azconc blob tags update jobs/state.json state=done --remove prio"
+	return cmd
+}
+
+// parseTags reads name=value pairs. Names of tags differ by case, unlike those of metadata.
+func parseTags(pairs []string) (map[string]string, error) {
+	tags := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usagef("tag %q is not name=value", p)
+		}
+		if _, twice := tags[name]; twice {
+			return nil, usagef("tag %s is given twice", name)
+		}
+		if strings.EqualFold(name, optimistic.LineageKey) {
+			return nil, usagef("tag %s: the name is azconc's own", name)
+		}
+		tags[name] = value
+	}
+	if len(tags) > 10 {
+		return nil, usagef("%d tags are given: a blob has 10 at most", len(tags))
+	}
+	return tags, nil
+}
+
+func newBlobTagsShowCmd(f *Factory, runF func(*blobReadOptions) error) *cobra.Command {
+	cmd := newBlobReadCmd(f, runF, condTags|condLease, blobTagsShowRun)
+	cmd.Short, cmd.Example = "Show a blob's index tags", "  azconc blob tags show jobs/state.json -o json"
+	return cmd
+}
+
+type tagsResult struct {
+	Outcome  string            `json:"outcome"`
+	Resource string            `json:"resource"`
+	Tags     map[string]string `json:"tags"`
+}
+
+func (r tagsResult) text(w io.Writer) { printPairs(w, r.Tags) }
+
+func blobTagsShowRun(ctx context.Context, opts *blobReadOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: blobAccess(opts.Conditions)})
+	if err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, t := range resp.BlobTagSet {
+		if name := deref(t.Key); name != optimistic.LineageKey {
+			tags[name] = deref(t.Value)
+		}
+	}
+	return opts.factory.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})
+}
