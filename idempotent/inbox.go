@@ -16,8 +16,9 @@ import (
 // applied and the effect itself are one entity group transaction. Neither a second delivery, nor a second copy, nor a
 // handler that was overtaken applies it again.
 //
-// The marker is an entity "azconcinbox-<key>" of the partition, and one of its 100 per transaction. It must stay for as long
-// as a copy of the message can come; Expires says until when that is.
+// The marker is an entity "azconcinbox-<queue>.<key>" of the partition, and one of its 100 per transaction: the same id in
+// another queue is another message. It must stay for as long as a copy of the message can come; Expires says until when that
+// is, and GC goes by it.
 //
 // An Inbox is safe for concurrent use.
 type Inbox struct{ table *aztables.Client }
@@ -47,7 +48,7 @@ const inboxPrefix = "azconcinbox-"
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs as much again.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *optimistic.Tx) error) error {
-	row := inboxPrefix + url.PathEscape(m.Key)
+	row := inboxPrefix + queueName(m.Queue) + "." + url.PathEscape(m.Key)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
 	_, err := optimistic.Transact(ctx, i.table, partition, func(ctx context.Context, tx *optimistic.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {

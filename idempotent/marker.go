@@ -49,13 +49,16 @@ type marker struct {
 
 // partitionOf is where the marker of a key is.
 func partitionOf(queue, key string) string {
-	queue = queue[strings.LastIndex(queue, "/")+1:]
+	queue = queueName(queue)
 	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 {
 		sec, _ := id.Time().UnixTime()
 		return queue + "-" + time.Unix(sec, 0).UTC().Format("20060102")
 	}
 	return queue
 }
+
+// queueName is the end of a queue's path.
+func queueName(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 func rowOf(key string) string { return "k-" + url.PathEscape(key) }
 

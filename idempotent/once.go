@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -39,16 +40,18 @@ var (
 //
 // A Once is safe for concurrent use.
 type Once struct {
-	locks *pessimistic.Locker
-	table *aztables.Client
+	locks     *pessimistic.Locker
+	table     *aztables.Client
+	partition string
 }
 
-// NewOnce returns a Once whose locks are the Locker's, under "once/", and whose results are in a table. It sends no request.
+// NewOnce returns a Once whose locks are the Locker's, under "once/", and whose results are in a table, in a partition that is
+// named for the Locker's container and prefix: a key that is locked elsewhere is another key. It sends no request.
 func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker, or no table client")
 	}
-	return &Once{locks: locks, table: table}, nil
+	return &Once{locks: locks, table: table, partition: "once-" + url.PathEscape(strings.TrimSuffix(locks.Path(""), "/"))}, nil
 }
 
 // Outcome is what Do has come to.
@@ -67,8 +70,7 @@ type onceResult struct {
 }
 
 const (
-	oncePartition = "once"
-	maxKey        = 200
+	maxKey = 200
 	// maxResult is what a property holds (REST: "Understanding the Table service data model", 64 KiB).
 	maxResult = 64 << 10
 )
@@ -194,5 +196,5 @@ func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error
 }
 
 func (o *Once) entity(key string) optimistic.Entity[onceResult] {
-	return optimistic.TableEntity[onceResult](o.table, oncePartition, url.PathEscape(key))
+	return optimistic.TableEntity[onceResult](o.table, o.partition, url.PathEscape(key))
 }

@@ -163,6 +163,10 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 }
 
 // blob is the lock blob of a name.
+// Path is the path of a lock's blob, container and prefix included, by which it differs from all other locks of the account.
+// No request is sent.
+func (k *Locker) Path(name string) string { return k.path + "/" + k.opts.Prefix + name }
+
 func (k *Locker) blob(name string) (*blockblob.Client, error) {
 	full := k.opts.Prefix + name
 	if name == "" || len([]rune(full)) > maxBlobName {

@@ -56,7 +56,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 	if _, err := k.blob(s.slotName(n - 1)); err != nil {
 		return nil, err
 	}
-	s.path = k.path + "/" + k.opts.Prefix + name
+	s.path = k.Path(name)
 	s.front <- struct{}{}
 	return s, nil
 }
