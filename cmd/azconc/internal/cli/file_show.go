@@ -94,10 +94,12 @@ func (f *Factory) showFile(ctx context.Context, on fileRef) (fileShowResult, err
 	if err != nil {
 		return fileShowResult{}, err
 	}
+	metadata := ownMetadata(p.Metadata)
+	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
 	lease := lookedAt(seen)
 	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(deref(p.ETag))
 	return fileShowResult{
 		Outcome: "found", Resource: on.String(), Size: deref(p.ContentLength), ETag: lease.ETag, LastModified: deref(p.LastModified).UTC(),
-		ContentType: deref(p.ContentType), Attributes: deref(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: ownMetadata(p.Metadata),
+		ContentType: deref(p.ContentType), Attributes: deref(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
 	}, nil
 }
