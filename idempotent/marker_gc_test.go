@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // remembered is how many entities a table has.
@@ -106,4 +107,45 @@ func TestALostAnswerDoesNotStopGC(t *testing.T) {
 			t.Errorf("GC = %d, %v", got, err)
 		}
 	})
+}
+
+// TestGCOnAzurite: the filter, the ETags of a list and a deletion on condition of them are a real server's.
+func TestGCOnAzurite(t *testing.T) {
+	p := newOnAzurite(t, azuritetest.Account(t))
+	if _, err := p.tables.CreateTable(t.Context(), "markers", nil); err != nil {
+		t.Fatal(err)
+	}
+	table := p.tables.NewClient("markers")
+	markers, err := NewMarkers(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox, err := NewInbox(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 120 {
+		m := &Message{ID: fmt.Sprint(i), Key: fmt.Sprint("k", i), Queue: "orders", Expires: time.Now().Add(-25 * time.Hour)}
+		if i%40 == 0 {
+			m.Expires = time.Now().Add(-23 * time.Hour) // not a day ago
+		}
+		if err := markers.note(t.Context(), "orders", m.Key, m, stateDone); err != nil {
+			t.Fatal(err)
+		}
+		if err := inbox.Apply(t.Context(), m, "it's", func(context.Context, *optimistic.Tx) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := markers.GC(t.Context(), "orders"); n != 117 || err != nil {
+		t.Errorf("Markers.GC = %d, %v", n, err)
+	}
+	if n, err := inbox.GC(t.Context(), "it's"); n != 117 || err != nil {
+		t.Errorf("Inbox.GC = %d, %v", n, err)
+	}
+	for pages := table.NewListEntitiesPager(nil); pages.More(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil || len(page.Entities) != 2*3 {
+			t.Errorf("%d are left, %v", len(page.Entities), err)
+		}
+	}
 }
