@@ -36,6 +36,17 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 		} `json:"azconc"`
 		Stale   bool `json:"stale_write_refused"`
 		Created bool `json:"created_once"`
+		Fenced  bool `json:"paused_holder_refused"`
+		Lands   bool `json:"paused_holder_lands_without_fence"`
+		Queue   struct {
+			Reported int `json:"reported"`
+			Stored   int `json:"stored"`
+		} `json:"plain_queue"`
+		Inbox struct {
+			Reported  int `json:"reported"`
+			Stored    int `json:"stored"`
+			Ambiguous int `json:"ambiguous"`
+		} `json:"azconc_queue"`
 	}
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
@@ -46,7 +57,10 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 	if got.Azconc.Reported != 60 || got.Azconc.Stored != 60 || got.Azconc.Lost == 0 || got.Azconc.Resolved == 0 {
 		t.Errorf("azconc: %s", out)
 	}
-	if !got.Stale || !got.Created {
+	if got.Queue.Stored <= got.Queue.Reported || got.Inbox.Stored != got.Inbox.Reported || got.Inbox.Ambiguous == 0 {
+		t.Errorf("the queues: %s", out)
+	}
+	if !got.Stale || !got.Created || !got.Fenced || !got.Lands {
 		t.Errorf("the other scenes: %s", out)
 	}
 }

@@ -43,8 +43,8 @@ some answers, and stopped at the end. Needs Node and npm; no account.`,
 			if opts.Increments < 1 {
 				return usagef("--increments %d is not positive", opts.Increments)
 			}
-			if opts.OneIn < 2 {
-				return usagef("--lose-one-in %d is less than 2: something has to arrive", opts.OneIn)
+			if opts.OneIn < 3 {
+				return usagef("--lose-one-in %d is less than 3: the plain loop would never come to its end", opts.OneIn)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -74,6 +74,11 @@ type demoResult struct {
 	Azconc       demoTally `json:"azconc"`
 	StaleRefused bool      `json:"stale_write_refused"`
 	CreatedOnce  bool      `json:"created_once"`
+
+	FenceRefused   bool      `json:"paused_holder_refused"`
+	LateWriteLands bool      `json:"paused_holder_lands_without_fence"`
+	PlainQueue     demoTally `json:"plain_queue"`
+	AzconcQueue    demoTally `json:"azconc_queue"`
 }
 
 func (r demoResult) text(w io.Writer) {
@@ -81,7 +86,7 @@ func (r demoResult) text(w io.Writer) {
 	for _, row := range []struct {
 		name string
 		t    demoTally
-	}{{"plain If-Match loop", r.Plain}, {"azconc", r.Azconc}} {
+	}{{"plain If-Match loop", r.Plain}, {"azconc blob update", r.Azconc}, {"plain queue", r.PlainQueue}, {"azconc queue", r.AzconcQueue}} {
 		fmt.Fprintf(w, "%-28s %9d %9d\n", row.name, row.t.Reported, row.t.Stored)
 	}
 }
@@ -104,8 +109,15 @@ func demoRun(ctx context.Context, opts *demoOptions) error {
 		return err
 	}
 	defer proxy.close()
-	d.account, d.direct, d.proxy = server.Account(), server.BlobURL(), proxy
-	for _, scene := range []func(context.Context) error{d.container, d.plainLoop, d.azconcLoop, d.staleWrite, d.createOnce} {
+	queues, err := startLossyProxy(ctx, server.QueueURL(), int64(opts.OneIn))
+	if err != nil {
+		return err
+	}
+	defer queues.close()
+	d.account, d.direct, d.proxy, d.queues = server.Account(), server.BlobURL(), proxy, queues
+	for _, scene := range []func(context.Context) error{
+		d.container, d.plainLoop, d.azconcLoop, d.staleWrite, d.createOnce, d.pausedHolder, d.plainQueue, d.inboxQueue,
+	} {
 		if err := scene(ctx); err != nil {
 			return err
 		}
@@ -120,6 +132,7 @@ type demo struct {
 	account azurite.Account
 	direct  string // URL of the service
 	proxy   *lossyProxy
+	queues  *lossyProxy
 	result  demoResult
 }
 
@@ -140,16 +153,20 @@ func (d *demo) blob(endpoint, name string) (*blockblob.Client, error) {
 	return blockblob.NewClientWithSharedKeyCredential(endpoint+"/demo/"+name, credential, options)
 }
 
-func (d *demo) container(ctx context.Context) error {
+// box is the demo's container.
+func (d *demo) box(endpoint string) (*container.Client, error) {
 	credential, err := container.NewSharedKeyCredential(d.account.Name, d.account.Key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client, err := container.NewClientWithSharedKeyCredential(d.direct+"/demo", credential, &container.ClientOptions{ClientOptions: d.f.ClientOptions()})
-	if err != nil {
-		return err
+	return container.NewClientWithSharedKeyCredential(endpoint+"/demo", credential, &container.ClientOptions{ClientOptions: d.f.ClientOptions()})
+}
+
+func (d *demo) container(ctx context.Context) error {
+	client, err := d.box(d.direct)
+	if err == nil {
+		_, err = client.Create(ctx, nil)
 	}
-	_, err = client.Create(ctx, nil)
 	return err
 }
 

@@ -38,7 +38,7 @@ func startLossyProxy(ctx context.Context, target string, oneIn int64) (*lossyPro
 			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
 		},
 		ModifyResponse: func(r *http.Response) error {
-			if r.Request.Method != http.MethodPut || p.writes.Add(1)%oneIn != 0 {
+			if r.Request.Method == http.MethodGet || r.Request.Method == http.MethodHead || p.writes.Add(1)%oneIn != 0 {
 				return nil
 			}
 			p.lost.Add(1)
