@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -117,12 +118,12 @@ func (r *rig) consume(h Handler, o ConsumerOptions) *Consumer {
 		}
 	})
 	for range 1000 {
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		if len(r.left(r.queue)) == 0 {
 			break
 		}
 	}
-	time.Sleep(time.Second)
+	bubble.Sleep(time.Second)
 	cancel()
 	all.Wait()
 	return c
@@ -224,4 +225,4 @@ func pollEvery(d time.Duration) retry.Backoff { return retry.Backoff{Base: d, Ca
 type optimisticTx = optimistic.Tx
 
 // pass lets the bubble's time pass.
-func pass(d time.Duration) { time.Sleep(d) }
+func pass(d time.Duration) { bubble.Sleep(d) }

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // every is the list of faults that each write is run against.
@@ -79,7 +80,7 @@ func TestALostAnswerIsTheWritersOwn(t *testing.T) {
 		var ours azcore.ETag
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond) // our write has landed, and waits to be sent again
+			bubble.Sleep(time.Microsecond) // our write has landed, and waits to be sent again
 			ours = etagOf(t, client)
 			for range 5 {
 				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, nil); err != nil {
@@ -106,7 +107,7 @@ func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
 		s, client := quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			put(t, client, `{"n":100}`)
 		}()
 		_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
@@ -129,7 +130,7 @@ func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
 		small := &UpdateOptions{Sending: Sending{LineageSize: 3}}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			for range 5 {
 				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, small); err != nil {
 					t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // TestASealDecidesWhatWasOpen: the request is lost, and before it is sent again the blob is sealed. So it never lands.
@@ -21,7 +22,7 @@ func TestASealDecidesWhatWasOpen(t *testing.T) {
 		client := makeLog(t, s, "start")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := client.Seal(context.Background(), nil); err != nil {
 				t.Error(err)
 			}
@@ -63,7 +64,7 @@ func TestASealOfOneVersionIsNotTakenForAnothers(t *testing.T) {
 		etag := *propertiesOf(t, client.BlobClient()).ETag
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := Append(context.Background(), client, []byte("more"), nil); err != nil {
 				t.Error(err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func logOf(s *aztest.Service) *appendblob.Client {
@@ -139,7 +140,7 @@ func TestAnotherBlockAtThePositionIsProof(t *testing.T) {
 				client := makeLog(t, s, "")
 				s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
 				go func() {
-					time.Sleep(time.Microsecond)
+					bubble.Sleep(time.Microsecond)
 					if _, err := client.AppendBlock(context.Background(), body(rival), nil); err != nil {
 						t.Error(err)
 					}
@@ -163,7 +164,7 @@ func TestTheSameBytesAreProofOnlyWhenTheyAreUnique(t *testing.T) {
 		client := makeLog(t, s, "")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := client.AppendBlock(context.Background(), body("tick\n"), nil); err != nil {
 				t.Error(err)
 			}
@@ -182,7 +183,7 @@ func TestARecordIsFoundAfterOthersHaveAppended(t *testing.T) {
 		client := makeLog(t, s, "")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			for range 50 {
 				if _, err := AppendRecord(context.Background(), logOf(s), []byte("rival"), nil); err != nil {
 					t.Error(err)
@@ -193,7 +194,7 @@ func TestARecordIsFoundAfterOthersHaveAppended(t *testing.T) {
 		if err != nil || res.Offset != 0 || res.Resolved != 1 || res.ID == "" {
 			t.Fatalf("AppendRecord = %+v, %v", res, err)
 		}
-		time.Sleep(time.Minute)
+		bubble.Sleep(time.Minute)
 		var ids []string
 		for r, err := range Records(strings.NewReader(contentOf(t, client))) {
 			if err != nil {

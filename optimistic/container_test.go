@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func box(t *testing.T, o *aztest.Options) (*aztest.Service, *container.Client) {
@@ -206,7 +207,7 @@ func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
 		s, client := box(t, nil)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Container Metadata"), Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			breaker, err := lease.NewContainerClient(client, nil)
 			if err != nil {
 				t.Error(err)

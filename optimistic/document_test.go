@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func open(t *testing.T, s *aztest.Service, opts *DocumentOptions) *Document[counter] {
@@ -197,7 +198,7 @@ func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		time.Sleep(10 * time.Millisecond) // the first one is reading
+		bubble.Sleep(10 * time.Millisecond) // the first one is reading
 		ctx, cancel := context.WithCancelCause(t.Context())
 		wg.Go(func() {
 			_, err := d.Update(ctx, func(context.Context, *counter) error {
@@ -208,7 +209,7 @@ func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		})
-		time.Sleep(10 * time.Millisecond)
+		bubble.Sleep(10 * time.Millisecond)
 		cancel(reason)
 		wg.Wait()
 		if got := count(t, client); got != 1 {
@@ -230,7 +231,7 @@ func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
 			_, _ = d.Update(context.Background(), func(_ context.Context, c *counter) error { <-hold; return increment(context.Background(), c) })
 		})
 		synctest.Wait()
-		time.Sleep(1500 * time.Millisecond)
+		bubble.Sleep(1500 * time.Millisecond)
 		wg.Go(func() { _, _ = d.Update(ctx, increment) })
 		synctest.Wait()
 		wg.Go(func() {
@@ -240,7 +241,7 @@ func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
 		})
 		synctest.Wait()
 		close(hold)
-		time.Sleep(1200 * time.Millisecond) // the fold of two is being written
+		bubble.Sleep(1200 * time.Millisecond) // the fold of two is being written
 		cancel()
 		wg.Wait()
 		if got := count(t, client); got != 3 {

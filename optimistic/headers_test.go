@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func setType(_ context.Context, h *HTTPHeaders) error {
@@ -58,7 +59,7 @@ func TestTheSameHeadersAreNoProof(t *testing.T) {
 				s, client := quiet(t, "x")
 				s.SetFaults(aztest.Fault{Kind: fault, Match: aztest.Writes, Count: 1})
 				go func() {
-					time.Sleep(time.Microsecond)
+					bubble.Sleep(time.Microsecond)
 					if _, err := client.SetHTTPHeaders(context.Background(), blob.HTTPHeaders{BlobContentType: ref("text/csv")}, nil); err != nil {
 						t.Error(err)
 					}
@@ -77,7 +78,7 @@ func TestALineageThatShowsARivalProvesThatHeadersWereNotSet(t *testing.T) {
 		s, client := quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := Update(context.Background(), JSONBlob[counter](client), increment, nil); err != nil {
 				t.Error(err)
 			}

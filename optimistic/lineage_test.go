@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestLineageGivesBackExactlyWhatItWasGiven(t *testing.T) {
@@ -172,12 +174,12 @@ func TestOldEntriesDoNotCountAsContenders(t *testing.T) {
 		for i := range 16 {
 			l = l.push(32, Entry{ID: newWriteID(uint64(i))})
 		}
-		time.Sleep(time.Minute)
+		bubble.Sleep(time.Minute)
 		l = l.push(32, Entry{ID: newWriteID(100)})
 		if got := l.contenders(); got != 0 {
 			t.Errorf("one fresh writer among old ones: contenders() = %v, want 0", got)
 		}
-		time.Sleep(time.Hour)
+		bubble.Sleep(time.Hour)
 		if got := l.contenders(); got != 0 {
 			t.Errorf("an hour later: contenders() = %v, want 0", got)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // TestTheLastWriterWinsAndTheNameSaysSo: two writers read the same metadata, both are told that they succeeded, and the
@@ -45,7 +46,7 @@ func TestARepetitionDoesNotOverwriteWhatIsSeen(t *testing.T) {
 				}
 				q.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Writes, Count: 1})
 				go func() {
-					time.Sleep(time.Microsecond)
+					bubble.Sleep(time.Microsecond)
 					if _, err := Update(context.Background(), LastWriterWinsQueueMetadata(q.queue()), setMeta("rival", "1"), nil); err != nil {
 						t.Error(err)
 					}

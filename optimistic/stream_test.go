@@ -18,6 +18,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func noise(seed uint64, size int) []byte {
@@ -187,7 +188,7 @@ func TestUploadHoldsABoundedNumberOfBlocks(t *testing.T) {
 			_, err := Upload(ctx, client, content, &UploadOptions{BlockSize: 1000, Concurrency: 3})
 			done <- err
 		}()
-		time.Sleep(500 * time.Millisecond) // nothing has been answered yet
+		bubble.Sleep(500 * time.Millisecond) // nothing has been answered yet
 		synctest.Wait()
 		if read > 5*1000+1000 {
 			t.Errorf("%d bytes were read ahead, want at most 5 blocks", read)

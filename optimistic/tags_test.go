@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func tagsOf(t *testing.T, client *blob.Client) map[string]string {
@@ -108,7 +109,7 @@ func TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly(t *testing
 		putTagged(t, client, map[string]string{"state": "ready"})
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := Update(context.Background(), BlobTags(client.BlobClient()), setTag("added", "by a rival"), nil); err != nil {
 				t.Error(err)
 			}
@@ -129,7 +130,7 @@ func TestTagsThatWereWipedAreUnknownNeverWrong(t *testing.T) {
 		putTagged(t, client, map[string]string{"state": "ready", LineageKey: "-"})
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			time.Sleep(time.Microsecond)
+			bubble.Sleep(time.Microsecond)
 			if _, err := client.SetTags(context.Background(), map[string]string{"state": "done"}, nil); err != nil {
 				t.Error(err)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -316,4 +317,4 @@ func deleteWith(id string) *blob.DeleteOptions {
 }
 
 // pass lets the bubble's time pass.
-func pass(d time.Duration) { time.Sleep(d) }
+func pass(d time.Duration) { bubble.Sleep(d) }

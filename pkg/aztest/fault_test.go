@@ -25,6 +25,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func content(s string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(s)) }
@@ -114,7 +115,7 @@ func TestWhatEachFaultDoes(t *testing.T) {
 					t.Error("the answer has no request id")
 				}
 				if tt.fault.Kind == aztest.DelayCommit {
-					time.Sleep(tt.fault.Delay)
+					bubble.Sleep(tt.fault.Delay)
 					if got := stored(t, client); got != "new" {
 						t.Errorf("a second later the service holds %q, want what was held back", got)
 					}
@@ -146,7 +147,7 @@ func TestALateRepetitionIsARequestLikeAnyOther(t *testing.T) {
 			if _, err := client.Upload(t.Context(), content("another's"), nil); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute)
+			bubble.Sleep(time.Minute)
 			want := map[bool]string{false: "mine", true: "another's"}[conditional]
 			if got := stored(t, client); got != want {
 				t.Errorf("conditional %t: the service holds %q, want %q", conditional, got, want)
@@ -163,7 +164,7 @@ func TestWhatIsHeldBackLandsInTheOrderInWhichItIsDue(t *testing.T) {
 			s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Delay: delay, Count: 1})
 			_, _ = client.Upload(once(t.Context()), content(text), nil)
 		}
-		time.Sleep(time.Hour)
+		bubble.Sleep(time.Hour)
 		if got := stored(t, client); got != "second" {
 			t.Errorf("the service holds %q, want what was due last", got)
 		}
@@ -232,7 +233,7 @@ func history(t *testing.T, seed uint64) (digest string) {
 			wg.Go(func() {
 				client := s.BlockBlob("box", fmt.Sprint(w))
 				for i := range 40 {
-					time.Sleep(time.Duration(3*i+w+1) * time.Millisecond) // no two at the same instant
+					bubble.Sleep(time.Duration(3*i+w+1) * time.Millisecond) // no two at the same instant
 					_, _ = client.Upload(once(t.Context()), content(fmt.Sprint(i)), nil)
 				}
 			})

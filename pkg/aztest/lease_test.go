@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 const mine, yours = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -88,10 +89,10 @@ func expectCode(t *testing.T, what, got, want string) {
 func TestALeaseLastsExactlyItsTime(t *testing.T) {
 	inABubble(t, func(t *testing.T, l leased) {
 		expectCode(t, "acquire", l.acquire(mine, 15), "")
-		time.Sleep(15*time.Second - 1)
+		bubble.Sleep(15*time.Second - 1)
 		expectCode(t, "state", l.state(), "leased")
 		expectCode(t, "acquire by another, just before", l.acquire(yours, 15), "LeaseAlreadyPresent")
-		time.Sleep(1)
+		bubble.Sleep(1)
 		expectCode(t, "state", l.state(), "expired")
 		expectCode(t, "write with the expired id", l.write(mine), "LeaseLost")
 		expectCode(t, "acquire by another, on time", l.acquire(yours, 15), "")
@@ -102,7 +103,7 @@ func TestAnExpiredLeaseIsRenewedOnlyIfNobodyCameBetween(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		inABubble(t, func(t *testing.T, l leased) {
 			expectCode(t, "acquire", l.acquire(mine, 15), "")
-			time.Sleep(time.Hour)
+			bubble.Sleep(time.Hour)
 			expectCode(t, "renew under a foreign id", l.renew(yours), "LeaseIdMismatchWithLeaseOperation")
 			expectCode(t, "renew", l.renew(mine), "")
 			expectCode(t, "state", l.state(), "leased")
@@ -111,7 +112,7 @@ func TestAnExpiredLeaseIsRenewedOnlyIfNobodyCameBetween(t *testing.T) {
 	t.Run("a writer", func(t *testing.T) {
 		inABubble(t, func(t *testing.T, l leased) {
 			expectCode(t, "acquire", l.acquire(mine, 15), "")
-			time.Sleep(time.Hour)
+			bubble.Sleep(time.Hour)
 			expectCode(t, "write without an id", l.write(""), "")
 			expectCode(t, "renew", l.renew(mine), "LeaseIdMismatchWithLeaseOperation")
 		})
@@ -119,9 +120,9 @@ func TestAnExpiredLeaseIsRenewedOnlyIfNobodyCameBetween(t *testing.T) {
 	t.Run("another holder", func(t *testing.T) {
 		inABubble(t, func(t *testing.T, l leased) {
 			expectCode(t, "acquire", l.acquire(mine, 15), "")
-			time.Sleep(time.Hour)
+			bubble.Sleep(time.Hour)
 			expectCode(t, "acquire by another", l.acquire(yours, 15), "")
-			time.Sleep(time.Hour)
+			bubble.Sleep(time.Hour)
 			expectCode(t, "renew", l.renew(mine), "LeaseIdMismatchWithLeaseOperation")
 		})
 	})
@@ -135,14 +136,14 @@ func TestABreakTakesEffectOnTime(t *testing.T) {
 		if err != nil || *resp.LeaseTime != 10 {
 			t.Fatalf("break: %v, %v", resp.LeaseTime, err)
 		}
-		time.Sleep(4 * time.Second)
+		bubble.Sleep(4 * time.Second)
 		expectCode(t, "state", l.state(), "breaking")
 		expectCode(t, "write by the holder", l.write(mine), "")
 		longer := int32(60)
 		if resp, err = l.holder(yours).BreakLease(context.Background(), &lease.BlobBreakOptions{BreakPeriod: &longer}); err != nil || *resp.LeaseTime != 6 {
 			t.Errorf("a longer break: %v, %v; want the 6 s that are left", resp.LeaseTime, err)
 		}
-		time.Sleep(6 * time.Second)
+		bubble.Sleep(6 * time.Second)
 		expectCode(t, "state", l.state(), "broken")
 		expectCode(t, "renew", l.renew(mine), "LeaseIsBrokenAndCannotBeRenewed")
 		expectCode(t, "acquire by another", l.acquire(yours, 15), "")
@@ -166,12 +167,12 @@ func TestALeaseOfAContainerGuardsItsDeletion(t *testing.T) {
 		}
 		_, err = c.Delete(t.Context(), nil)
 		expectCode(t, "delete", code(err), "LeaseIdMissing")
-		time.Sleep(15 * time.Second)
+		bubble.Sleep(15 * time.Second)
 		_, err = c.Delete(t.Context(), nil)
 		expectCode(t, "delete after expiry", code(err), "")
 		_, err = c.Create(t.Context(), nil)
 		expectCode(t, "create at once", code(err), "ContainerBeingDeleted")
-		time.Sleep(30 * time.Second)
+		bubble.Sleep(30 * time.Second)
 		_, err = c.Create(t.Context(), nil)
 		expectCode(t, "create later", code(err), "")
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
@@ -216,14 +217,14 @@ func TestMessagesAreHiddenShownAndExpireByTheClock(t *testing.T) {
 		if len(first) != 2 || *first[0].MessageText != "soon gone" || *first[0].PopReceipt == *first[1].PopReceipt {
 			t.Fatalf("received %d messages", len(first))
 		}
-		time.Sleep(11 * time.Second)
+		bubble.Sleep(11 * time.Second)
 		second := r.get(32, 10)
 		if len(second) != 2 || *second[0].DequeueCount != 2 {
 			t.Errorf("received again: %d", len(second))
 		}
 		_, err := r.queue.DeleteMessage(t.Context(), *first[1].MessageID, *first[1].PopReceipt, nil)
 		refused(t, err, 404, "MessageNotFound")
-		time.Sleep(50 * time.Second)
+		bubble.Sleep(50 * time.Second)
 		if got := r.texts(); !slices.Equal(got, []string{"stays", "late"}) {
 			t.Errorf("after a minute %q are visible", got)
 		}
@@ -231,7 +232,7 @@ func TestMessagesAreHiddenShownAndExpireByTheClock(t *testing.T) {
 		if _, err := r.queue.DeleteMessage(t.Context(), *second[1].MessageID, *second[1].PopReceipt, nil); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(8 * 24 * time.Hour)
+		bubble.Sleep(8 * 24 * time.Hour)
 		if got := r.texts(); len(got) != 0 {
 			t.Errorf("after a week %q are left", got)
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestFiltersThatAreNoFiltersAreRefused(t *testing.T) {
@@ -115,7 +117,7 @@ func TestATableIsBeingDeletedForAWhile(t *testing.T) {
 		if refused, ok := errors.AsType[*azcore.ResponseError](err); !ok || refused.ErrorCode != "TableBeingDeleted" {
 			t.Fatalf("create at once: %v", err)
 		}
-		time.Sleep(31 * time.Second)
+		bubble.Sleep(31 * time.Second)
 		if _, err := client.CreateTable(t.Context(), nil); err != nil {
 			t.Errorf("create after a while: %v", err)
 		}

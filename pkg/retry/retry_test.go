@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -206,7 +208,7 @@ func TestTheCallersOwnWaitIsBoundedByTheSameBudget(t *testing.T) {
 func TestTimeThatIsUpStaysUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := Budget{Attempts: -1, Elapsed: time.Second}.Start()
-		time.Sleep(2 * time.Second)
+		bubble.Sleep(2 * time.Second)
 		if err := loop.NextAfter(t.Context(), -time.Hour); !errors.Is(err, ErrExhausted) {
 			t.Errorf("NextAfter = %v, want ErrExhausted", err)
 		}
@@ -234,7 +236,7 @@ func TestNoBudgetIsOverrun(t *testing.T) {
 					t.Fatalf("%+v: try %d, Tries() = %d", b, tries, loop.Tries())
 				}
 				last = loop.Elapsed()
-				time.Sleep(work)
+				bubble.Sleep(work)
 				before := time.Now()
 				err = loop.Next(ctx, 0)
 				slept = time.Since(before)
@@ -309,7 +311,7 @@ func TestDetachedOutlivesItsParentForALimitedTime(t *testing.T) {
 		if ctx.Err() != nil || ctx.Value(key{}) != "trace" {
 			t.Errorf("err = %v, value = %v; want a live context with the parent's values", ctx.Err(), ctx.Value(key{}))
 		}
-		time.Sleep(2 * time.Second)
+		bubble.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			t.Errorf("after 2 s: err = %v, want it ended", ctx.Err())

@@ -84,8 +84,8 @@ func (c *checker) file(fsys fs.FS, name string) error {
 		c.imported(name, dir, p, test)
 	}
 	if test {
-		if _, bubble := imports["testing/synctest"]; !bubble && sleeps(f, imports["time"]) {
-			c.found(name, "calls time.Sleep outside a synctest bubble: wait for the thing itself")
+		if sleeps(f, imports["time"]) {
+			c.found(name, "calls time.Sleep: wait for the thing itself, or call bubble.Sleep in a synctest bubble")
 		}
 		return nil
 	}

@@ -74,7 +74,7 @@ func sound() map[string]string {
 		"optimistic/doc.go":    "// Package optimistic is one.\npackage optimistic",
 		"optimistic/update.go": "package optimistic\nimport _ \"" + module + "/pkg/azerr\"\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 		"optimistic/update_test.go": "package optimistic_test\nimport (\n\"testing\"\n\"testing/synctest\"\n\"time\"\n_ \"" + module +
-			"/pkg/aztest\"\n_ \"" + module + "/pessimistic\"\n)\nfunc f() { time.Sleep(1) }",
+			"/pkg/aztest\"\n\"" + module + "/pkg/aztest/bubble\"\n_ \"" + module + "/pessimistic\"\n)\nfunc f() { bubble.Sleep(1) }",
 		"pessimistic/lease.go": "// Package pessimistic is one.\npackage pessimistic\nimport _ \"" + module + "/pkg/retry\"",
 		"idempotent/once.go": "// Package idempotent is one.\npackage idempotent\nimport _ \"" + module + "/optimistic\"\nimport _ \"" +
 			module + "/pessimistic\"",
@@ -137,6 +137,7 @@ func TestEachViolationIsConvicted(t *testing.T) {
 		{"a comment apart from the package", "pkg/silent/x.go", "// Package silent is one.\n\npackage silent\n", "has no doc comment"},
 		{"a doc comment in a test alone", "pkg/silent/x.go", "package silent\n", "has no doc comment"},
 		{"a sleep", "optimistic/x_test.go", "package optimistic\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", "calls time.Sleep"},
+		{"a sleep beside a bubble", "optimistic/x_test.go", "package optimistic\nimport \"time\"\nimport _ \"testing/synctest\"\nfunc f() { time.Sleep(1) }\n", "calls time.Sleep"},
 		{"a sleep by another name", "optimistic/x_test.go", "package optimistic\nimport t \"time\"\nfunc f() { g(t.Sleep) }\n", "calls time.Sleep"},
 		{"a sleep without a name", "optimistic/x_test.go", "package optimistic\nimport . \"time\"\nfunc f() { Sleep(1) }\n", "calls time.Sleep"},
 		{"a long file", "optimistic/x.go", "package optimistic\n" + strings.Repeat("//\n", maxLines), "has 451 lines"},

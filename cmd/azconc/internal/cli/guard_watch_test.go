@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // tenancy is something held, as far as a command under it needs to know.
@@ -93,7 +94,7 @@ func TestAGraceEndsWhenTheLeaseIsGone(t *testing.T) {
 		h := newTenancy()
 		got := watched(t, t.Context(), h, func() {
 			h.end(doubt(20 * time.Second))
-			time.Sleep(2 * time.Second)
+			bubble.Sleep(2 * time.Second)
 			h.gone.Store(doubt(90 * time.Second))
 		})
 		if len(got) != 2 || got[1].grace != 0 || got[1].after > 2500*time.Millisecond {

@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // ran is what a command line came to.
@@ -68,7 +69,7 @@ func TestAContainerThatWasThereBeforeIsNotOurs(t *testing.T) {
 		if r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs"); r.code != 0 {
 			t.Fatal(r)
 		}
-		time.Sleep(time.Minute)
+		bubble.Sleep(time.Minute)
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 500, Code: "InternalError", Match: aztest.Op("Create Container"), Count: 1})
 		r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs", "-o", "json")
 		if v := r.json(t); r.code != 7 || v["outcome"] != "exists" {
