@@ -155,36 +155,33 @@ func (k *ClaimCheck) fetch(ctx context.Context, p packed) ([]byte, error) {
 	if p.Length > k.max || p.Bytes > k.max || p.Length < 0 || p.Bytes < 0 {
 		return nil, &bodyLost{fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.max)}
 	}
-	again := retry.Budget{Attempts: fetchTries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-	for {
-		kept, err := k.get(ctx, p)
-		if err == nil {
-			body, err := p.unpack(kept, p.Zipped)
-			if err != nil {
-				return nil, &bodyLost{fmt.Errorf("blob %s: %w", at, err)}
-			}
-			return body, nil
+	var kept []byte
+	err := resend(ctx, fetchTries, claimTimeout(p.Bytes), func(ctx context.Context) (err error) {
+		kept, err = k.get(ctx, p)
+		return err
+	})
+	if err == nil {
+		body, err := p.unpack(kept, p.Zipped)
+		if err != nil {
+			return nil, &bodyLost{fmt.Errorf("blob %s: %w", at, err)}
 		}
-		out := azerr.Classify(err)
-		_, lost := errors.AsType[*bodyLost](err)
-		switch {
-		case lost:
-			return nil, err
-		case out.Code == "BlobNotFound":
-			return nil, &bodyLost{fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or somebody has deleted it: %w", at, azerr.Clean(err))}
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case out.Kind == azerr.Unauthorised, out.Kind == azerr.NotFound, again.Next(ctx, out.RetryAfter) != nil:
-			return nil, fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
-		}
+		return body, nil
 	}
+	_, lost := errors.AsType[*bodyLost](err)
+	switch {
+	case lost:
+		return nil, err
+	case azerr.Has(err, "BlobNotFound"):
+		return nil, &bodyLost{fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or somebody has deleted it: %w", at, azerr.Clean(err))}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
 }
 
 // get reads the blob once.
 func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
-	tried, cancel := context.WithTimeout(plain(ctx), claimTimeout(p.Bytes))
-	defer cancel()
-	resp, err := k.container.NewBlobClient(p.Blob).DownloadStream(tried, nil)
+	resp, err := k.container.NewBlobClient(p.Blob).DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -199,17 +196,12 @@ func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
 
 // remove deletes a blob whose message is gone. It gives up soon: GC finds what it leaves.
 func (k *ClaimCheck) remove(ctx context.Context, p packed) error {
-	again := retry.Budget{Attempts: fetchTries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
-		_, err := k.container.NewBlobClient(p.Blob).Delete(tried, nil)
-		cancel()
-		out := azerr.Classify(err)
-		if err == nil || out.Kind == azerr.NotFound {
-			return nil
-		}
-		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
-			return fmt.Errorf("blob %s/%s stays behind: %w", p.Container, p.Blob, azerr.Clean(err))
-		}
+	err := resend(ctx, fetchTries, tryTimeout, func(ctx context.Context) error {
+		_, err := k.container.NewBlobClient(p.Blob).Delete(ctx, nil)
+		return err
+	})
+	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
+		return nil
 	}
+	return fmt.Errorf("blob %s/%s stays behind: %w", p.Container, p.Blob, azerr.Clean(err))
 }

@@ -81,7 +81,7 @@ const (
 // fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
 // *pessimistic.LostError when the lock was lost meanwhile, whatever fn returned; and what the service said.
 //
-// Requests: 1 to replay; otherwise 7.
+// Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before.
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Held) ([]byte, error)) (Outcome, error) {
 	a, out, err := o.Begin(ctx, key, payload)
 	if a == nil {
@@ -107,7 +107,7 @@ type Attempt struct {
 
 // Begin is the first half of Do, for work that is no function. If the key was done before, there is no Attempt, and Outcome
 // is what is stored. Errors: ErrInProgress; ErrMismatch; and what the service said. After an error nothing is held.
-// Requests: 1 to replay; otherwise 5.
+// Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
 func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt, Outcome, error) {
 	if err := checkKey(key); err != nil {
 		return nil, Outcome{}, err

@@ -152,38 +152,25 @@ func (s *session) open(ctx context.Context) error {
 func create(ctx context.Context, blob *blockblob.Client) error {
 	host, _ := os.Hostname()
 	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
-	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
-		_, err := blob.Upload(tried, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{ownerKey: to.Ptr(owner)}})
-		cancel()
-		out := azerr.Classify(err)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil:
-			return azerr.Clean(err)
-		}
-	}
+	err := resend(ctx, 6, tryTimeout, func(ctx context.Context) error {
+		_, err := blob.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{ownerKey: to.Ptr(owner)}})
+		return err
+	})
+	return azerr.Clean(err)
 }
 
 // discard deletes the blob. It gives up soon: GC finds what it leaves.
 func discard(ctx context.Context, blob *blockblob.Client) error {
-	again := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 	ctx, cancel := retry.Detached(ctx, tryTimeout)
 	defer cancel()
-	for {
-		_, err := blob.Delete(plain(ctx), nil)
-		out := azerr.Classify(err)
-		if err == nil || out.Kind == azerr.NotFound {
-			return nil
-		}
-		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
-			return fmt.Errorf("the blob of a session stays behind: %w", azerr.Clean(err))
-		}
+	err := resend(ctx, 3, tryTimeout, func(ctx context.Context) error {
+		_, err := blob.Delete(ctx, nil)
+		return err
+	})
+	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
+		return nil
 	}
+	return fmt.Errorf("the blob of a session stays behind: %w", azerr.Clean(err))
 }
 
 // keeper makes a new session whenever the lease is lost, and tries until it has one. Until then claims are made under the

@@ -153,10 +153,7 @@ func (f fileLease) look(ctx context.Context, id string) (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
-	return Observation{
-		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
-		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
-	}, nil
+	return observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date), nil
 }
 
 func (fileLease) conditional() bool { return false }

@@ -100,6 +100,14 @@ type Observation struct {
 	Date     time.Time         // the service's clock
 }
 
+// observed is what an answer says, in the types of whichever SDK.
+func observed[S, D ~string](state *S, duration *D, etag *azcore.ETag, modified *time.Time, metadata map[string]*string, date *time.Time) Observation {
+	return Observation{
+		State: State(deref(state)), Infinite: string(deref(duration)) == infinite,
+		ETag: deref(etag), Modified: deref(modified), Metadata: lowered(metadata), Date: deref(date),
+	}
+}
+
 // Look asks for the state of a resource's lease: one HEAD request.
 func Look(ctx context.Context, target Resource, opts *LookOptions) (Observation, error) {
 	var o LookOptions
@@ -183,10 +191,7 @@ func (b blobLease) look(ctx context.Context, id string) (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
-	return Observation{
-		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
-		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
-	}, nil
+	return observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date), nil
 }
 
 func (blobLease) conditional() bool { return true }
@@ -248,10 +253,7 @@ func (c containerLease) look(ctx context.Context, id string) (Observation, error
 	if err != nil {
 		return Observation{}, err
 	}
-	return Observation{
-		State: State(deref(resp.LeaseState)), Infinite: string(deref(resp.LeaseDuration)) == infinite,
-		ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: lowered(resp.Metadata), Date: deref(resp.Date),
-	}, nil
+	return observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date), nil
 }
 
 func (containerLease) conditional() bool { return false }

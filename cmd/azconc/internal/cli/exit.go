@@ -56,6 +56,8 @@ func judge(err error) verdict {
 		return verdict{exitTimeout, "timed_out"}
 	}
 	switch {
+	case errors.Is(err, pessimistic.ErrTorn): // before its cause, such as a lease that was lost: what is left behind counts more
+		return verdict{exitFailed, "torn"}
 	case errors.Is(err, optimistic.ErrExists):
 		return verdict{exitExists, "exists"}
 	case errors.Is(err, optimistic.ErrNotFound), errors.Is(err, pessimistic.ErrNotFound):
@@ -66,8 +68,6 @@ func judge(err error) verdict {
 		return verdict{exitLost, "lost"}
 	case errors.Is(err, optimistic.ErrNotModified):
 		return verdict{exitConflict, "not_modified"}
-	case errors.Is(err, pessimistic.ErrTorn):
-		return verdict{exitFailed, "torn"}
 	case errors.Is(err, pessimistic.ErrUndeleted):
 		return verdict{exitConflict, "undeleted"}
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):

@@ -64,7 +64,7 @@ func fileWaitRun(ctx context.Context, opts *fileWaitOptions) error {
 	}
 	began := time.Now()
 	r := fileResult{Outcome: opts.Until, Resource: opts.File.String()}
-	o := &pessimistic.WaitOptions{Wait: opts.Wait, Poll: retry.Backoff{Base: min(250*time.Millisecond, opts.Poll), Cap: opts.Poll}, Waiting: f.waiting}
+	o := &pessimistic.WaitOptions{Wait: opts.Wait, Poll: opts.poll(), Waiting: f.waiting}
 	switch opts.Until {
 	case "gone":
 		err = waitGone(ctx, client, o)
@@ -80,6 +80,18 @@ func fileWaitRun(ctx context.Context, opts *fileWaitOptions) error {
 	return f.printFile(r)
 }
 
+func (o *fileWaitOptions) poll() retry.Backoff {
+	return retry.Backoff{Base: min(250*time.Millisecond, o.Poll), Cap: o.Poll}
+}
+
+// waitFor is a loop that looks again and again, for so long, or for as long as it takes if wait is 0.
+func waitFor(wait time.Duration, pace retry.Backoff) *retry.Loop {
+	if wait == 0 {
+		wait = -1
+	}
+	return retry.Budget{Attempts: -1, Elapsed: wait, Backoff: pace}.Start()
+}
+
 // waiting tells who is waited for.
 func (f *Factory) waiting(e pessimistic.InUseError) {
 	if !f.Quiet {
@@ -91,12 +103,7 @@ var errNotGone = errors.New("it is there")
 
 // waitGone looks until the file is not found. One that is there, and that nobody has marked, may yet be deleted.
 func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
-	marked := false
-	waiting := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: o.Poll}
-	if o.Wait > 0 {
-		waiting.Elapsed = o.Wait
-	}
-	again := waiting.Start()
+	marked, again := false, waitFor(o.Wait, o.Poll)
 	for {
 		err := pessimistic.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
 			_, err := client.GetProperties(ctx, nil)
@@ -122,11 +129,7 @@ func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptio
 
 // waitUnleased looks until nobody holds the file's lease.
 func waitUnleased(ctx context.Context, client *file.Client, opts *fileWaitOptions) error {
-	waiting := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(250*time.Millisecond, opts.Poll), Cap: opts.Poll}}
-	if opts.Wait > 0 {
-		waiting.Elapsed = opts.Wait
-	}
-	began, again := time.Now(), waiting.Start()
+	began, again := time.Now(), waitFor(opts.Wait, opts.poll())
 	for {
 		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
 		if err != nil || seen.State != pessimistic.StateLeased && seen.State != pessimistic.StateBreaking {

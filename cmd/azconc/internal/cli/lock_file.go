@@ -53,11 +53,7 @@ var fileLockPoll = retry.Backoff{Base: 50 * time.Millisecond, Cap: time.Second}
 // lockFile locks the file, which is made if it is missing and stays: to delete it would let in two at a time.
 func (opts *lockRunOptions) lockFile(ctx context.Context) (held, error) {
 	lock := flock.New(opts.File, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o666)) // NFS locks what is open for writing
-	waiting := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: fileLockPoll}
-	if opts.Wait > 0 {
-		waiting.Elapsed = opts.Wait
-	}
-	began, again := time.Now(), waiting.Start()
+	began, again := time.Now(), waitFor(opts.Wait, fileLockPoll)
 	for {
 		got, err := lock.TryLock()
 		if err != nil {

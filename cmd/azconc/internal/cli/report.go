@@ -151,7 +151,12 @@ func hintFor(err error, v verdict) string {
 	if h := hintOf(err); h != "" {
 		return h
 	}
+	_, inUse := errors.AsType[*pessimistic.InUseError](err)
 	switch {
+	case errors.Is(err, pessimistic.ErrTorn):
+		return "part of the file is new, and the rest old or zeros: write it again"
+	case inUse:
+		return "azconc file wait waits for who has it open; azconc file handles close ends them"
 	case v.code == exitUnknown:
 		return "the write may or may not have been applied: look at the resource before trying again"
 	case errors.Is(err, syscall.ECONNREFUSED):
