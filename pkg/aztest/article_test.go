@@ -13,12 +13,12 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-var update = flag.Bool("update", false, "write the generated tables into the README")
+var update = flag.Bool("update", false, "write the generated tables into README.md")
 
-const readme = "../../README.md"
+const readme = "README.md"
 
 // TestTheArticlesTables generates the article's tables of operations from what the in-memory service and Azurite
-// answered, holds them against what the article says, and against the README, which carries them.
+// answered, and compares them with the article and with this package's README.
 func TestTheArticlesTables(t *testing.T) {
 	inMemory := conformance.Rows(t, memoryHarness())
 	onAzurite := conformance.Rows(t, azuriteHarness(t))
