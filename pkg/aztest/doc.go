@@ -41,7 +41,7 @@
 // # Faults
 //
 // A Fault says what goes wrong with which requests; the kinds cover what a network and a loaded service do, above all
-// the write that is carried out and whose answer is lost. Faults are drawn from a seed, so the same program meets the
+// the write that is carried out and whose response is lost, and what an intermediary does to a response. Faults are drawn from a seed, so the same program meets the
 // same faults. Injector brings them to any transport, Proxy to a real service or an emulator.
 //
 // A caller who gives up before a request has arrived (Latency, Slow) has changed nothing; one who gives up after it has

@@ -35,8 +35,26 @@ const (
 	// RepeatLater carries the request out and answers, and carries it out once more after Delay, as a network does that
 	// has kept a copy.
 	RepeatLater FaultKind = "repeat-later"
+	// CommitAfterBreak breaks the connection now and carries the request out after Delay: the caller sees an error while
+	// the request is still on its way.
+	CommitAfterBreak FaultKind = "commit-after-break"
 	// Hang does nothing and gives no answer until the caller gives up.
 	Hang FaultKind = "hang"
+
+	// What an intermediary does to an answer.
+
+	// Rechunk carries the request out and passes the answer on without Content-Length, and without the headers named in
+	// Drop.
+	Rechunk FaultKind = "rechunk"
+	// Truncate is Rechunk with a body that ends half way, without an error: an intermediary that marks the end of a body
+	// by closing the connection.
+	Truncate FaultKind = "truncate"
+	// Page does not pass the request on and answers with an HTML page and Status, 200 by default: a captive portal's login
+	// page, or a proxy's error page. It has none of the service's headers.
+	Page FaultKind = "page"
+	// PageAfterCommit passes the request on, and answers with a Page in place of the service's answer. Status is 504 by
+	// default.
+	PageAfterCommit FaultKind = "page-after-commit"
 )
 
 // Fault says which requests go wrong, and how.
@@ -53,9 +71,10 @@ type Fault struct {
 	// 0: none skipped, no end.
 	Skip, Count int
 
-	Delay      time.Duration // for Slow, DelayCommit and RepeatLater
+	Delay      time.Duration // for Slow, DelayCommit, CommitAfterBreak and RepeatLater
 	RetryAfter time.Duration // for Throttle and Answer; sent in whole seconds, at least 1 when set
-	Status     int           // for Answer and FailAfterCommit
+	Drop       []string      // names of headers, for Rechunk and Truncate
+	Status     int           // for Answer, FailAfterCommit, Page and PageAfterCommit
 	Code       string        // for Answer and FailAfterCommit
 }
 

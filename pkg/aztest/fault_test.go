@@ -80,9 +80,15 @@ func TestWhatEachFaultDoes(t *testing.T) {
 			timeout, ok := errors.AsType[net.Error](err)
 			return ok && timeout.Timeout()
 		}, "old", 0, false},
+		{aztest.Fault{Kind: aztest.CommitAfterBreak, Delay: time.Second}, isError(syscall.ECONNRESET), "old", 0, false},
+		{aztest.Fault{Kind: aztest.Rechunk}, none, "new", 0, true},
+		{aztest.Fault{Kind: aztest.Truncate}, none, "new", 0, true}, // the answer has no body to truncate
+		{aztest.Fault{Kind: aztest.Page, Status: 201}, none, "old", 0, false},
+		{aztest.Fault{Kind: aztest.Page, Status: 502}, isAnswer(502, ""), "old", 0, false},
+		{aztest.Fault{Kind: aztest.PageAfterCommit}, isAnswer(504, ""), "new", 0, true},
 		{aztest.Fault{Kind: aztest.Hang}, isError(context.DeadlineExceeded), "old", time.Minute, false},
 	} {
-		t.Run(string(tt.fault.Kind), func(t *testing.T) {
+		t.Run(strings.TrimSuffix(fmt.Sprint(tt.fault.Kind, "/", tt.fault.Status), "/0"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := aztest.New(nil)
 				client := s.BlockBlob("box", "blob")
@@ -111,10 +117,11 @@ func TestWhatEachFaultDoes(t *testing.T) {
 				if got := stored(t, client); got != tt.holds {
 					t.Errorf("the service holds %q, want %q", got, tt.holds)
 				}
-				if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.RawResponse.Header.Get("x-ms-request-id") == "" {
-					t.Error("the answer has no request id")
+				ofTheService := tt.fault.Kind != aztest.Page && tt.fault.Kind != aztest.PageAfterCommit
+				if r, ok := errors.AsType[*azcore.ResponseError](err); ok && (r.RawResponse.Header.Get("x-ms-request-id") != "") != ofTheService {
+					t.Errorf("the answer's headers are %v", r.RawResponse.Header)
 				}
-				if tt.fault.Kind == aztest.DelayCommit {
+				if tt.fault.Kind == aztest.DelayCommit || tt.fault.Kind == aztest.CommitAfterBreak {
 					bubble.Sleep(tt.fault.Delay)
 					if got := stored(t, client); got != "new" {
 						t.Errorf("a second later the service holds %q, want what was held back", got)

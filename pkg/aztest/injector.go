@@ -2,6 +2,7 @@ package aztest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ type activeFault struct {
 	seen, hit int
 }
 
-// pendingRequest is one that a DelayCommit or a RepeatLater holds back.
+// pendingRequest is one that a DelayCommit, CommitAfterBreak or RepeatLater fault holds back.
 type pendingRequest struct {
 	due     time.Time
 	request func() *http.Request
@@ -191,6 +192,9 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 	case DelayCommit:
 		i.hold(f.Delay, copies)
 		return nil, errTimedOut
+	case CommitAfterBreak:
+		i.hold(f.Delay, copies)
+		return nil, errReset
 	}
 	if err := pause(ctx, half); err != nil {
 		return nil, err // it never arrived
@@ -202,6 +206,8 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		return i.answer(hr, f, http.StatusServiceUnavailable, "ServerBusy"), nil
 	case Answer:
 		return i.answer(hr, f, f.Status, f.Code), nil
+	case Page:
+		return page(hr, cmp.Or(f.Status, http.StatusOK)), nil
 	case AnswerTwice:
 		if first, err := i.next.Do(copies()); err == nil {
 			_, _ = io.Copy(io.Discard, first.Body)
@@ -225,6 +231,13 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		return nil, errReset
 	case CutAnswer:
 		return cut(response)
+	case Rechunk:
+		return rechunk(response, f.Drop), nil
+	case Truncate:
+		return truncate(rechunk(response, f.Drop))
+	case PageAfterCommit:
+		response.Body.Close()
+		return page(hr, cmp.Or(f.Status, http.StatusGatewayTimeout)), nil
 	case FailAfterCommit:
 		response.Body.Close()
 		if f.Status == 0 {

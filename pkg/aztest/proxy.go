@@ -44,6 +44,9 @@ func (i *Injector) handler(host string) http.Handler {
 			w.Header()[http.CanonicalHeaderKey(name)] = values
 		}
 		w.WriteHeader(response.StatusCode)
+		if response.ContentLength < 0 && response.Header.Get("Content-Length") == "" {
+			_ = http.NewResponseController(w).Flush() // or net/http finds out the length by itself
+		}
 		if _, err := io.Copy(w, response.Body); err != nil {
 			_ = http.NewResponseController(w).Flush() // what there is of the answer arrives
 			panic(http.ErrAbortHandler)
