@@ -181,7 +181,8 @@ func (s *Service) receipt() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "receipt~%d~?", s.queues.serial))
 }
 
-// getMessages hands out messages and hides them (REST: "Get Messages"). Each gets a receipt of its own.
+// getMessages hands out messages and hides them (REST: "Get Messages"). All messages of one answer get the same pop
+// receipt, as on the service: a receipt identifies a message only together with the message's id.
 func (s *Service) getMessages(r *request, q *queueState) *answer {
 	n, bad := countOf(r)
 	if bad != nil {
@@ -193,9 +194,10 @@ func (s *Service) getMessages(r *request, q *queueState) *answer {
 	}
 	found := q.visible()
 	found = found[:min(n, len(found))]
+	receipt, visible := s.receipt(), time.Now().UTC().Add(hidden)
 	for _, m := range found {
 		m.dequeued++
-		m.receipt, m.visible = s.receipt(), time.Now().UTC().Add(hidden)
+		m.receipt, m.visible = receipt, visible
 	}
 	return messagesAnswer(http.StatusOK, found, func(b *bytes.Buffer, m *message) {
 		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible><DequeueCount>%d</DequeueCount><MessageText>%s</MessageText>",
