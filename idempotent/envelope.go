@@ -6,24 +6,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Encoding is how the text of a queue message is made of its body.
+// Encoding is how the text of a queue message is made of its body. No encoding changes a body on its way: what a text cannot
+// carry is escaped or refused.
 type Encoding string
 
 // The encodings.
 const (
-	// Envelope is JSON of azconc's own: it carries an id, by which duplicates are known, and how often the message was
-	// tried. It is the default of a Producer.
+	// Envelope is JSON of azconc's own. It carries an id, by which duplicates are known, headers, and how often the message was
+	// tried. Any body fits: one that is not UTF-8 travels as base64. It is the default of a Producer.
 	Envelope Encoding = "envelope"
-	// Base64 is what Azure Functions and the older SDKs want. It carries nothing but the body.
+	// Base64 is what Azure Functions and the older SDKs expect. It carries nothing but the body.
 	Base64 Encoding = "base64"
-	// Text is the body as it is, which must be UTF-8 without characters that XML cannot carry.
+	// Text is the body as it is. A body that is not UTF-8, or has characters that XML 1.0 cannot carry (U+FFFE, U+FFFF and
+	// control characters other than tab and line ends), is refused.
 	Text Encoding = "text"
 	// Auto is for receiving only: an envelope if it is one; else base64 if it is that and decodes to UTF-8; else text. A
-	// text that happens to look like base64, such as "test", is taken for that: name the encoding if it can occur.
+	// text that happens to look like base64, such as "test", is decoded too: name the encoding if it can occur.
 	Auto Encoding = "auto"
 )
 
@@ -35,19 +40,20 @@ const envelopeVersion = 1
 // ErrTooLarge says that a body does not fit into a message, and that the Producer has no ClaimCheck to put it into.
 var ErrTooLarge = errors.New("too large without a ClaimCheck")
 
-// envelope is a message as azconc sees it. Only Body comes from messages that others have sent.
+// envelope is a message as azconc sees it. Of messages of other senders only body is known.
 type envelope struct {
-	Version   int       `json:"azconc"`
-	ID        string    `json:"id"`
-	Sent      time.Time `json:"sent"`
-	Attempts  int       `json:"attempts,omitempty"`
-	Excused   int       `json:"excused,omitempty"` // deliveries that were not the message's fault
-	LastError string    `json:"last_error,omitempty"`
-	Freed     string    `json:"freed,omitempty"` // the Token of the delivery that gave it back
-	Poison    *poisoned `json:"poison,omitempty"`
-	Text      string    `json:"text,omitempty"`   // the body if it is UTF-8
-	Binary    []byte    `json:"binary,omitempty"` // otherwise
-	Packed    *packed   `json:"packed,omitempty"` // instead of both if the body is too large
+	Version   int               `json:"azconc"`
+	ID        string            `json:"id"`
+	Sent      time.Time         `json:"sent"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Attempts  int               `json:"attempts,omitempty"`
+	Excused   int               `json:"excused,omitempty"` // deliveries that were not the message's fault
+	LastError string            `json:"last_error,omitempty"`
+	Freed     string            `json:"freed,omitempty"` // the Token of the delivery that gave it back
+	Poison    *poisoned         `json:"poison,omitempty"`
+	Text      string            `json:"text,omitempty"`   // the body if it is UTF-8
+	Binary    []byte            `json:"binary,omitempty"` // otherwise
+	Packed    *packed           `json:"packed,omitempty"` // instead of both if the body is too large
 
 	body []byte
 	as   Encoding // what it was decoded from
@@ -86,9 +92,16 @@ func detect(text string) envelope {
 	return envelope{body: []byte(text), as: Text}
 }
 
+// openEnvelope reads an envelope. A text that cannot be read without loss, because something follows the envelope or its
+// strings hold half a surrogate pair, is none: two such ids would be read as one.
 func openEnvelope(text string) (e envelope, ok bool) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	if err := d.Decode(&e); err != nil || e.Version != envelopeVersion || e.ID == "" {
+	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
+		return envelope{}, false
+	}
+	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Version != envelopeVersion || e.ID == "" {
+		return envelope{}, false
+	}
+	if hasLoneSurrogate(text) {
 		return envelope{}, false
 	}
 	e.as, e.body = Envelope, e.Binary
@@ -96,6 +109,39 @@ func openEnvelope(text string) (e envelope, ok bool) {
 		e.body = []byte(e.Text)
 	}
 	return e, true
+}
+
+// hasLoneSurrogate tells whether JSON has an escape of half a surrogate pair, which encoding/json replaces by U+FFFD.
+func hasLoneSurrogate(text string) bool {
+	for {
+		i := strings.IndexByte(text, '\\')
+		if i < 0 {
+			return false
+		}
+		text = text[i:]
+		r, ok := escapedRune(text)
+		switch {
+		case !ok:
+			text = text[2:] // of two characters, such as \n: valid JSON ends in no backslash
+		case !utf16.IsSurrogate(r):
+			text = text[6:]
+		default:
+			low, _ := escapedRune(text[6:])
+			if utf16.DecodeRune(r, low) == utf8.RuneError {
+				return true
+			}
+			text = text[12:]
+		}
+	}
+}
+
+// escapedRune reads the \uXXXX that text begins with.
+func escapedRune(text string) (r rune, ok bool) {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	return rune(n), err == nil
 }
 
 // encode makes the text of a message. What is beside the body is lost unless it is an envelope.
@@ -124,7 +170,7 @@ func (e envelope) encode(as Encoding) (string, error) {
 		if err := encoder.Encode(e); err != nil {
 			return "", err
 		}
-		text = string(bytes.TrimSpace(b.Bytes()))
+		text = jsonInXML.Replace(string(bytes.TrimSpace(b.Bytes())))
 	}
 	if len(text) > maxText {
 		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: %w", len(text), as, maxText, ErrTooLarge)
@@ -132,10 +178,14 @@ func (e envelope) encode(as Encoding) (string, error) {
 	return text, nil
 }
 
-// forbiddenInXML are the characters that XML 1.0 has no way to write.
+// forbiddenInXML are the characters that XML 1.0 has no way to write (W3C: "Extensible Markup Language 1.0", production 2).
 func forbiddenInXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
+
+// jsonInXML escapes what JSON may hold and XML may not. In JSON these characters only occur in strings; control characters are
+// escaped there anyway.
+var jsonInXML = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
 func checkEncoding(e Encoding) error {
 	return fmt.Errorf("encoding %q is none of %s, %s, %s, %s", e, Envelope, Base64, Text, Auto)

@@ -17,6 +17,9 @@ type Message struct {
 	Queue string // the queue's path
 	Body  []byte
 
+	// Headers are those of Outgoing. Nil for messages that are no envelopes.
+	Headers map[string]string
+
 	// Attempt counts handler runs that have failed, and this one: 1 for the first. For messages that are no envelopes, which
 	// cannot carry the count, it is Deliveries; with Sessions, less those for which it was not handled.
 	Attempt int

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
@@ -16,12 +17,13 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Producer sends messages such that a message is one in effect, even if it had to be sent twice: it has an id before it is
-// first sent, and a Consumer with Owner markers or an Inbox knows it by that id. It is safe for concurrent use.
+// Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again because a
+// response was lost: a Consumer with Markers, or an Inbox, handles such copies once. It is safe for concurrent use.
 type Producer struct {
 	queue *azqueue.QueueClient
 	path  string
 	opts  ProducerOptions
+	count func() // called before each request; nil to count none
 }
 
 // ProducerOptions tunes a Producer. The zero value is the default.
@@ -30,8 +32,13 @@ type ProducerOptions struct {
 	// twice is two. Defaults to Envelope.
 	Encoding Encoding
 
-	// Tries bounds how often a message is sent until it is answered; negative means no bound. Defaults to 6.
+	// Tries bounds how often a message is sent until a response arrives; negative means no bound but the context. Each try
+	// has 10 s, and pauses between tries grow to 10 s. Defaults to 6, which is about 80 s at most.
 	Tries int
+
+	// CreateQueue creates the queue if it is missing when a message is sent. Defaults to false: the error is
+	// QueueNotFound's. Requests: 2 more when it is missing, otherwise none.
+	CreateQueue bool
 
 	// ClaimCheck is where bodies go that are too large for a message, compressed. It needs Envelope. Defaults to none: they
 	// are refused.
@@ -40,7 +47,7 @@ type ProducerOptions struct {
 	_ struct{}
 }
 
-// NewProducer returns a Producer for a queue, which must exist. It sends no request.
+// NewProducer returns a Producer for a queue. It sends no request.
 func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, error) {
 	if queue == nil {
 		return nil, errors.New("no queue client")
@@ -67,9 +74,12 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 type Outgoing struct {
 	Body []byte
 
-	// ID is what duplicates are known by, at most 200 bytes. Whoever sends the same thing again, also after a crash,
-	// should give the same. Defaults to a new UUID, version 7.
+	// ID is what duplicates are known by: UTF-8 of at most 200 bytes. Give the same id when the same thing is sent again, also
+	// after a crash. Defaults to a new UUID, version 7.
 	ID string
+
+	// Headers travel with the message; names and values are UTF-8, of 16 KiB together. They need Envelope. Defaults to none.
+	Headers map[string]string
 
 	// Delay is for how long nobody can receive it, in whole seconds, up to 7 days. Defaults to 0.
 	Delay time.Duration
@@ -86,20 +96,21 @@ type Sent struct {
 	Inserted    time.Time
 	Expires     time.Time
 	NextVisible time.Time
-	Tries       int // more than 1: the message may be in the queue more than once, and is one in effect
+	Tries       int // more than 1: the queue may hold more than one copy, all with the same ID
 }
 
 const (
-	maxID = 200
-	week  = 7 * 24 * time.Hour
+	maxID      = 200
+	maxHeaders = 16 << 10
+	week       = 7 * 24 * time.Hour
 )
 
-// Send sends a message. Transient faults and answers that are lost are met by sending it again under the same id. Errors:
+// Send sends a message. After a transient fault, a lost response, or none within 10 s, it is sent again under the same id. Errors:
 // *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe;
-// ErrTooLarge, before anything is sent.
+// ErrTooLarge, before anything is sent; and what is wrong with m.
 // Requests: 1, and 1 to store a body that is too large.
 func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
-	if err := m.check(); err != nil {
+	if err := m.check(p.opts.Encoding); err != nil {
 		return Sent{}, err
 	}
 	if m.ID == "" {
@@ -109,7 +120,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 		}
 		m.ID = id.String()
 	}
-	e := envelope{ID: m.ID, Sent: time.Now().UTC(), body: m.Body}
+	e := envelope{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, body: m.Body}
 	text, err := e.encode(p.opts.Encoding)
 	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
 		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, p.opts.Tries); err != nil {
@@ -136,9 +147,12 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions) (Sent, error) {
 	again := retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
 	sent := Sent{ID: id}
-	for {
+	for created := false; ; {
 		sent.Tries++
-		resp, err := p.queue.EnqueueMessage(plain(ctx), text, o)
+		p.counted()
+		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
+		resp, err := p.queue.EnqueueMessage(tried, text, o)
+		cancel()
 		if err == nil && len(resp.Messages) == 1 {
 			m := resp.Messages[0]
 			sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
@@ -152,6 +166,13 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 			err = errors.New("the service answered without the message")
 		}
 		out := azerr.Classify(err)
+		if out.Code == "QueueNotFound" && p.opts.CreateQueue && !created {
+			if err := p.create(ctx); err != nil {
+				return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: sent.Tries > 1}
+			}
+			created = true
+			continue
+		}
 		if ctx.Err() != nil {
 			return sent, &SendError{Queue: p.path, ID: id, Err: context.Cause(ctx), Open: sent.Tries > 1 || out.Ambiguous()}
 		}
@@ -161,10 +182,41 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 	}
 }
 
-func (m Outgoing) check() error {
+// create creates the queue. That it exists by now is as good.
+func (p *Producer) create(ctx context.Context) error {
+	err := resend(ctx, p.opts.Tries, tryTimeout, func(ctx context.Context) error {
+		p.counted()
+		_, err := p.queue.Create(ctx, nil)
+		return err
+	})
+	if err == nil || azerr.Has(err, "QueueAlreadyExists") {
+		return nil
+	}
+	return fmt.Errorf("create queue %s: %w", p.path, azerr.Clean(err))
+}
+
+func (p *Producer) counted() {
+	if p.count != nil {
+		p.count()
+	}
+}
+
+func (m Outgoing) check(as Encoding) error {
+	size := 0
+	for name, value := range m.Headers {
+		if size += len(name) + len(value); name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return fmt.Errorf("Outgoing.Headers: %q: %q is empty or not UTF-8", name, value)
+		}
+	}
 	switch {
 	case len(m.ID) > maxID:
 		return fmt.Errorf("Outgoing.ID: %d bytes are more than %d", len(m.ID), maxID)
+	case !utf8.ValidString(m.ID):
+		return fmt.Errorf("Outgoing.ID: %q is not UTF-8, and could not be told from others: encode it, such as in hex", m.ID)
+	case size > maxHeaders:
+		return fmt.Errorf("Outgoing.Headers: %d bytes are more than %d", size, maxHeaders)
+	case size > 0 && as != Envelope:
+		return fmt.Errorf("Outgoing.Headers: %s cannot carry them", as)
 	case m.Delay < 0 || m.Delay > week || m.Delay%time.Second != 0:
 		return fmt.Errorf("Outgoing.Delay: %v is not in 0…168h in whole seconds", m.Delay)
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
@@ -173,7 +225,7 @@ func (m Outgoing) check() error {
 	return nil
 }
 
-// SendError says that nobody confirmed a message.
+// SendError says that the service has not confirmed a message.
 type SendError struct {
 	Queue string
 	ID    string // send it again under this id

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -90,26 +91,64 @@ func TestWhatCannotBeSentIsRefusedBeforeItIs(t *testing.T) {
 	})
 }
 
-func TestBodiesComeBackAsTheyWereSent(t *testing.T) {
-	for _, as := range []Encoding{Envelope, Base64, Text} {
-		for _, body := range []string{"", "plain", "<&>\"\u00e9\n", "{\"a\":1}", "\xff\x00"} {
-			e := envelope{ID: "id", Sent: time.Unix(1, 0).UTC(), body: []byte(body)}
-			text, err := e.encode(as)
-			if as == Text && body == "\xff\x00" {
-				if err == nil {
-					t.Error("text takes what is no text")
-				}
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s %q: %v", as, body, err)
-				continue
-			}
-			got, err := decode(text, as)
-			if err != nil || string(got.body) != body || as == Envelope && got.ID != "id" {
-				t.Errorf("%s %q came back as %q, %v", as, body, got.body, err)
-			}
+// TestAServiceThatHangsIsAskedAgain: a try had no bound, and a send was stuck for as long as its context allowed.
+func TestAServiceThatHangsIsAskedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p, err := NewProducer(r.queue, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Hang, Count: 2})
+		began := time.Now()
+		sent, err := p.Send(context.Background(), Outgoing{Body: []byte("x")})
+		if took := time.Since(began); err != nil || sent.Tries != 3 || took > 22*time.Second {
+			t.Errorf("%+v, %v after %v", sent, err, took)
+		}
+
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Hang})
+		began = time.Now()
+		_, err = p.Send(context.Background(), Outgoing{Body: []byte("x")})
+		failed, ok := errors.AsType[*SendError](err)
+		if took := time.Since(began); !ok || !failed.Open || took < time.Minute || took > 80*time.Second {
+			t.Errorf("without an end of its own: %v after %v", err, took)
+		}
+
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		began = time.Now()
+		_, err = p.Send(ctx, Outgoing{Body: []byte("x")})
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 15*time.Second {
+			t.Errorf("with the caller's end: %v after %v", err, took)
+		}
+	})
+}
+
+func TestAMissingQueueIsCreatedOnRequest(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{"", aztest.LoseAnswer, aztest.Throttle, aztest.FailAfterCommit, aztest.AnswerTwice} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			missing := r.client("new", r.service)
+			p, err := NewProducer(missing, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Send(t.Context(), Outgoing{}); !azerr.Has(err, "QueueNotFound") {
+				t.Errorf("without CreateQueue: %v", err)
+			}
+			if kind != "" {
+				r.service.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Create Queue"), Count: 1})
+			}
+			if p, err = NewProducer(missing, &ProducerOptions{CreateQueue: true}); err != nil {
+				t.Fatal(err)
+			}
+			r.service.Reset()
+			if _, err := p.Send(t.Context(), Outgoing{}); err != nil || kind == "" && r.service.Requests() != 3 {
+				t.Errorf("%q: %v after %d requests", kind, err, r.service.Requests())
+			}
+			r.service.Reset()
+			if _, err := p.Send(t.Context(), Outgoing{}); err != nil || r.service.Requests() != 1 {
+				t.Errorf("%q: when it is there: %v after %d requests", kind, err, r.service.Requests())
+			}
+		})
 	}
 }
 

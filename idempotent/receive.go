@@ -154,7 +154,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 	d := &delivery{raw: deref(m.MessageText), window: window, received: began, at: deref(m.TimeNextVisible).Add(-window)}
 	d.e, d.decoded = decode(d.raw, c.o.Encoding)
 	d.m = &Message{
-		ID: id, Key: id, Queue: c.path, Body: d.e.body, Attempt: int(deref(m.DequeueCount)), Deliveries: int(deref(m.DequeueCount)),
+		ID: id, Key: id, Queue: c.path, Body: d.e.body, Headers: d.e.Headers, Attempt: int(deref(m.DequeueCount)), Deliveries: int(deref(m.DequeueCount)),
 		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: deref(m.InsertionTime), Expires: deref(m.ExpirationTime),
 	}
 	if d.e.as == Envelope {

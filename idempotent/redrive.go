@@ -137,7 +137,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 		return nil
 	}
 	if e.as == Envelope {
-		again := envelope{ID: e.ID, Sent: e.Sent, Packed: e.Packed, body: e.body}
+		again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}
 		as := Envelope
 		// What had no envelope before gets none now: its consumers may not know them.
 		if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
