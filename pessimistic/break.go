@@ -144,6 +144,7 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 		_, hard := l.remaining(at)
 		l.broken = &brokenBy{at: at, grace: hard} // the lease's own end, which we know better than by whole seconds
 	}
+	l.stir()
 	l.mu.Unlock()
 	select {
 	case l.rouse <- struct{}{}:

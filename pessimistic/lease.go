@@ -155,8 +155,7 @@ func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 
 // remaining tells how long the work may go on, and how long the lease is ours at least. It is called with mu held.
 func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
-	const forever = 1 << 62
-	stop, hard = forever, forever
+	stop, hard = Forever, Forever
 	if !l.timing.infinite() {
 		elapsed := now.since(l.granted)
 		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
@@ -180,6 +179,39 @@ func (l *Lease) Deadline() (at time.Time, ok bool) {
 	}
 	return now.wall().Add(stop), true
 }
+
+// Remaining returns how long the work may go on and how long nobody else can have the lease, by the clocks of this
+// machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 when that time has
+// come, and Forever for an infinite lease that nobody has broken. changed is closed when either has moved by more than the
+// passing of time: after a renewal, a break or a loss. No request is sent.
+//
+// It is for a watchdog that must act at the end although the process that renews has been stopped or killed:
+//
+//	for {
+//		_, end, changed := l.Remaining()
+//		watchdog.Arm(end - margin)
+//		select {
+//		case <-changed:
+//		case <-done:
+//			return
+//		}
+//	}
+func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
+	now := l.wire.clock().now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stop, end = l.remaining(now)
+	switch {
+	case l.lost != nil || l.gaveBack:
+		stop, end = 0, 0
+	case l.stopped:
+		stop = 0
+	}
+	return max(stop, 0), max(end, 0), l.stirred
+}
+
+// Forever is what Remaining returns for a lease that does not expire.
+const Forever time.Duration = 1 << 62
 
 // Stats tells what a lease has taken so far.
 type Stats struct {
