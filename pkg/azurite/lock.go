@@ -2,35 +2,27 @@ package azurite
 
 import (
 	"context"
-	"os"
+	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pkg/retry"
+	"github.com/gofrs/flock"
 )
 
-// lockFile holds an exclusive lock on the file path until unlock is called or the process ends: the system releases it,
-// so no lock is ever stale. The file itself stays, since removing it would let a second process lock a new one beside
-// it. waiting is called once when somebody else holds the lock.
+// lockFile takes an exclusive lock on the file path and holds it until unlock is called or the process ends. The file
+// itself stays: if it were removed, a second process could lock a new file of the same name. lockFile calls waiting
+// once if another process holds the lock.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+	lock := flock.New(path, flock.SetPermissions(0o644))
+	held, err := lock.TryLock()
+	if err == nil && !held {
+		waiting()
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
 	}
-	for first := true; ; first = false {
-		held, err := tryLock(f)
-		if err != nil {
-			f.Close()
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
-		}
-		if held {
-			return func() { f.Close() }, nil
-		}
-		if first {
-			waiting()
-		}
-		if err := retry.Sleep(ctx, 100*time.Millisecond); err != nil {
-			f.Close()
-			return nil, err
-		}
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	return func() { lock.Close() }, nil
 }
