@@ -30,30 +30,41 @@ func ExampleDo() {
 	// <nil>
 }
 
-// A named lock, and a blob that only its latest holder can write.
+// Orders is what the blob of the next example holds.
+type Orders []string
+
+func addOrder(_ context.Context, list *Orders) error {
+	*list = append(*list, "order-17")
+	return nil
+}
+
+// A named lock, and a blob that only the latest holder can write.
 func ExampleLocker_Do() {
+	ctx := context.Background()
 	service := aztest.New(nil)
-	orders := service.BlockBlob("data", "orders.json")
+	blob := service.BlockBlob("data", "orders.json")
 	locks := service.Container("locks")
-	_, _ = locks.Create(context.Background(), nil)
+	_, _ = locks.Create(ctx, nil)
+	_, err := optimistic.Create(ctx, optimistic.JSONBlob[Orders](blob), Orders{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 
 	locker, err := pessimistic.NewLocker(locks, &pessimistic.LockerOptions{Owner: "web-1"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	err = locker.Do(context.Background(), "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
-		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[[]string](orders)), func(_ context.Context, list *[]string) error {
-			*list = append(*list, "by "+h.Owner())
-			return nil
-		}, &optimistic.UpdateOptions{Create: true})
+	err = locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Orders](blob)), addOrder, nil)
 		return err
 	})
 	fmt.Println(err)
 	// Output: <nil>
 }
 
-// Somebody else holds the lock: TryLock says who.
+// Another process holds the lock. TryLock says which.
 func ExampleLocker_TryLock() {
 	locks := aztest.New(nil).Container("locks")
 	_, _ = locks.Create(context.Background(), nil)
@@ -92,7 +103,7 @@ func ExampleUpdateFile() {
 	// 42 <nil>
 }
 
-// Somebody has the file open on a desktop. It is not deleted, and not waited for: the error says who it is.
+// An SMB client has the file open. DeleteFile does not wait for it here, and the error names the client.
 func ExampleDeleteFile() {
 	service := aztest.New(nil)
 	f := service.File("share", "report.docx")

@@ -12,7 +12,19 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// A loop that trusts the SDK's retries meets its own write and takes it for somebody else's.
+// yourLoop stands for the code under test.
+func yourLoop(*blockblob.Client) error { return nil }
+
+// Every fifth write is applied, and its response is lost.
+func ExampleService_SetFaults() {
+	service := aztest.New(nil)
+	service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.2})
+	err := yourLoop(service.BlockBlob("jobs", "state.json"))
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// A loop that relies on the SDK's retries meets its own write and reports a conflict with another writer.
 func Example() {
 	s := aztest.New(nil)
 	client := s.BlockBlob("box", "state.json")
@@ -22,12 +34,12 @@ func Example() {
 	ifUnchanged := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: first.ETag}}
 	_, err := client.Upload(context.Background(), streaming.NopCloser(strings.NewReader(`2`)), &blockblob.UploadOptions{AccessConditions: ifUnchanged})
 
-	fmt.Println("the caller is told:", strings.Contains(err.Error(), "ConditionNotMet"))
+	fmt.Println("the caller sees:", strings.Contains(err.Error(), "ConditionNotMet"))
 	for _, r := range s.Log() {
 		fmt.Println(r)
 	}
 	// Output:
-	// the caller is told: true
+	// the caller sees: true
 	// Put Blob box/state.json: 201
 	// Put Blob box/state.json: [lose-answer]
 	// Put Blob box/state.json: 412 ConditionNotMet
