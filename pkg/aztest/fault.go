@@ -28,8 +28,11 @@ const (
 	// CutAnswer carries the request out; the connection breaks in the middle of the answer's body, or, if it has none,
 	// before it.
 	CutAnswer FaultKind = "cut-answer"
-	// AnswerTwice carries the request out twice, as a proxy that retries does, and returns the second answer.
+	// AnswerTwice carries the request out, and once more after Delay, and returns the second answer: a proxy that repeats
+	// a request does so, and its client sees no sign of the first delivery.
 	AnswerTwice FaultKind = "answer-twice"
+	// RepeatAtOnce carries the request out, and once more right after that, and returns the first answer.
+	RepeatAtOnce FaultKind = "repeat-at-once"
 	// DelayCommit times out now and carries the request out after Delay, whatever has happened meanwhile.
 	DelayCommit FaultKind = "delay-commit"
 	// RepeatLater carries the request out and answers, and carries it out once more after Delay, as a network does that

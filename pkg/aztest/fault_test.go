@@ -76,6 +76,8 @@ func TestWhatEachFaultDoes(t *testing.T) {
 		{aztest.Fault{Kind: aztest.CutAnswer}, isError(syscall.ECONNRESET), "new", 0, true}, // the answer has no body to cut
 		{aztest.Fault{Kind: aztest.RepeatLater, Delay: time.Second}, none, "new", 0, true},
 		{aztest.Fault{Kind: aztest.AnswerTwice}, isAnswer(412, "ConditionNotMet"), "new", 0, true},
+		{aztest.Fault{Kind: aztest.AnswerTwice, Delay: 3 * time.Second}, isAnswer(412, "ConditionNotMet"), "new", 3 * time.Second, true},
+		{aztest.Fault{Kind: aztest.RepeatAtOnce}, none, "new", 0, true},
 		{aztest.Fault{Kind: aztest.DelayCommit, Delay: time.Second}, func(err error) bool {
 			timeout, ok := errors.AsType[net.Error](err)
 			return ok && timeout.Timeout()
@@ -129,6 +131,24 @@ func TestWhatEachFaultDoes(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestARepetitionAtOnceComesBeforeTheAnswer: an append that is delivered twice is there twice when its caller learns of
+// the first.
+func TestARepetitionAtOnceComesBeforeTheAnswer(t *testing.T) {
+	s := aztest.New(nil)
+	client := s.Container("box").NewAppendBlobClient("log")
+	if _, err := client.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.SetFaults(aztest.Fault{Kind: aztest.RepeatAtOnce, Match: aztest.Op("Append Block"), Count: 1})
+	resp, err := client.AppendBlock(once(t.Context()), content("x"), nil)
+	if err != nil || *resp.BlobAppendOffset != "0" {
+		t.Fatalf("AppendBlock = %v, %v; want the answer to the first delivery", resp, err)
+	}
+	if got, err := client.GetProperties(t.Context(), nil); err != nil || *got.ContentLength != 2 {
+		t.Errorf("the blob has %v bytes, %v; want both deliveries", got.ContentLength, err)
 	}
 }
 

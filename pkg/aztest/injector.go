@@ -213,10 +213,19 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 			_, _ = io.Copy(io.Discard, first.Body)
 			first.Body.Close()
 		}
+		if err := pause(ctx, f.Delay); err != nil {
+			return nil, err // the proxy repeats nothing for a client that has gone
+		}
 	}
 	response, err := i.next.Do(copies())
 	if err != nil {
 		return nil, err
+	}
+	if f.Kind == RepeatAtOnce {
+		if second, err := i.next.Do(copies()); err == nil {
+			_, _ = io.Copy(io.Discard, second.Body)
+			second.Body.Close()
+		}
 	}
 	if f.Kind == Slow {
 		half -= f.Delay
