@@ -138,6 +138,9 @@ func TestWhatEachFaultDoes(t *testing.T) {
 // the first.
 func TestARepetitionAtOnceComesBeforeTheAnswer(t *testing.T) {
 	s := aztest.New(nil)
+	if _, err := s.Container("box").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	client := s.Container("box").NewAppendBlobClient("log")
 	if _, err := client.Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
