@@ -30,6 +30,19 @@ func every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 		"delayed commit":    {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: 50 * time.Millisecond},
 		"late commit":       {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: time.Hour},
 		"hanging":           {Kind: aztest.Hang, Match: match, Count: 1},
+
+		"broken, then carried out":       {Kind: aztest.CommitAfterBreak, Match: match, Count: 1},
+		"broken, carried out a bit late": {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: 50 * time.Millisecond},
+		"broken, carried out very late":  {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: time.Hour},
+		"response cut":                   {Kind: aztest.CutAnswer, Match: match, Count: 1},
+		"response without a length":      {Kind: aztest.Rechunk, Match: match, Count: 1},
+		"login page with 200":            {Kind: aztest.Page, Match: match, Count: 1},
+		"login page with 201":            {Kind: aztest.Page, Match: match, Count: 1, Status: 201},
+		"login page with 202":            {Kind: aztest.Page, Match: match, Count: 1, Status: 202},
+		"login page with 204":            {Kind: aztest.Page, Match: match, Count: 1, Status: 204},
+		"page with 502":                  {Kind: aztest.Page, Match: match, Count: 1, Status: 502},
+		"page with 504 after commit":     {Kind: aztest.PageAfterCommit, Match: match, Count: 1},
+		"login page after commit":        {Kind: aztest.PageAfterCommit, Match: match, Count: 1, Status: 201},
 	}
 }
 

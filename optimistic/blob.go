@@ -256,8 +256,7 @@ func equalHeaders(a, b blob.HTTPHeaders) bool {
 }
 
 func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
-	CountRequest(ctx)
-	resp, err := client.GetTags(ctx, nil)
+	resp, err := request(ctx, func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -164,21 +165,28 @@ func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag,
 // try sends one request once: without the SDK's retries, which would turn a lost answer into a false conflict, and
 // bounded in time.
 func (c *call) try(ctx context.Context, send Write) (azcore.ETag, error) {
-	ctx, cancel := c.tryContext(ctx)
+	ctx, response, cancel := c.tryContext(ctx)
 	defer cancel()
 	sent := time.Now()
 	etag, err := send(ctx)
 	c.trip = time.Since(sent)
-	return etag, err
+	return etag, genuine(*response, err)
 }
 
-func (c *call) tryContext(ctx context.Context) (context.Context, context.CancelFunc) {
+// tryContext returns the context of a single try, and where its last response is found. A request that captures its
+// response itself checks it itself.
+func (c *call) tryContext(ctx context.Context) (context.Context, **http.Response, context.CancelFunc) {
+	response := new(*http.Response)
+	ctx = policy.WithCaptureResponse(ctx, response)
 	ctx = context.WithValue(ctx, meterKey{}, &c.meter)
 	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+	var cancel context.CancelFunc
 	if c.s.TryTimeout < 0 {
-		return context.WithCancel(ctx)
+		ctx, cancel = context.WithCancel(ctx)
+	} else {
+		ctx, cancel = context.WithTimeout(ctx, c.s.TryTimeout)
 	}
-	return context.WithTimeout(ctx, c.s.TryTimeout)
+	return ctx, response, cancel
 }
 
 func (c *call) look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
@@ -204,7 +212,8 @@ func again[R any](ctx context.Context, c *call, read func(context.Context) (R, e
 }
 
 func once[R any](ctx context.Context, c *call, read func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := c.tryContext(ctx)
+	ctx, response, cancel := c.tryContext(ctx)
 	defer cancel()
-	return read(ctx)
+	r, err := read(ctx)
+	return r, genuine(*response, err)
 }

@@ -103,8 +103,7 @@ func (t *turn) giveBack(ctx context.Context) {
 	defer cancel()
 	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}.Start()
 	for {
-		CountRequest(ctx)
-		_, err := leasing.ReleaseLease(ctx, nil)
+		_, err := request(ctx, func(ctx context.Context) (lease.ContainerReleaseResponse, error) { return leasing.ReleaseLease(ctx, nil) })
 		if out := azerr.Classify(err); err == nil || !out.Ambiguous() && !out.Transient() || tries.Next(ctx, out.RetryAfter) != nil {
 			return
 		}
@@ -169,8 +168,7 @@ func (t *turn) write(base azcore.ETag, send Write) Write {
 func inTurn[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTry)
 	defer cancel()
-	CountRequest(ctx)
-	return send(ctx)
+	return request(ctx, send)
 }
 
 // unsent describes what kept a write from being sent. An ambiguous answer to something before it loses its chain: the

@@ -118,7 +118,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
 		return storedEntity{}, State{}, nil
 	}
-	if err != nil {
+	if err = genuine(raw, err); err != nil {
 		return storedEntity{}, State{}, err
 	}
 	body, err := runtime.Payload(raw)

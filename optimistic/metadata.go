@@ -105,8 +105,9 @@ func (m Metadata) Remove(State, Conditions) (Write, error) {
 }
 
 func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	CountRequest(ctx)
-	return client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: cpk})
+	return request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		return client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: cpk})
+	})
 }
 
 // lookAtBlob reads a blob's version and lineage without its content.

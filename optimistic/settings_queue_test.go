@@ -75,7 +75,7 @@ func (q *queues) carry(r *http.Request) (*http.Response, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"X-Ms-Version": {"2024-11-04"}}, Request: r}
 	text := ""
 	switch comp, write := r.URL.Query().Get("comp"), r.Method == http.MethodPut; {
 	case comp == "metadata" && write:

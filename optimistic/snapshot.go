@@ -258,8 +258,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (State, []string, er
 		Prefix: &s.name, Include: container.ListBlobsInclude{Snapshots: true, Metadata: true},
 	})
 	for pages.More() {
-		CountRequest(ctx)
-		page, err := pages.NextPage(ctx)
+		page, err := request(ctx, pages.NextPage)
 		if err != nil {
 			return State{}, nil, err
 		}

@@ -36,6 +36,10 @@ func Classify(err error) Outcome {
 	if err == nil {
 		return o
 	}
+	if f, ok := errors.AsType[*ForeignError](err); ok {
+		o.Kind, o.Status, o.ambiguous, o.transient = unclear.kind, f.Status, unclear.ambiguous, unclear.transient
+		return o
+	}
 	response, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
 		m := unanswered(err)
@@ -51,6 +55,9 @@ func Classify(err error) Outcome {
 		o.Index, o.Status, o.Code = index, status, code
 	}
 	m := meant(o.Status, o.Code)
+	if o.Index < 0 && foreignFailure(response) {
+		m = foreignMeaning(o.Status, m)
+	}
 	o.Kind, o.Reason, o.ambiguous, o.transient = m.kind, m.reason, m.ambiguous, m.transient
 	return o
 }

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // answered is an error as the SDK makes it of an answer.
 func answered(status int, code string, headers ...string) *azcore.ResponseError {
-	h := http.Header{}
+	h := http.Header{"X-Ms-Version": {"2024-11-04"}}
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}

@@ -92,6 +92,9 @@ func answer(r *azcore.ResponseError) string {
 	if o.RequestID != "" {
 		text += fmt.Sprintf(" (request %s)", o.RequestID)
 	}
+	if o.Index < 0 && foreignFailure(r) {
+		text += ", a response that " + foreignText
+	}
 	return text
 }
 

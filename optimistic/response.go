@@ -1,0 +1,33 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// request counts and sends one of several requests of a try, and checks that the response came from the service. A try
+// that is a single request is checked by its call.
+func request[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
+	CountRequest(ctx)
+	var response *http.Response
+	r, err := send(policy.WithCaptureResponse(ctx, &response))
+	return r, genuine(response, err)
+}
+
+// genuine returns err, or a *azerr.ForeignError if the response did not come from the service: then neither success nor
+// an error in reading it means anything. An error that the SDK made of the response's status is left to azerr.Classify.
+func genuine(response *http.Response, err error) error {
+	if _, answered := errors.AsType[*azcore.ResponseError](err); answered {
+		return err
+	}
+	if foreign := azerr.FromService(response); foreign != nil {
+		return foreign
+	}
+	return err
+}
