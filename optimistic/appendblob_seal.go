@@ -117,7 +117,11 @@ func (s *sealing) look(ctx context.Context) (State, bool, error) {
 	}
 	now := State{Exists: true, ETag: deref(props.ETag)}
 	if s.o.Pinned {
-		now.ETag = positionTag(deref(props.ContentLength))
+		length, err := lengthOf(ctx, s.client.BlobClient(), props, nil)
+		if err != nil {
+			return State{}, false, err
+		}
+		now.ETag = positionTag(length)
 	}
 	return now, deref(props.IsSealed), nil
 }

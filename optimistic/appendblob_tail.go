@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -65,17 +63,19 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 			return tail{}, err
 		}
 		a.version = deref(props.ETag)
-		return tail{exists: true, sealed: deref(props.IsSealed), end: deref(props.ContentLength)}, nil
+		end, err := lengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+		return tail{exists: true, sealed: deref(props.IsSealed), end: end}, err
 	case err != nil:
 		return tail{}, err
 	}
 	defer resp.Body.Close()
 	a.version = deref(resp.ETag)
 	t := tail{exists: true, sealed: deref(resp.IsSealed)}
-	_, total, _ := strings.Cut(deref(resp.ContentRange), "/")
-	if t.end, err = strconv.ParseInt(total, 10, 64); err != nil {
+	first, last, end, ok := contentRange(resp.ContentRange)
+	if !ok {
 		return tail{}, fmt.Errorf("the service answered a range with %q", deref(resp.ContentRange))
 	}
+	t.end = end
 	rest, buffer := a.data, make([]byte, min(len(a.data), 64<<10))
 	for {
 		n, err := resp.Body.Read(buffer)
@@ -84,6 +84,8 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		}
 		rest = rest[n:]
 		switch {
+		case err == io.EOF && int64(len(a.data)-len(rest)) != last-first+1:
+			return tail{}, errCut(int64(len(a.data)-len(rest)), last-first+1)
 		case err == io.EOF:
 			t.ours = len(rest) == 0
 			return t, nil
@@ -96,8 +98,13 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 // end asks where the blob ends, and makes it if it is to be made.
 func (a *appending) end(ctx context.Context) (int64, error) {
 	for {
+		var length int64
 		props, err := again(ctx, a.call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-			return blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+			props, err := blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+			if err == nil {
+				length, err = lengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+			}
+			return props, err
 		})
 		switch {
 		case azerr.Has(err, "BlobNotFound") && a.o.Create:
@@ -115,7 +122,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return 0, a.final(ErrSealed, nil)
 		}
 		a.version = deref(props.ETag)
-		return deref(props.ContentLength), nil
+		return length, nil
 	}
 }
 

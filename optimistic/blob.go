@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -102,7 +103,8 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	// A transport that asks for gzip by itself also unpacks by itself, and then hides both the stored bytes and their
 	// Content-Encoding: writing back would store the unpacked content. Asking for identity prevents that.
 	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
-	resp, err := b.Client.DownloadStream(asIs, &blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope})
+	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
+	resp, err := b.Client.DownloadStream(asIs, &opts)
 	if azerr.Has(err, "BlobNotFound") {
 		return &Version[T]{}, nil
 	}
@@ -111,10 +113,10 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	}
 	defer resp.Body.Close()
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
-	if n := deref(resp.ContentLength); n > limit {
-		return nil, fmt.Errorf("content has %d bytes, more than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", n, limit)
+	raw, err := readBody(asIs, b.Client.BlobClient(), resp, opts, limit)
+	if _, ok := errors.AsType[tooLong](err); ok {
+		return nil, fmt.Errorf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", limit)
 	}
-	raw, err := readBody(resp.Body, deref(resp.ContentLength))
 	if err != nil {
 		return nil, err
 	}

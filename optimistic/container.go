@@ -65,7 +65,9 @@ func (m ContainerMetadata) Written(_ *Version[map[string]string], value map[stri
 
 // Read implements Target: one Get Container Properties.
 func (m ContainerMetadata) Read(ctx context.Context) (*Version[map[string]string], error) {
-	resp, err := request(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) { return m.Client.GetProperties(ctx, nil) })
+	resp, err := request(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) {
+		return m.Client.GetProperties(ctx, nil)
+	})
 	if azerr.Has(err, "ContainerNotFound") {
 		return &Version[map[string]string]{}, nil
 	}

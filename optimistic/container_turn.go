@@ -103,7 +103,9 @@ func (t *turn) giveBack(ctx context.Context) {
 	defer cancel()
 	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}.Start()
 	for {
-		_, err := request(ctx, func(ctx context.Context) (lease.ContainerReleaseResponse, error) { return leasing.ReleaseLease(ctx, nil) })
+		_, err := request(ctx, func(ctx context.Context) (lease.ContainerReleaseResponse, error) {
+			return leasing.ReleaseLease(ctx, nil)
+		})
 		if out := azerr.Classify(err); err == nil || !out.Ambiguous() && !out.Transient() || tries.Next(ctx, out.RetryAfter) != nil {
 			return
 		}

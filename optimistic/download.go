@@ -243,7 +243,8 @@ type part struct {
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (part, error) {
 	CountRequest(ctx)
 	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // see Blob.Read
-	resp, err := d.client.DownloadStream(asIs, &blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK})
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
+	resp, err := d.client.DownloadStream(asIs, &opts)
 	if err != nil {
 		return part{}, err
 	}
@@ -254,23 +255,20 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (par
 		// The SDK reports 304 without an error: only the code tells, and sometimes the lack of an ETag.
 		return part{notModified: true}, nil
 	}
-	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: deref(resp.LastModified), Headers: downloadedHeaders(resp), Size: deref(resp.ContentLength)}}
+	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: deref(resp.LastModified), Headers: downloadedHeaders(resp)}}
 	p.result.Metadata, _ = splitMetadata(resp.Metadata)
 	if resp.ContentRange != nil {
-		if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", new(int64), new(int64), &p.result.Size); err != nil {
+		var ok bool
+		if _, _, p.result.Size, ok = contentRange(resp.ContentRange); !ok {
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = readBody(resp.Body, deref(resp.ContentLength))
-	return p, err
-}
-
-// readBody reads an answer's body into one buffer of its announced size. Growing a buffer instead would leave half as
-// much again behind for every range.
-func readBody(body io.Reader, announced int64) ([]byte, error) {
-	data := make([]byte, announced)
-	if _, err := io.ReadFull(body, data); err != nil {
-		return nil, fmt.Errorf("read the body: %w", err)
+	p.data, err = readBody(asIs, d.client, resp, opts, d.o.BlockSize)
+	if _, ok := errors.AsType[tooLong](err); ok {
+		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
 	}
-	return data, nil
+	if resp.ContentRange == nil {
+		p.result.Size = int64(len(p.data))
+	}
+	return p, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -143,20 +142,19 @@ func (p PageRange) Look(ctx context.Context) (State, error) {
 func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
 	CountRequest(ctx)
 	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
-	resp, err := p.Client.DownloadStream(asIs, &blob.DownloadStreamOptions{
+	opts := blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
-	})
+	}
+	resp, err := p.Client.DownloadStream(asIs, &opts)
 	if err != nil {
 		return resp, nil, err
 	}
 	defer resp.Body.Close()
-	data := make([]byte, count)
-	if n, err := io.ReadFull(resp.Body, data); err == io.ErrUnexpectedEOF && int64(n) == deref(resp.ContentLength) {
-		return resp, nil, fmt.Errorf("the blob ends %d bytes into the range", n)
-	} else if err != nil {
-		return resp, nil, err
+	data, err := readBody(asIs, p.Client.BlobClient(), resp, opts, count)
+	if err == nil && int64(len(data)) < count {
+		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
 	}
-	return resp, data, nil
+	return resp, data, err
 }
 
 // Prepare implements Target: one Put Page.

@@ -1,0 +1,114 @@
+package optimistic
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is sent again.
+func errCut(got, want int64) error {
+	return fmt.Errorf("the body ends after %d of %d bytes: %w", got, want, io.ErrUnexpectedEOF)
+}
+
+// tooLong reports a content of more than limit bytes.
+type tooLong struct{ limit int64 }
+
+func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
+
+// readBody reads the body of a Get Blob response to its end, of at most limit bytes, and checks its length: against
+// Content-Range and Content-Length, and where an intermediary has dropped both, see wholeBlob. opts are those of the
+// request, for a further one. The body is not closed.
+//
+// A body of announced length goes into one buffer of that size. Growing a buffer instead would leave half as much again
+// behind for every range.
+func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
+	want := deref(resp.ContentLength)
+	first, last, _, ranged := contentRange(resp.ContentRange)
+	switch {
+	case ranged && resp.ContentLength != nil && want != last-first+1:
+		return nil, fmt.Errorf("the response announces %d bytes and contains those of %s: %w", want, *resp.ContentRange, io.ErrUnexpectedEOF)
+	case ranged:
+		want = last - first + 1
+	case resp.ContentLength == nil:
+		data, err := io.ReadAll(io.LimitReader(resp.Body, max(limit, limit+1)))
+		if err != nil {
+			return nil, fmt.Errorf("read the body: %w", err)
+		}
+		if int64(len(data)) > limit {
+			return nil, tooLong{limit}
+		}
+		return data, wholeBlob(ctx, client, resp, opts, data)
+	}
+	if want > limit {
+		return nil, tooLong{limit}
+	}
+	data := make([]byte, want)
+	if n, err := io.ReadFull(resp.Body, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errCut(int64(n), want)
+	} else if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	return data, nil
+}
+
+// wholeBlob checks a body that arrived without a length: an intermediary that marks its end by closing the connection
+// passes on a cut one without an error. The blob's Content-MD5, if it fits, proves the body whole. Otherwise the length
+// is asked for, in 1 more request.
+func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, data []byte) error {
+	if sum := md5.Sum(data); bytes.Equal(sum[:], resp.ContentMD5) {
+		return nil
+	}
+	want, err := blobLength(ctx, client, deref(resp.ETag), opts)
+	if err == nil && want != int64(len(data)) {
+		return errCut(int64(len(data)), want)
+	}
+	return err
+}
+
+// blobLength asks for the length of the version etag of a blob in a way that survives intermediaries: from the
+// Content-Range of its first byte. It costs 1 request. If the blob has another version by now, the error wraps
+// io.ErrUnexpectedEOF, so that what led here is read again.
+func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
+	opts.Range = blob.HTTPRange{Count: 1}
+	opts.AccessConditions = accessConditions(Conditions{IfMatch: etag})
+	resp, err := request(ctx, func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return client.DownloadStream(ctx, &opts)
+	})
+	switch {
+	case azerr.Has(err, "InvalidRange"):
+		return 0, nil // it has no first byte (REST: "Get Blob")
+	case azerr.Classify(err).Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound"):
+		return 0, fmt.Errorf("the blob was changed before its length could be checked: %w", io.ErrUnexpectedEOF)
+	case err != nil:
+		return 0, err
+	}
+	resp.Body.Close()
+	_, _, total, ok := contentRange(resp.ContentRange)
+	if !ok {
+		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", deref(resp.ContentRange))
+	}
+	return total, nil
+}
+
+// lengthOf is the Content-Length of a Get Blob Properties response, or, if an intermediary has dropped it, blobLength.
+func lengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse, cpk *blob.CPKInfo) (int64, error) {
+	if props.ContentLength != nil {
+		return *props.ContentLength, nil
+	}
+	return blobLength(ctx, client, deref(props.ETag), blob.DownloadStreamOptions{CPKInfo: cpk})
+}
+
+// contentRange parses a Content-Range header.
+func contentRange(header *string) (first, last, total int64, ok bool) {
+	n, err := fmt.Sscanf(deref(header), "bytes %d-%d/%d", &first, &last, &total)
+	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
+}
