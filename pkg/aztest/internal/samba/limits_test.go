@@ -81,7 +81,7 @@ func TestWhatTheBridgeCannotShowIsListed(t *testing.T) {
 	s := Start(t)
 	var b strings.Builder
 	b.WriteString("What the bridge between FileREST and Samba cannot show. The last column is what came out here; nothing was run\n" +
-		"against an account. Made by `go test ./pkg/aztest/samba -run Listed -update`.\n\n" +
+		"against an account. Made by `go test ./pkg/aztest/internal/samba -run Listed -update`.\n\n" +
 		"| of the service | here | seen |\n|---|---|---|\n")
 	for i, l := range limits {
 		seen := ""
