@@ -22,25 +22,18 @@ import (
 
 // onAzurite is a process of its own on a real server: one whose connections can be cut.
 type onAzurite struct {
-	wire   *aztest.Injector
-	queue  *azqueue.QueueClient
-	tables *aztables.ServiceClient
+	account azurite.Account
+	wire    *aztest.Injector
+	queue   *azqueue.QueueClient
+	tables  *aztables.ServiceClient
 }
 
 func newOnAzurite(t *testing.T, account azurite.Account) onAzurite {
 	t.Helper()
 	pool := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(pool.CloseIdleConnections)
-	p := onAzurite{wire: aztest.Inject(&http.Client{Transport: pool}, 1)}
-	queueCredential, err := azqueue.NewSharedKeyCredential(account.Name, account.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.queue, err = azqueue.NewQueueClientWithSharedKeyCredential(account.QueueURL+"/orders", queueCredential, &azqueue.ClientOptions{
-		ClientOptions: policy.ClientOptions{Transport: p.wire, PerRetryPolicies: []policy.Policy{Policy()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := onAzurite{account: account, wire: aztest.Inject(&http.Client{Transport: pool}, 1)}
+	p.queue = p.client(t, "orders")
 	tableCredential, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +43,21 @@ func newOnAzurite(t *testing.T, account azurite.Account) onAzurite {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// client returns the client of a queue.
+func (p onAzurite) client(t *testing.T, name string) *azqueue.QueueClient {
+	t.Helper()
+	credential, err := azqueue.NewSharedKeyCredential(p.account.Name, p.account.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := azqueue.NewQueueClientWithSharedKeyCredential(p.account.QueueURL+"/"+name, credential, &azqueue.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: p.wire, PerRetryPolicies: []policy.Policy{Policy()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 // TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects lets three consumers apply them, one of which loses its

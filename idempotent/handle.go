@@ -216,8 +216,8 @@ func (c *Consumer) poison(work context.Context, d *delivery, why error) {
 		return
 	}
 	_ = c.settle(work, d, Poisoned, func(ctx context.Context) error {
-		facts := poisoned{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Deliveries: d.m.Deliveries, Encoding: d.e.as}
-		if err := bury(ctx, c.o.Poison, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
+		facts := poisoned{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.as}
+		if err := bury(ctx, c.o.Poison, c.o.Markers, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
 			return err
 		}
 		if c.o.Dedupe == DedupeOwner || c.o.Dedupe == DedupeComplete {

@@ -2,13 +2,17 @@ package idempotent
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -18,8 +22,9 @@ type poisoned struct {
 	Queue      string    `json:"queue"`
 	MessageID  string    `json:"message_id"`
 	Inserted   time.Time `json:"inserted"`
+	Expires    time.Time `json:"expires,omitzero"` // of the original; not in messages that older versions buried
 	Deliveries int       `json:"deliveries"`
-	Encoding   Encoding  `json:"encoding"` // what the original was
+	Encoding   Encoding  `json:"encoding"` // of the original
 }
 
 // maxReason keeps an error's text from taking the place of the body.
@@ -27,43 +32,80 @@ const maxReason = 1 << 10
 
 func clip(s string) string {
 	if len(s) > maxReason {
-		return s[:maxReason] + "…"
+		return strings.ToValidUTF8(s[:maxReason], "") + "…"
 	}
-	return s
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// bury puts a copy of a message into the poison queue, where it stays until somebody deletes it. The copy has the
-// original's id, so that a second one, made after a crash, is known for what it is. The body is never cut: if it does not
-// fit with what is said about it, it goes as it is.
-func bury(ctx context.Context, to *azqueue.QueueClient, raw string, e envelope, p poisoned, count func()) error {
+// poisonText is the text of a poison message, and whether it says why the message is poison. An envelope says so itself. Any other
+// text, one that could not be decoded included, stays as it is, byte for byte: what reads the queue can read its poison queue
+// too, and Redrive brings back what was sent. So does an envelope in which the facts do not fit.
+func poisonText(raw string, e envelope, p *poisoned) (text string, carried bool) {
+	if e.as == Envelope {
+		e.Poison, e.Freed = p, ""
+		if text, err := e.encode(Envelope); err == nil {
+			return text, true
+		}
+	}
+	return raw, false
+}
+
+// bury puts a copy of a message into the poison queue, which is created if it is missing, and where the copy never expires. An
+// envelope keeps its id there, so that a second copy, made after a crash, is known as one. Facts that the copy cannot carry go
+// to the markers, if there are any. Requests: 1, and 1 for such facts.
+func bury(ctx context.Context, to *azqueue.QueueClient, markers *Markers, raw string, e envelope, p poisoned, count func()) error {
 	if to == nil {
 		return nil
 	}
 	p.Reason = clip(p.Reason)
-	e.Poison, e.Freed = &p, ""
-	if e.ID == "" {
-		e.ID = p.MessageID
+	text, carried := poisonText(raw, e, &p)
+	producer := &Producer{queue: to, path: resource.Path(to.URL()), opts: ProducerOptions{Tries: 6, CreateQueue: true}, count: count}
+	sent, err := producer.send(ctx, p.MessageID, text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver})
+	if err != nil || carried || markers == nil {
+		return err
 	}
-	if e.Sent.IsZero() {
-		e.Sent = p.Inserted
-	}
-	text, err := e.encode(Envelope)
-	if err != nil {
-		text = raw
-	}
-	forever := &azqueue.EnqueueMessageOptions{TimeToLive: forEver}
-	producer := &Producer{queue: to, path: resource.Path(to.URL()), opts: ProducerOptions{Tries: 6}}
-	for made := false; ; made = true {
-		count()
-		_, err := producer.send(ctx, e.ID, text, forever)
-		if !azerr.Has(err, "QueueNotFound") || made {
-			return err
-		}
-		count()
-		if _, err := to.Create(plain(ctx), nil); err != nil && azerr.Classify(err).Kind != azerr.Conflict {
-			return fmt.Errorf("create the poison queue: %w", err)
-		}
-	}
+	_ = markers.keepFacts(ctx, producer.path, sent.MessageID, p) // they are for people: the message is safe without
+	return nil
 }
 
 var forEver = to.Ptr(int32(-1))
+
+// factsAge is how long the facts of a message are kept that does not carry them.
+const factsAge = 365 * 24 * time.Hour
+
+// buriedFacts is the entity with the facts of a poison message that does not carry them. It is in the partition of the poison
+// queue: Redrive deletes it with the message, and Markers.GC of that queue when it has expired.
+type buriedFacts struct {
+	Facts   string    `json:"facts"` // JSON of poisoned
+	Expires time.Time `json:"expires"`
+}
+
+// factsOf is where the facts of a poison message are.
+func (k *Markers) factsOf(path, messageID string) optimistic.Entity[buriedFacts] {
+	return optimistic.TableEntity[buriedFacts](k.table, queueName(path), "f-"+url.PathEscape(messageID))
+}
+
+func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poisoned) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = optimistic.Create(ctx, k.factsOf(path, messageID), buriedFacts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, nil)
+	return err
+}
+
+// facts returns what was kept of a poison message, nil if nothing was.
+func (k *Markers) facts(ctx context.Context, path, messageID string) (*poisoned, error) {
+	v, err := optimistic.Read(ctx, k.factsOf(path, messageID), nil)
+	if errors.Is(err, optimistic.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p poisoned
+	if err := json.Unmarshal([]byte(v.Value.Facts), &p); err != nil {
+		return nil, fmt.Errorf("the facts of message %s are not readable: %w", messageID, err)
+	}
+	return &p, nil
+}

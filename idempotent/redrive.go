@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -18,7 +19,7 @@ type RedriveOptions struct {
 	// Max bounds how many messages are moved. Defaults to 0: all that are there.
 	Max int
 
-	// PerSecond bounds how many are moved in a second. Defaults to 0: as fast as it goes.
+	// PerSecond bounds how many are moved in a second. Defaults to 0: no bound.
 	PerSecond float64
 
 	// Filter says which to move; the others stay. Defaults to all.
@@ -27,16 +28,24 @@ type RedriveOptions struct {
 	// Each is called with every message that was moved. Defaults to nothing.
 	Each func(Buried)
 
+	// Markers are those of the Consumer that buried the messages. They know why messages are poison that cannot say so
+	// themselves: all but envelopes. Defaults to none: Buried.Reason of those is empty. Requests: 2 more for each of those.
+	Markers *Markers
+
+	// Wait is how long to wait for messages that are hidden, such as by another Redrive, when no other is left. Defaults to 0:
+	// they are counted in RedriveResult.Hidden.
+	Wait time.Duration
+
 	_ struct{}
 }
 
 // Buried is a message of a poison queue.
 type Buried struct {
-	Key        string    // what duplicates are known by
+	Key        string    // what duplicates are known by: the sender's id, or the service's id of the message if it has none
 	MessageID  string    // the service's, in the poison queue
 	Body       []byte    // nil when it is in Blob
 	Blob       string    // container/name of where a ClaimCheck keeps the body
-	Reason     string    // why it is there; empty when somebody else has put it there
+	Reason     string    // why it is there; empty when that is not known
 	Queue      string    // where it came from
 	Inserted   time.Time // into that queue
 	Deliveries int       // from that queue
@@ -44,19 +53,42 @@ type Buried struct {
 
 // RedriveResult counts what Redrive has done.
 type RedriveResult struct {
-	Moved, Left int
-	Requests    int
+	Moved int
+	Left  int // by the filter
+
+	// Hidden is how many messages, besides those in Left, cannot be received at the moment; the service's count may be too
+	// high for a while. -1 if the service does not say.
+	Hidden int
+
+	// HiddenUntil is when the messages that this call has hidden and not moved can be received again. Zero if there are none.
+	HiddenUntil time.Time
+
+	Requests int
 }
 
-// redriveHide is for how long messages are hidden while they are moved, or looked at and left.
-const redriveHide = 5 * time.Minute
+const (
+	// redriveHide is for how long messages are hidden while they are moved, or looked at and left.
+	redriveHide = 2 * time.Minute
+	// redriveLeast is how much of that must be left when a message is moved: otherwise it is left to be received again.
+	redriveLeast = redriveHide / 2
+	// redriveTries is how often each request is sent: for about 80 s if the service hangs.
+	redriveTries = 6
+	// redriveLook is the pause between two looks for hidden messages.
+	redriveLook = 5 * time.Second
+)
 
-// Redrive moves messages from a poison queue to where they can be handled again, with their ids, and as if they had never
-// been tried. Each is first sent and then deleted, so a crash or a lost answer in between makes a second copy, which is known
-// by its id, and never loses one. Markers let a message through whose earlier copy was poison.
+// Redrive moves messages from a poison queue to where they can be handled again, with their ids, as if they had never been
+// tried, and with the time to live that they had at first; "never" if that is not known and the poison message never expires.
+// What was no envelope comes back byte for byte. Each message is first sent and then deleted, so a crash or a lost response in
+// between makes a second copy, which is known by its id if it is an envelope, and never loses one. Markers let a message through
+// whose earlier copy was poison.
 //
-// Messages that the filter leaves are hidden for up to 5 minutes. Errors: those of Producer.Send, or why messages cannot be
-// received or deleted; what was moved until then is counted. Requests: 1 per 32 messages, and 2 per message that is moved.
+// Transient faults and lost responses are met by sending a request again, up to 6 times. If a receive's response is lost, its
+// messages stay hidden for 2 minutes, and Redrive waits for them. Messages that the filter leaves are hidden for up to 2
+// minutes as well.
+//
+// Errors: those of Producer.Send, or why messages cannot be received or deleted; what was moved until then is counted, and the
+// rest can be moved by another call. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see that none is left.
 func Redrive(ctx context.Context, from, into *azqueue.QueueClient, opts *RedriveOptions) (RedriveResult, error) {
 	var o RedriveOptions
 	if opts != nil {
@@ -69,102 +101,130 @@ func Redrive(ctx context.Context, from, into *azqueue.QueueClient, opts *Redrive
 		return RedriveResult{}, fmt.Errorf("RedriveOptions.Max: %d is negative", o.Max)
 	case o.PerSecond < 0:
 		return RedriveResult{}, fmt.Errorf("RedriveOptions.PerSecond: %v is negative", o.PerSecond)
+	case o.Wait < 0:
+		return RedriveResult{}, fmt.Errorf("RedriveOptions.Wait: %v is negative", o.Wait)
 	}
-	r := redrive{from: from, into: into, o: o}
+	r := redrive{from: from, into: into, path: resource.Path(from.URL()), o: o, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
 	err := r.run(ctx)
+	for _, at := range r.hiddenSince {
+		if until := at.Add(redriveHide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
+			r.res.HiddenUntil = until
+		}
+	}
 	return r.res, err
 }
 
 type redrive struct {
 	from, into *azqueue.QueueClient
+	path       string // of from
 	o          RedriveOptions
 	res        RedriveResult
-	seen       map[string]bool
+
+	left        map[string]bool      // messages that the filter has left
+	hiddenSince map[string]time.Time // by message, those that were received and not moved; "" for those of a lost response
 }
 
 func (r *redrive) count() { r.res.Requests++ }
 
 func (r *redrive) run(ctx context.Context) error {
-	r.seen = map[string]bool{}
+	began, idle := time.Now(), 0
 	for r.o.Max == 0 || r.res.Moved < r.o.Max {
-		n := maxReceive
-		if r.o.Max > 0 && r.o.Filter == nil {
-			n = min(n, r.o.Max-r.res.Moved)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.count()
-		began := time.Now()
-		resp, err := r.from.DequeueMessages(with(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
-			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(redriveHide / time.Second))})
+		messages, until, err := r.receive(ctx)
 		if err != nil {
-			return fmt.Errorf("receive: %w", azerr.Clean(err))
+			return err
 		}
-		if len(resp.Messages) == 0 {
-			return nil
-		}
-		for _, m := range resp.Messages {
-			if err := r.one(ctx, m, began.Add(redriveHide)); err != nil {
+		if len(messages) == 0 {
+			again, err := r.await(ctx, began)
+			if err != nil || !again {
 				return err
 			}
+			continue
+		}
+		fresh := false
+		for _, m := range messages {
+			seen, err := r.one(ctx, m, until)
+			if err != nil {
+				return err
+			}
+			fresh = fresh || !seen
+		}
+		// Those that were left come again when their time is over. When as many of them as there are have come in a row, no
+		// other is there.
+		if idle += len(messages); fresh {
+			idle = 0
+		}
+		if idle > len(r.left) {
+			return nil
 		}
 	}
 	return nil
 }
 
-// one moves a message, or leaves it.
-func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until time.Time) error {
-	text := deref(m.MessageText)
-	e := detect(text)
-	b := Buried{Key: e.ID, MessageID: deref(m.MessageID), Body: e.body}
-	if p := e.Packed; p != nil && p.Blob != "" {
-		b.Blob = p.Container + "/" + p.Blob
-	} else if p != nil {
-		b.Body, _ = p.unpack(p.Gzip, true) // what cannot be read is moved as it is
+// receive hides some messages, until the time that it returns.
+func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time.Time, error) {
+	n := maxReceive
+	if r.o.PerSecond > 0 { // no more than can be moved while they are hidden
+		n = max(1, min(n, int(r.o.PerSecond*(redriveHide-redriveLeast).Seconds())))
 	}
-	if p := e.Poison; p != nil {
-		b.Reason, b.Queue, b.Inserted, b.Deliveries = p.Reason, p.Queue, p.Inserted, p.Deliveries
+	if r.o.Max > 0 && r.o.Filter == nil {
+		n = min(n, r.o.Max-r.res.Moved)
 	}
-	receipt := newReceipt(r.from, b.MessageID, text)
-	receipt.count = r.count
-	receipt.adopt(deref(m.PopReceipt), until)
-	if r.seen[b.MessageID] || r.o.Max > 0 && r.res.Moved >= r.o.Max || r.o.Filter != nil && !r.o.Filter(b) {
-		if !r.seen[b.MessageID] {
-			r.res.Left++
+	var messages []*azqueue.DequeuedMessage
+	var began time.Time
+	err := resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
+		r.count()
+		began = time.Now()
+		resp, err := r.from.DequeueMessages(with(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
+			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(redriveHide / time.Second))})
+		if azerr.Classify(err).Ambiguous() {
+			r.hiddenSince[""] = time.Now() // it may be carried out as late as this
 		}
-		r.seen[b.MessageID] = true
-		return nil
-	}
-	if e.as == Envelope {
-		again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}
-		as := Envelope
-		// What had no envelope before gets none now: its consumers may not know them.
-		if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
-			as = p.Encoding
-		}
-		var err error
-		if text, err = again.encode(as); err != nil {
-			return fmt.Errorf("message %s: %w", b.MessageID, err)
-		}
-	}
-	producer, err := NewProducer(r.into, nil)
+		messages = resp.Messages
+		return err
+	})
 	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.path, azerr.Clean(err))
+	}
+	for _, m := range messages {
+		r.hiddenSince[deref(m.MessageID)] = began
+	}
+	return messages, began.Add(redriveHide), nil
+}
+
+// await is called when no message can be received. It tells whether it has waited for some that were hidden.
+func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err error) {
+	r.res.Hidden, err = r.hidden(ctx)
+	if err != nil {
+		return false, err
+	}
+	if r.res.Hidden == 0 {
+		delete(r.hiddenSince, "") // there was nothing in the response that was lost
+		return false, nil
+	}
+	if lost, ok := r.hiddenSince[""]; ok {
+		delete(r.hiddenSince, "")
+		return true, retry.Sleep(ctx, time.Until(lost.Add(redriveHide)))
+	}
+	left := r.o.Wait - time.Since(began)
+	if left <= 0 {
+		return false, nil
+	}
+	return true, retry.Sleep(ctx, min(redriveLook, left))
+}
+
+// hidden counts the messages that nobody can receive, but for those that were left. -1 if the service does not say.
+func (r *redrive) hidden(ctx context.Context) (n int, err error) {
+	err = resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
+		r.count()
+		resp, err := r.from.GetProperties(ctx, nil)
+		n = max(0, int(deref(resp.ApproximateMessagesCount))-len(r.left))
 		return err
+	})
+	if azerr.Classify(err).Kind == azerr.Unauthorised { // a SAS may allow to process messages, and not this
+		return -1, nil
 	}
-	r.count()
-	if _, err := producer.send(ctx, b.Key, text, nil); err != nil {
-		return err
+	if err != nil {
+		return 0, fmt.Errorf("count the messages of %s: %w", r.path, azerr.Clean(err))
 	}
-	if err := receipt.delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ErrOwnershipLost) {
-		return fmt.Errorf("message %s was sent, and stays in the poison queue: %w", b.MessageID, azerr.Clean(err))
-	}
-	r.res.Moved++
-	if r.o.Each != nil {
-		r.o.Each(b)
-	}
-	if r.o.PerSecond > 0 {
-		return retry.Sleep(ctx, time.Duration(float64(time.Second)/r.o.PerSecond))
-	}
-	return nil
+	return n, nil
 }

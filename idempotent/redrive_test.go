@@ -3,6 +3,7 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestRedriveBringsMessagesBackAsIfTheyHadNeverBeenTried(t *testing.T) {
 				t.Errorf("%+v", b)
 			}
 		}})
-		if err != nil || got.Moved != 3 || len(moved) != 3 || got.Requests != r.service.Requests() || got.Requests != 8 {
+		if err != nil || got.Moved != 3 || len(moved) != 3 || got.Requests != r.service.Requests() || got.Requests != 9 {
 			t.Errorf("%+v, %v, moved %q in %d requests", got, err, moved, r.service.Requests())
 		}
 		var seen tally
@@ -68,22 +69,140 @@ func TestRedriveMovesWhatItIsToldAtThePaceItIsTold(t *testing.T) {
 	})
 }
 
-func TestARedriveThatBreaksLosesNothing(t *testing.T) {
-	for k := range 5 {
-		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.Throttle, aztest.FailAfterCommit} {
+// TestRedriveRidesOutFaults: it ended at one 503 or lost response, with messages hidden that a second call did not find.
+func TestRedriveRidesOutFaults(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.CutAnswer, aztest.Throttle, aztest.FailAfterCommit, aztest.AnswerTwice, aztest.Hang} {
+		for k := range 8 {
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.buryAll(ConsumerOptions{Markers: r.markers}, "a", "b")
-				r.service.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
-				for range 3 {
-					_, _ = Redrive(t.Context(), r.poison, r.queue, nil)
-					pass(10 * time.Minute)
+				r.service.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 3})
+				began := time.Now()
+				o := &RedriveOptions{}
+				if kind == aztest.AnswerTwice { // of the messages of the first answer nobody knows: a call says that they are hidden
+					o.Wait = 2 * redriveHide
 				}
+				got, err := Redrive(t.Context(), r.poison, r.queue, o)
+				if err != nil || got.Moved < 2 || got.Hidden != 0 || !got.HiddenUntil.IsZero() || got.Requests != r.service.Requests() {
+					t.Errorf("%s at %d: %+v, %v after %d requests", kind, k, got, err, r.service.Requests())
+				}
+				if took := time.Since(began); took > redriveHide+time.Minute {
+					t.Errorf("%s at %d: took %v", kind, k, took)
+				}
+				r.service.SetFaults()
 				var seen tally
 				r.consume(func(_ context.Context, m *Message) error { seen.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
 				if seen.n["a"] != 1 || seen.n["b"] != 1 || len(r.left(r.poison)) != 0 {
 					t.Errorf("%s at %d: handled %v, %d left", kind, k, seen.n, len(r.left(r.poison)))
 				}
 			})
+		}
+	}
+}
+
+func TestARedriveThatIsCutOffLosesNothing(t *testing.T) {
+	for after := range 7 {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.buryAll(ConsumerOptions{Markers: r.markers}, "a", "b")
+			r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: time.Second})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*time.Second+500*time.Millisecond)
+			defer cancel()
+			first, err := Redrive(ctx, r.poison, r.queue, nil)
+			if err == nil {
+				t.Fatalf("%d: not cut off: %+v", after, first)
+			}
+			r.service.SetFaults()
+			second, err := Redrive(t.Context(), r.poison, r.queue, nil)
+			if err != nil || second.Hidden != len(r.left(r.poison)) {
+				t.Errorf("%d: %+v, %v, with %d messages there", after, second, err, len(r.left(r.poison)))
+			}
+			third, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Wait: 3 * time.Minute})
+			if err != nil || third.Hidden != 0 || third.Moved != second.Hidden {
+				t.Errorf("%d: after %+v: %+v, %v", after, second, third, err)
+			}
+			var seen tally
+			r.consume(func(_ context.Context, m *Message) error { seen.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
+			if seen.n["a"] != 1 || seen.n["b"] != 1 || len(r.left(r.poison)) != 0 {
+				t.Errorf("%d: handled %v, %d left", after, seen.n, len(r.left(r.poison)))
+			}
+		})
+	}
+}
+
+func TestRedriveGivesUpOnAnOutageAndSaysWhatIsHidden(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.buryAll(ConsumerOptions{}, "a", "b", "c")
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Put Message"), Skip: 1})
+		began := time.Now()
+		got, err := Redrive(t.Context(), r.poison, r.queue, nil)
+		if failed, ok := errors.AsType[*SendError](err); !ok || failed.ID == "" || got.Moved != 1 || time.Since(began) > 2*time.Minute {
+			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
+		}
+		if want := began.Add(redriveHide); !got.HiddenUntil.Equal(want) {
+			t.Errorf("hidden until %v, want %v", got.HiddenUntil, want)
+		}
+		r.service.SetFaults()
+		pass(redriveHide)
+		if got, err = Redrive(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 2 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestARedriveThatLeavesManyMessagesEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var ids []string
+		for i := range 100 {
+			ids = append(ids, fmt.Sprint("m", i))
+		}
+		r.buryAll(ConsumerOptions{Concurrency: 32}, ids...)
+		// A receive that is so slow that what was left is there again before all was seen.
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 9 * time.Second, Match: aztest.Op("Get Messages")})
+		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{PerSecond: 0.1, Filter: func(b Buried) bool { return b.Key == "m99" }})
+		if err != nil || got.Moved != 1 || got.Left != 99 || len(r.left(r.poison)) != 99 {
+			t.Errorf("%+v, %v, %d left", got, err, len(r.left(r.poison)))
+		}
+	})
+}
+
+func TestRedriveKeepsTheTimeToLive(t *testing.T) {
+	for _, as := range []Encoding{Envelope, Base64} {
+		for _, marked := range []bool{false, true} {
+			for _, ttl := range []time.Duration{time.Hour, -1, 0} {
+				inBubble(t, func(t *testing.T, r *rig) {
+					p, err := NewProducer(r.queue, &ProducerOptions{Encoding: as})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := p.Send(t.Context(), Outgoing{Body: []byte("x"), TTL: ttl}); err != nil {
+						t.Fatal(err)
+					}
+					o, again := ConsumerOptions{Poison: r.poison}, &RedriveOptions{}
+					if marked {
+						o.Markers, again.Markers = r.markers, r.markers
+					}
+					r.consume(func(context.Context, *Message) error { return Poison(errors.New("broken")) }, o)
+					pass(30 * 24 * time.Hour) // longer than any of them lives
+					began := time.Now()
+					if got, err := Redrive(t.Context(), r.poison, r.queue, again); err != nil || got.Moved != 1 {
+						t.Fatalf("%+v, %v", got, err)
+					}
+					want := ttl
+					switch {
+					case as == Base64 && !marked:
+						want = -1 // nothing says what it was, and nothing is to be lost
+					case ttl == 0:
+						want = week
+					}
+					resp, err := r.queue.PeekMessages(t.Context(), nil)
+					if err != nil || len(resp.Messages) != 1 {
+						t.Fatal(err)
+					}
+					expires := *resp.Messages[0].ExpirationTime
+					if want < 0 && expires.Year() != 9999 || want > 0 && expires.Sub(began).Round(time.Minute) != want {
+						t.Errorf("%s of %v, with markers %t: expires %v after %v", as, ttl, marked, expires, began)
+					}
+				})
+			}
 		}
 	}
 }

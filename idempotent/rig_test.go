@@ -156,11 +156,7 @@ func (r *rig) buried() (all []envelope) {
 		r.t.Fatal(err)
 	}
 	for _, m := range resp.Messages {
-		e, err := decode(*m.MessageText, Envelope)
-		if err != nil {
-			r.t.Error(err)
-		}
-		all = append(all, e)
+		all = append(all, detect(*m.MessageText))
 	}
 	return all
 }

@@ -1,0 +1,169 @@
+package idempotent
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+)
+
+// foreignTexts are texts of messages as others send them, and what a consumer may be set to read them as.
+var foreignTexts = []struct {
+	as   Encoding
+	text string
+}{
+	{Auto, "plain"}, {Auto, base64.StdEncoding.EncodeToString([]byte(`{"order":17}`))}, {Auto, `{"order":17}`}, {Auto, " padded\r\n"}, {Auto, ""},
+	{Auto, "aGVs\nbG8="}, {Auto, `{"azconc":2,"id":"from the future","headers":{"a":"b"}}`}, {Auto, `{"azconc":1,"id":"a"} and more`},
+	{Base64, "not base64!"}, {Base64, "/////w=="}, {Base64, "aGVsbG8"}, {Envelope, "not an envelope"}, {Envelope, `{"azconc":1}`}, {Envelope, "<xml/>&amp;\r"},
+	{Text, `{"azconc":1,"id":"a","text":"an envelope that is read as text", "unknown":1}`}, {Text, "test"}, {Text, strings.Repeat("x", 64<<10)},
+}
+
+// TestPoisonKeepsTheOriginalBytes: what was no envelope was put into one, which others cannot read, and what could not be
+// decoded came back empty.
+func TestPoisonKeepsTheOriginalBytes(t *testing.T) {
+	for _, f := range foreignTexts {
+		inBubble(t, func(t *testing.T, r *rig) { checkPoison(t, r.queue, r.poison, r.markers, f.as, f.text) })
+	}
+}
+
+func TestPoisonKeepsTheOriginalBytesOnAzurite(t *testing.T) {
+	p := newOnAzurite(t, azuritetest.Account(t))
+	poison := p.client(t, "orders-poison")
+	if _, err := p.queue.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range foreignTexts {
+		checkPoison(t, p.queue, poison, nil, f.as, f.text)
+	}
+}
+
+// checkPoison sends a text, has it go to the poison queue and come back. With markers it looks at the reason, too.
+func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Markers, as Encoding, text string) {
+	t.Helper()
+	sent, err := queue.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(int32(3600))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := deref(sent.Messages[0].MessageID)
+	o := ConsumerOptions{Encoding: as, Poison: poison, Markers: markers, ExitWhenEmpty: true}
+	c, err := NewConsumer(queue, func(context.Context, *Message) error { return Poison(errors.New("broken")) }, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := peekTexts(t, poison); len(got) != 1 || got[0] != text {
+		t.Errorf("%s %q is %q in the poison queue", as, text, got)
+	}
+	var seen Buried
+	got, err := Redrive(t.Context(), poison, queue, &RedriveOptions{Markers: markers, Each: func(b Buried) { seen = b }})
+	if err != nil || got.Moved != 1 {
+		t.Fatalf("%s %q: %+v, %v", as, text, got, err)
+	}
+	if got := peekTexts(t, queue); len(got) != 1 || got[0] != text {
+		t.Errorf("%s %q came back as %q", as, text, got)
+	}
+	if markers != nil && (seen.Key != id || seen.Reason == "" || seen.Queue != "orders" || seen.Inserted.IsZero()) {
+		t.Errorf("%s %q: %+v", as, text, seen)
+	}
+	if markers != nil {
+		if facts, err := markers.facts(t.Context(), "orders-poison", seen.MessageID); facts != nil || err != nil {
+			t.Errorf("%s %q: the facts stay: %+v, %v", as, text, facts, err)
+		}
+	}
+	if _, err := queue.ClearMessages(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func peekTexts(t *testing.T, queue *azqueue.QueueClient) (all []string) {
+	t.Helper()
+	resp, err := queue.PeekMessages(t.Context(), &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range resp.Messages {
+		all = append(all, deref(m.MessageText))
+	}
+	return all
+}
+
+func TestAnEnvelopeThatIsFullKeepsItsBytesAndItsReason(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		e := envelope{ID: "full", Sent: time.Now().UTC()}
+		text, err := e.encode(Envelope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.body = []byte(strings.Repeat("x", maxText-len(text)-len(`,"text":""`)))
+		if text, err = e.encode(Envelope); err != nil || len(text) != maxText {
+			t.Fatalf("%d bytes, %v", len(text), err)
+		}
+		if _, err := r.queue.EnqueueMessage(t.Context(), text, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.consume(func(context.Context, *Message) error { return Poison(errors.New("broken")) }, ConsumerOptions{Poison: r.poison, Markers: r.markers})
+		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Markers: r.markers, Each: func(b Buried) {
+			if b.Key != "full" || b.Reason != "broken" {
+				t.Errorf("%s: %s", b.Key, b.Reason)
+			}
+		}})
+		if err != nil || got.Moved != 1 || peekTexts(t, r.queue)[0] != text {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// TestPoisonOfOlderVersionsComesBack: those put messages of other senders into an envelope, too.
+func TestPoisonOfOlderVersionsComesBack(t *testing.T) {
+	old := `{"azconc":1,"id":"service-id","sent":"2026-01-01T00:00:00Z","poison":{"reason":"broken","queue":"orders","message_id":"service-id",` +
+		`"inserted":"2026-01-01T00:00:00Z","deliveries":1,"encoding":"`
+	for text, want := range map[string]string{
+		old + `base64"},"text":"hello"}`:    "aGVsbG8=",
+		old + `text"},"text":"hello"}`:      "hello",
+		old + `text"},"binary":"/w=="}`:     "",
+		old + `envelope"},"text":"hello"}`:  "",
+		`{"azconc":1,"id":"x","text":"hi"}`: `{"azconc":1,"id":"x","text":"hi"}`,
+	} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			if _, err := r.poison.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := Redrive(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 1 {
+				t.Fatalf("%s: %+v, %v", text, got, err)
+			}
+			got := peekTexts(t, r.queue)[0]
+			if e := detect(got); want != "" && got != want || want == "" && (e.ID != "service-id" || e.Poison != nil || len(e.body) == 0) {
+				t.Errorf("%s came back as %s", text, got)
+			}
+		})
+	}
+}
+
+// TestBuryingRidesOutFaults: whatever is lost, the original bytes are in the poison queue, and the queue is empty.
+func TestBuryingRidesOutFaults(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.Throttle, aztest.FailAfterCommit, aztest.Hang} {
+		for k := range 6 {
+			inBubble(t, func(t *testing.T, r *rig) {
+				if _, err := r.queue.EnqueueMessage(t.Context(), "not base64!", nil); err != nil {
+					t.Fatal(err)
+				}
+				r.service.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
+				r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{Encoding: Base64, Poison: r.poison, Markers: r.markers})
+				texts := peekTexts(t, r.poison)
+				if len(r.left(r.queue)) != 0 || len(texts) == 0 || texts[0] != "not base64!" {
+					t.Errorf("%s at %d: %q in the poison queue, %d left", kind, k, texts, len(r.left(r.queue)))
+				}
+			})
+		}
+	}
+}

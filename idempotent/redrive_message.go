@@ -1,0 +1,144 @@
+package idempotent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// one moves a message that is hidden until then, or leaves it. It tells whether it has left the message before.
+func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until time.Time) (seen bool, err error) {
+	id := deref(m.MessageID)
+	switch {
+	case r.left[id]:
+		return true, nil
+	case time.Until(until) < redriveLeast, r.o.Max > 0 && r.res.Moved >= r.o.Max:
+		return false, nil
+	}
+	e := detect(deref(m.MessageText))
+	facts, kept, err := r.facts(ctx, id, e)
+	if err != nil {
+		return false, err
+	}
+	if kept && facts.Encoding != Envelope { // it was no envelope to its consumer, whatever it looks like
+		if e, err = decode(deref(m.MessageText), cmp.Or(facts.Encoding, Text)); err != nil {
+			return false, fmt.Errorf("message %s: %w", id, err)
+		}
+	}
+	b := describeBuried(m, e, facts)
+	if r.o.Filter != nil && !r.o.Filter(b) {
+		r.left[id] = true
+		r.res.Left++
+		return false, nil
+	}
+	if err := r.move(ctx, m, e, facts, b.Key, until); err != nil {
+		return false, err
+	}
+	if kept {
+		_, _ = optimistic.Delete(ctx, r.o.Markers.factsOf(r.path, id), optimistic.State{}, nil) // otherwise it expires
+		r.count()
+	}
+	delete(r.hiddenSince, id)
+	r.res.Moved++
+	if r.o.Each != nil {
+		r.o.Each(b)
+	}
+	if r.o.PerSecond > 0 {
+		return false, retry.Sleep(ctx, time.Duration(float64(time.Second)/r.o.PerSecond))
+	}
+	return false, nil
+}
+
+// facts returns why a message is poison, if that is known, and whether the markers say so.
+func (r *redrive) facts(ctx context.Context, id string, e envelope) (facts *poisoned, kept bool, err error) {
+	if e.Poison != nil || r.o.Markers == nil {
+		return e.Poison, false, nil
+	}
+	r.count()
+	facts, err = r.o.Markers.facts(ctx, r.path, id)
+	if err != nil {
+		return nil, false, fmt.Errorf("message %s: why it is poison: %w", id, err)
+	}
+	return facts, facts != nil, nil
+}
+
+func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Buried {
+	b := Buried{Key: e.ID, MessageID: deref(m.MessageID), Body: e.body}
+	if p := e.Packed; p != nil && p.Blob != "" {
+		b.Blob = p.Container + "/" + p.Blob
+	} else if p != nil {
+		b.Body, _ = p.unpack(p.Gzip, true) // what cannot be read is moved as it is
+	}
+	if facts != nil {
+		b.Reason, b.Queue, b.Inserted, b.Deliveries = facts.Reason, facts.Queue, facts.Inserted, facts.Deliveries
+	}
+	switch {
+	case b.Key != "":
+	case facts != nil:
+		b.Key = facts.MessageID
+	default:
+		b.Key = b.MessageID
+	}
+	return b
+}
+
+// move sends a message and deletes it from the poison queue.
+func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelope, facts *poisoned, key string, until time.Time) error {
+	id, text := deref(m.MessageID), deref(m.MessageText)
+	receipt := newReceipt(r.from, id, text)
+	receipt.count = r.count
+	receipt.adopt(deref(m.PopReceipt), until)
+	producer := &Producer{queue: r.into, path: resource.Path(r.into.URL()), opts: ProducerOptions{Tries: redriveTries}, count: r.count}
+	if _, err := producer.send(ctx, key, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: redriveTTL(m, facts)}); err != nil {
+		return err
+	}
+	if err := receipt.delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ErrOwnershipLost) {
+		return fmt.Errorf("message %s was sent, and stays in the poison queue: %w", id, azerr.Clean(err))
+	}
+	return nil
+}
+
+// untried is the text of a message as it was before it was first tried. What azconc has not written stays as it is.
+func untried(text string, e envelope) string {
+	if e.as != Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Freed == "" {
+		return text
+	}
+	again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}
+	as := Envelope
+	if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
+		as = p.Encoding // older versions put messages of other senders into an envelope
+	}
+	for _, as := range []Encoding{as, Envelope} {
+		if text, err := again.encode(as); err == nil {
+			return text
+		}
+	}
+	return text
+}
+
+// redriveTTL is the time to live that a message had at first. If that is not known it is "never" for a message that never
+// expires where it is, and the service's default otherwise.
+func redriveTTL(m *azqueue.DequeuedMessage, facts *poisoned) *int32 {
+	expires, inserted := deref(m.ExpirationTime), time.Time{}
+	if facts != nil && !facts.Expires.IsZero() {
+		expires, inserted = facts.Expires, facts.Inserted
+	}
+	switch life := expires.Sub(inserted).Round(time.Second); {
+	case expires.Year() >= 9999: // REST: "Put Message", a TTL of -1
+		return forEver
+	case inserted.IsZero() || life < time.Second:
+		return nil
+	default:
+		return to.Ptr(int32(min(life/time.Second, 1<<31-1)))
+	}
+}
