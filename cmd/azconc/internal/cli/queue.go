@@ -46,6 +46,23 @@ func parseQueue(arg string) (string, error) {
 	return arg, nil
 }
 
+// checkTable looks at the name of a table that a flag may name.
+func checkTable(flag, name string) error {
+	if name != "" && !tableName.MatchString(name) {
+		return withHint(usagef("%s %q is not a table's name", flag, name), "a name is 3 to 63 letters and digits, a letter first")
+	}
+	return nil
+}
+
+// markers returns the markers in a table.
+func (f *Factory) markers(table string) (*idempotent.Markers, error) {
+	tables, err := f.TableService()
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewMarkers(tables.NewClient(table))
+}
+
 // QueueService returns the client of the account's Queue service.
 func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
 	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}

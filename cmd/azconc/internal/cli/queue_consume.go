@@ -79,8 +79,8 @@ delivered again.`,
 					return err
 				}
 			}
-			if opts.Markers != "" && !tableName.MatchString(opts.Markers) {
-				return withHint(usagef("--markers %q is not a table's name", opts.Markers), "a name is 3 to 63 letters and digits, a letter first")
+			if err := checkTable("--markers", opts.Markers); err != nil {
+				return err
 			}
 			if opts.Inbox != "" {
 				if opts.inbox, err = parseTableRef(opts.Inbox, 2); err != nil {

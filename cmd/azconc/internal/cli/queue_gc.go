@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/azconc/azconc/idempotent"
 )
 
 type queueGCOptions struct {
@@ -40,8 +39,8 @@ ago than --claim-age. Nothing that is still needed is touched, whoever is at wor
 			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
 				return withHint(usagef("nothing says what to tidy up"), "give one or more of --markers, --inbox, --claim-check and --sessions")
 			}
-			if opts.Markers != "" && !tableName.MatchString(opts.Markers) {
-				return usagef("--markers %q is not a table's name", opts.Markers)
+			if err := checkTable("--markers", opts.Markers); err != nil {
+				return err
 			}
 			if opts.Inbox != "" {
 				if opts.inbox, err = parseTableRef(opts.Inbox, 2); err != nil {
@@ -89,11 +88,7 @@ func queueGCRun(ctx context.Context, opts *queueGCOptions) (err error) {
 	f := opts.factory
 	r := queueGCResult{Outcome: "deleted", Queue: opts.Queue}
 	if opts.Markers != "" {
-		tables, err := f.TableService()
-		if err != nil {
-			return err
-		}
-		k, err := idempotent.NewMarkers(tables.NewClient(opts.Markers))
+		k, err := f.markers(opts.Markers)
 		if err != nil {
 			return err
 		}

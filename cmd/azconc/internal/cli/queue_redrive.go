@@ -25,6 +25,8 @@ type queueRedriveOptions struct {
 	IDs        []string
 	Reason     string
 	Where      *gojq.Code
+	Markers    string // table
+	Wait       time.Duration
 }
 
 func newQueueRedriveCmd(f *Factory, runF func(*queueRedriveOptions) error) *cobra.Command {
@@ -33,12 +35,17 @@ func newQueueRedriveCmd(f *Factory, runF func(*queueRedriveOptions) error) *cobr
 	cmd := &cobra.Command{
 		Use:   "redrive <poison-queue> <queue>",
 		Short: "Move poison messages back to where they can be handled again",
-		Long: `Move messages from a poison queue to a queue, with their ids, as if they had never been tried. Each is sent first and then
-deleted, so none is lost; one that had to be sent twice is known by its id.
+		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
+its text, byte for byte. Each is sent first and then deleted, so none is lost; one that had to be sent twice is known by its id
+if it is an envelope. They live as long as they would have lived at first.
 
---id, --reason and --where choose, and a message has to meet all that are given; those that do not stay, hidden for up to five
+--id, --reason and --where choose, and a message has to meet all that are given; those that do not stay, hidden for up to two
 minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is what it
-holds if that is JSON, else a string; a message is moved if any of its results is neither false nor null.`,
+holds if that is JSON, else a string; a message is moved if any of its results is neither false nor null. Messages that are no
+envelopes do not carry their reason: --markers names the table that does.
+
+Faults are ridden out. If a response is lost, its messages are hidden for two minutes, and azconc waits for them. If all messages
+are hidden by something else, such as a redrive that was interrupted, the exit code is 6; --wait waits for them.`,
 		Args: resourceArgs("<poison-queue>", "<queue>"),
 		Example: `  azconc queue redrive orders-poison orders --rate 5
   azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
@@ -56,6 +63,11 @@ holds if that is JSON, else a string; a message is moved if any of its results i
 				return usagef("--max %d is negative", opts.Max)
 			case opts.Rate < 0:
 				return usagef("--rate %v is negative", opts.Rate)
+			case opts.Wait < 0:
+				return usagef("--wait %v is negative", opts.Wait)
+			}
+			if err := checkTable("--markers", opts.Markers); err != nil {
+				return err
 			}
 			if where != "" {
 				query, err := gojq.Parse(where)
@@ -77,6 +89,8 @@ holds if that is JSON, else a string; a message is moved if any of its results i
 	cmd.Flags().StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
 	cmd.Flags().StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
 	cmd.Flags().StringVar(&where, "where", "", "move those for which this jq `expression` is true")
+	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` that says why messages are poison that are no envelopes")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for messages that are hidden when no other is left")
 	return cmd
 }
 
@@ -86,11 +100,31 @@ type redriveResult struct {
 	Into      string `json:"into"`
 	Moved     int    `json:"moved"`
 	Left      int    `json:"left"`
+	Hidden    int    `json:"hidden"`
+	Until     string `json:"hidden_until,omitempty"`
 	Requests  int64  `json:"requests"`
 	ElapsedMS int64  `json:"elapsed_ms"`
 }
 
-func (r redriveResult) text(w io.Writer) { fmt.Fprintf(w, "moved %d, left %d\n", r.Moved, r.Left) }
+func (r redriveResult) text(w io.Writer) {
+	fmt.Fprintf(w, "moved %d, left %d", r.Moved, r.Left)
+	if r.Hidden > 0 {
+		fmt.Fprintf(w, ", hidden %d", r.Hidden)
+	}
+	fmt.Fprintln(w)
+}
+
+// allHidden is that messages are there, and none can be received.
+type allHidden struct {
+	from string
+	n    int
+}
+
+func (e *allHidden) Error() string {
+	return fmt.Sprintf("%s in %s, all hidden: another process has received them, or a redrive that was interrupted", plural(e.n, "message"), e.from)
+}
+func (*allHidden) verdict() verdict        { return verdict{exitHeld, "hidden"} }
+func (e *allHidden) facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }
 
 func queueRedriveRun(ctx context.Context, opts *queueRedriveOptions) error {
 	f := opts.factory
@@ -105,11 +139,17 @@ func queueRedriveRun(ctx context.Context, opts *queueRedriveOptions) error {
 	if _, err := into.GetProperties(ctx, nil); err != nil { // before a message is hidden for nothing
 		return err
 	}
+	var markers *idempotent.Markers
+	if opts.Markers != "" {
+		if markers, err = f.markers(opts.Markers); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress, moved := f.progress("moved"), 0
 	res, err := idempotent.Redrive(ctx, from, into, &idempotent.RedriveOptions{
-		Max: opts.Max, PerSecond: opts.Rate,
+		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait,
 		Filter: opts.filter(ctx, cancel),
 		Each: func(idempotent.Buried) {
 			moved++
@@ -123,14 +163,21 @@ func queueRedriveRun(ctx context.Context, opts *queueRedriveOptions) error {
 	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
 		err = &unknownError{why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, err: err}
 	}
+	until := timeText(res.HiddenUntil)
+	if until != "" {
+		f.Notef("messages that were not moved are hidden until %s", until)
+	}
 	if err != nil {
 		if res.Moved > 0 {
 			f.Notef("%d were moved", res.Moved)
 		}
 		return err
 	}
+	if res.Hidden > 0 && res.Moved == 0 && res.Left == 0 {
+		return withHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
+	}
 	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
-		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
+		Hidden: max(0, res.Hidden), Until: until, Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds()})
 }
 
 // filter chooses. An expression that fails for one message ends it all, since it would fail for others too.
