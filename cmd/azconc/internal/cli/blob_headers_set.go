@@ -75,6 +75,7 @@ since, be it by this very write, the exit code is 5. Setting them again does no 
 	}
 	for _, h := range headerFields {
 		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve it with", h.name))
+		allowEmpty(cmd, h.flag)
 	}
 	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
 	conditions.add(cmd, condAll)

@@ -40,6 +40,7 @@ func newBlobListCmd(f *Factory, runF func(*blobListOptions) error) *cobra.Comman
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	allowEmpty(cmd, "prefix")
 	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
 	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
 	return cmd

@@ -34,6 +34,7 @@ func newContainerListCmd(f *Factory, runF func(*containerListOptions) error) *co
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	allowEmpty(cmd, "prefix")
 	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
 	return cmd
 }

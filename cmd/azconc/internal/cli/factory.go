@@ -72,8 +72,11 @@ func (f *Factory) addFlags(cmd *cobra.Command) {
 }
 
 // begin is the root's PersistentPreRunE: a command must not have its own.
-func (f *Factory) begin(cmd *cobra.Command, _ []string) error {
+func (f *Factory) begin(cmd *cobra.Command, args []string) error {
 	f.ctx = cmd.Context()
+	if err := checkGiven(cmd, args); err != nil {
+		return err
+	}
 	if f.Output != "text" && f.Output != "json" {
 		return usagef("--output %q is neither text nor json", f.Output)
 	}

@@ -21,10 +21,11 @@ func parsed[T any](t *testing.T, newCmd func(*Factory, func(*T) error) *cobra.Co
 	defer f.close()
 	var got *T
 	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.begin}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	root.SetFlagErrorFunc(flagError)
 	f.addFlags(root)
 	cmd := newCmd(f, func(opts *T) error { got = opts; return nil })
 	root.AddCommand(cmd)
+	secondsWithoutUnit(root)
 	root.SetArgs(append([]string{cmd.Name()}, args...))
 	err := root.ExecuteContext(context.Background())
 	return got, err

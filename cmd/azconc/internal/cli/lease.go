@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -214,10 +213,7 @@ func parseLeaseSeconds(flag, s string) (int32, error) {
 	if s == "infinite" {
 		return -1, nil
 	}
-	d, err := time.ParseDuration(s)
-	if n, atoi := strconv.Atoi(s); atoi == nil {
-		d, err = time.Duration(n)*time.Second, nil
-	}
+	d, err := parseDuration(s)
 	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
 		return 0, withHint(usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as it takes")
 	}

@@ -81,6 +81,7 @@ func newLockListCmd(f *Factory, runF func(*lockListOptions) error) *cobra.Comman
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	allowEmpty(cmd, "prefix")
 	cmd.Flags().BoolVar(&opts.Held, "held", false, "only locks that are held")
 	return cmd
 }

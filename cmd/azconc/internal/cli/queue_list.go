@@ -29,6 +29,7 @@ func newQueueListCmd(f *Factory, runF func(*queueListOptions) error) *cobra.Comm
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only queues whose names begin with this")
+	allowEmpty(cmd, "prefix")
 	return cmd
 }
 

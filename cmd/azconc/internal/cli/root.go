@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +28,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
 	root.SetHelpTemplate(helpTemplate)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	root.SetFlagErrorFunc(flagError)
 	f.addFlags(root)
 
 	root.AddGroup(
@@ -46,6 +48,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 	add("idempotent", newQueueCmd(f), newOnceCmd(f))
 	add("tool", newDemoCmd(f, nil), newDevCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
 	root.AddCommand(newHelpTopics()...)
+	secondsWithoutUnit(root)
 	return root
 }
 
@@ -65,9 +68,18 @@ func runGroup(cmd *cobra.Command, args []string) error {
 	}
 	err := usagef("unknown command %q for %q", args[0], cmd.CommandPath())
 	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+		slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(inCommon(b, args[0]), inCommon(a, args[0])) })
 		return withHint(err, fmt.Sprintf("did you mean %s?", strings.Join(s, " or ")))
 	}
 	return err
+}
+
+// inCommon is the length of the beginning that a and b share.
+func inCommon(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // resourceArgs takes exactly the arguments that the usage line names.

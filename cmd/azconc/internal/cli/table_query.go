@@ -47,6 +47,7 @@ Entities of one answer are one version each; a query that takes several answers 
 		},
 	}
 	cmd.Flags().StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
+	allowEmpty(cmd, "filter")
 	cmd.Flags().StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
 	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most so many (default all)")
 	return cmd
