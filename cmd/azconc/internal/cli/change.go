@@ -146,11 +146,3 @@ func decodeJSON(data []byte) (any, error) {
 	}
 	return v, nil
 }
-
-// sameEnd gives new content the final newline that the old had.
-func sameEnd(base, data []byte) []byte {
-	if bytes.HasSuffix(base, []byte("\n")) {
-		return append(data, '\n')
-	}
-	return data
-}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
 type jqChange struct {
@@ -35,15 +37,11 @@ func (c *jqChange) apply(ctx context.Context, base baseContent) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The same document in another spacing or order is no change.
-	if base.Exists && gojq.Compare(before, after) == 0 {
-		return base.Data, nil
-	}
-	data, err := gojq.Marshal(after)
+	data, err := jsonform.Rewrite(base.Data, after)
 	if err != nil {
 		return nil, &filterError{what: "jq", err: err}
 	}
-	return sameEnd(base.Data, data), nil
+	return data, nil
 }
 
 func oneResult(ctx context.Context, results gojq.Iter) (any, error) {

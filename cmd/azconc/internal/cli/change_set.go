@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/itchyny/gojq"
+	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
 // setChange sets members of a JSON document. A path is dotted; a backslash takes the meaning from a dot; where the
@@ -19,7 +19,9 @@ type setChange struct {
 
 type assignment struct {
 	path  []string
+	text  string
 	value any
+	json  bool // the text is a JSON value, and not a string without its quotes
 }
 
 func newSetChange(args []string) (change, error) {
@@ -35,23 +37,23 @@ func newSetChange(args []string) (change, error) {
 				return nil, withHint(usagef("--set %q: the path has an empty part", arg), `a dot in a name is written \.`)
 			}
 		}
-		c.assignments = append(c.assignments, assignment{path: parts, value: parseValue(text)})
+		value, isJSON := parseValue(text)
+		c.assignments = append(c.assignments, assignment{path: parts, text: text, value: value, json: isJSON})
 	}
 	return c, nil
 }
 
-// parseValue takes JSON for what it says, and anything else for a string.
-func parseValue(text string) any {
+// parseValue reads text as JSON if it is that, and else as a string.
+func parseValue(text string) (value any, isJSON bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return text
+	if d.Decode(&value) != nil {
+		return text, false
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return text
+		return text, false
 	}
-	return v
+	return value, true
 }
 
 func splitPath(path string) []string {
@@ -73,28 +75,27 @@ func splitPath(path string) []string {
 }
 
 func (c *setChange) apply(_ context.Context, base baseContent) ([]byte, error) {
-	var before, after any = nil, map[string]any{}
+	var document any = map[string]any{}
+	var err error
 	if base.Exists {
-		var err error
-		if before, err = decodeJSON(base.Data); err != nil {
+		if document, err = decodeJSON(base.Data); err != nil {
 			return nil, err
 		}
-		after, _ = decodeJSON(base.Data)
 	}
+	var like [][]byte
 	for _, a := range c.assignments {
-		var err error
-		if after, err = setPath(after, a.path, a.value); err != nil {
+		if document, err = setPath(document, a.path, a.value); err != nil {
 			return nil, &filterError{what: "--set " + strings.Join(a.path, "."), err: err}
 		}
+		if a.json {
+			like = append(like, []byte(a.text))
+		}
 	}
-	if base.Exists && gojq.Compare(before, after) == 0 {
-		return base.Data, nil
-	}
-	data, err := gojq.Marshal(after)
+	data, err := jsonform.Rewrite(base.Data, document, like...)
 	if err != nil {
 		return nil, &filterError{what: "--set", err: err}
 	}
-	return sameEnd(base.Data, data), nil
+	return data, nil
 }
 
 // setPath returns node with value at path. Missing objects are made on the way; other things are not overwritten.

@@ -1,0 +1,307 @@
+// Package jsonform writes a changed JSON value in the form of the text that it was made from, so that the difference
+// between the two texts is the change and nothing else.
+package jsonform
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// Rewrite returns the text of value in the form of base, the text of one JSON value. What did not change keeps its bytes:
+// number literals, escapes and spacing. Members keep their order; new ones follow in the order of their names. New
+// objects and lists are indented as base is, or written on one line where base does so. Whitespace around the value,
+// such as the final newline, stays.
+//
+// An object that base holds elsewhere, or one of the texts in like, gives the order of the members of an equal new one.
+//
+// The value is of the types that gojq emits: nil, bool, int, float64, *big.Int, json.Number, string, []any and
+// map[string]any. With an empty base the result is on one line, members in the order of their names. The error is that
+// base is not one JSON value.
+func Rewrite(base []byte, value any, like ...[]byte) ([]byte, error) {
+	w := &writer{newline: "\n", comma: ",", colon: ":"}
+	for _, text := range like {
+		root, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		w.models = append(w.models, root)
+	}
+	if len(bytes.TrimSpace(base)) == 0 {
+		w.fresh(value, layout{})
+		return w.out.Bytes(), nil
+	}
+	root, err := parse(base)
+	if err != nil {
+		return nil, err
+	}
+	w.models = append([]*node{root}, w.models...)
+	w.detect(base, root)
+	w.out.Write(base[:root.start])
+	w.value(root, value, layout{multi: w.multi})
+	w.out.Write(base[root.end:])
+	return w.out.Bytes(), nil
+}
+
+// writer holds the style of the text, and what has been written so far.
+type writer struct {
+	out     bytes.Buffer
+	multi   bool   // the text has containers that take more than one line
+	unit    string // one step of indentation
+	newline string
+	comma   string // what separates members on one line
+	colon   string
+
+	models []*node
+	known  map[string]*node // the containers of models, by their canonical text
+}
+
+// layout is the place of a value: the indentation of its line, and whether its container takes several lines.
+type layout struct {
+	indent string
+	multi  bool
+}
+
+// detect reads the style off the first containers that show it.
+func (w *writer) detect(base []byte, root *node) {
+	if i := bytes.IndexByte(base, '\n'); i > 0 && base[i-1] == '\r' {
+		w.newline = "\r\n"
+	}
+	colon, comma := false, false
+	var look func(n *node, indent string)
+	look = func(n *node, indent string) {
+		for i, m := range n.members {
+			inner, multi := m.indent(indent)
+			if multi && !w.multi {
+				w.multi, w.unit = true, string(bytes.TrimPrefix([]byte(inner), []byte(indent)))
+			}
+			if m.named && !colon {
+				colon, w.colon = true, m.colon()
+			}
+			if i > 0 && !multi && !comma {
+				comma, w.comma = true, ","+m.pre
+			}
+			look(m.node, inner)
+		}
+	}
+	look(root, "")
+	if !colon && (w.multi || w.comma == ", ") {
+		w.colon = ": "
+	}
+	if !comma && strings.HasSuffix(w.colon, " ") {
+		w.comma = ", "
+	}
+}
+
+// value writes v in the place of n.
+func (w *writer) value(n *node, v any, at layout) {
+	if n.holds(v) {
+		w.out.Write(n.text)
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if n.kind == '{' && len(n.members) > 0 && len(v) > 0 {
+			w.object(n, v, at)
+			return
+		}
+	case []any:
+		if n.kind == '[' && len(n.members) > 0 && len(v) > 0 {
+			w.list(n, v, at)
+			return
+		}
+	}
+	w.fresh(v, at)
+}
+
+// object writes v with the members of n that are still there in their order, and the new ones after them.
+func (w *writer) object(n *node, v map[string]any, at layout) {
+	latest := make(map[string]*member, len(n.members)) // of a name that occurs twice, the last one counts
+	for _, m := range n.members {
+		latest[m.name] = m
+	}
+	elements := make([]element, 0, len(v))
+	for _, m := range n.members {
+		if value, kept := v[m.name]; kept && latest[m.name] == m {
+			elements = append(elements, element{was: m, head: m.head, value: value})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if latest[name] == nil {
+			elements = append(elements, element{head: w.head(name), value: v[name]})
+		}
+	}
+	w.elements(n, elements, at)
+}
+
+// list writes v, each element in the form of the one that it equals or, failing that, of the one whose place it took.
+func (w *writer) list(n *node, v []any, at layout) {
+	elements := make([]element, len(v))
+	for i, was := range pair(n.members, v) {
+		elements[i] = element{was: was, value: v[i]}
+	}
+	w.elements(n, elements, at)
+}
+
+// element is a member to write, and the one that it was.
+type element struct {
+	was   *member
+	head  string
+	value any
+}
+
+// elements writes the container n with other members, in n's spacing.
+func (w *writer) elements(n *node, elements []element, at layout) {
+	first, last := n.members[0], n.members[len(n.members)-1]
+	between := first.pre
+	_, multi := first.indent(at.indent)
+	switch {
+	case len(n.members) > 1:
+		between = n.members[1].pre
+	case !multi:
+		between = w.comma[1:]
+	}
+	w.out.WriteByte(n.kind)
+	for i, e := range elements {
+		pre := between
+		switch {
+		case i == 0:
+			pre = first.pre
+		case e.was != nil && e.was != first:
+			pre = e.was.pre
+		}
+		if i > 0 {
+			w.out.WriteByte(',')
+		}
+		w.out.WriteString(pre + e.head)
+		inner, multi := (&member{pre: pre}).indent(at.indent)
+		if e.was == nil {
+			w.fresh(e.value, layout{indent: inner, multi: multi})
+			continue
+		}
+		w.value(e.was.node, e.value, layout{indent: inner, multi: multi})
+		if i < len(elements)-1 && e.was != last {
+			w.out.WriteString(e.was.post)
+		}
+	}
+	w.out.WriteString(last.post)
+	w.out.WriteByte(n.kind + 2) // '{' and '}', '[' and ']'
+}
+
+func (w *writer) head(name string) string { return string(canonical(name)) + w.colon }
+
+// fresh writes a value that was not in this place.
+func (w *writer) fresh(v any, at layout) {
+	var elements []element
+	open := byte('{')
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range w.order(v) {
+			elements = append(elements, element{head: w.head(name), value: v[name]})
+		}
+	case []any:
+		open = '['
+		for _, value := range v {
+			elements = append(elements, element{value: value})
+		}
+	default:
+		w.out.Write(canonical(v))
+		return
+	}
+	w.out.WriteByte(open)
+	inner := layout{indent: at.indent + w.unit, multi: at.multi}
+	for i, e := range elements {
+		switch {
+		case at.multi && i > 0:
+			w.out.WriteString("," + w.newline + inner.indent)
+		case at.multi:
+			w.out.WriteString(w.newline + inner.indent)
+		case i > 0:
+			w.out.WriteString(w.comma)
+		}
+		w.out.WriteString(e.head)
+		w.fresh(e.value, inner)
+	}
+	if at.multi && len(elements) > 0 {
+		w.out.WriteString(w.newline + at.indent)
+	}
+	w.out.WriteByte(open + 2)
+}
+
+// order returns the names of v's members in the order in which an equal object has them, or else sorted.
+func (w *writer) order(v map[string]any) []string {
+	if w.known == nil {
+		w.known = map[string]*node{}
+		for _, root := range slices.Backward(w.models) {
+			root.index(w.known)
+		}
+	}
+	model := w.known[string(canonical(v))]
+	if model == nil {
+		return slices.Sorted(maps.Keys(v))
+	}
+	var names []string
+	for _, m := range model.members {
+		if !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// canonical is the text of v on one line, members in the order of their names.
+func canonical(v any) []byte {
+	data, err := gojq.Marshal(v)
+	if err != nil {
+		return []byte("null") // cannot happen: Marshal has no failures
+	}
+	return data
+}
+
+// pair finds for each of the new values the member whose form it takes, or nil: an equal one where there is one.
+func pair(old []*member, values []any) []*member {
+	out := make([]*member, len(values))
+	start, oldEnd, end := 0, len(old), len(values)
+	for start < oldEnd && start < end && old[start].holds(values[start]) {
+		out[start] = old[start]
+		start++
+	}
+	for oldEnd > start && end > start && old[oldEnd-1].holds(values[end-1]) {
+		oldEnd, end = oldEnd-1, end-1
+		out[end] = old[oldEnd]
+	}
+	if oldEnd-start == 1 && end-start == 1 {
+		out[start] = old[start]
+		return out
+	}
+	equal := map[string][]*member{}
+	for _, m := range old[start:oldEnd] {
+		key := string(canonical(m.value))
+		equal[key] = append(equal[key], m)
+	}
+	used := map[*member]bool{}
+	for i := start; i < end; i++ {
+		if same := equal[string(canonical(values[i]))]; len(same) > 0 {
+			out[i], equal[string(canonical(values[i]))] = same[0], same[1:]
+			used[same[0]] = true
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(old[start:oldEnd]), func(m *member) bool { return used[m] })
+	for i := start; i < end && len(rest) > 0; i++ {
+		if out[i] == nil {
+			out[i], rest = rest[0], rest[1:]
+		}
+	}
+	return out
+}
+
+// decoder reads JSON without passing numbers through floating point.
+func decoder(text []byte) *json.Decoder {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d
+}

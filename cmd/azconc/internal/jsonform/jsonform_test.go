@@ -1,0 +1,131 @@
+package jsonform
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/itchyny/gojq"
+)
+
+// changed applies a jq expression, as azconc does.
+func changed(t *testing.T, base, expr string) any {
+	t.Helper()
+	query, err := gojq.Parse(expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _ := query.Run(decode(t, []byte(base))).Next()
+	if err, failed := value.(error); failed {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func decode(t *testing.T, text []byte) any {
+	t.Helper()
+	var v any
+	if err := decoder(text).Decode(&v); err != nil {
+		t.Fatalf("%v: %q", err, text)
+	}
+	return v
+}
+
+func TestOnlyTheChangeChangesTheText(t *testing.T) {
+	pretty := "{\n  \"z\": 1,\n  \"a\": [1, 2, 3],\n  \"m\": {\n    \"y\": 1.50,\n    \"b\": \"\\u00e9\"\n  },\n  \"e\": {}\n}\n"
+	for _, c := range []struct{ base, expr, want string }{
+		// one line
+		{`{"b":1,"a":2}`, `.b += 1`, `{"b":2,"a":2}`},
+		{`{"b": 1, "a": 2}`, `.b += 1 | .c = [1,{"y":1,"x":2}]`, `{"b": 2, "a": 2, "c": [1, {"x": 2, "y": 1}]}`},
+		{`{"b": 1, "a": 2, "c": 3}`, `del(.b)`, `{"a": 2, "c": 3}`},
+		{`{"b": 1, "a": 2, "c": 3}`, `del(.c)`, `{"b": 1, "a": 2}`},
+		{`{ "b": 1, "a": 2 }`, `del(.b) | .c = 3`, `{ "a": 2, "c": 3 }`},
+		{`{ "b" : 1 }`, `.c = 3`, `{ "b" : 1, "c" : 3 }`},
+		{`{"b":1}`, `del(.b)`, `{}`},
+		{`{"b":1}`, `.b = {}`, `{"b":{}}`},
+		{`{}`, `.b = 1 | .a = 2`, `{"a":2,"b":1}`},
+		{" {} \n\n", `.n = 1`, " {\"n\":1} \n\n"},
+		{`1`, `.+1`, `2`},
+		{"null\n", `{a: [1,2]}`, "{\"a\":[1,2]}\n"},
+		{`{"a":1,"b":2,"a":3}`, `.b = 4`, `{"b":4,"a":3}`},
+		// numbers as they were written
+		{`{"big":18446744073709551617,"f":1.0,"e":1e3,"n":1}`, `.n += 1`, `{"big":18446744073709551617,"f":1.0,"e":1e3,"n":2}`},
+		{`[0.12345678901234567890, -0, 1E+2]`, `. + [1]`, `[0.12345678901234567890, -0, 1E+2, 1]`},
+		// lists
+		{`[1,2,3]`, `del(.[0])`, `[2,3]`},
+		{`[1, 2, 3]`, `del(.[1])`, `[1, 3]`},
+		{`[1]`, `. + [2]`, `[1,2]`},
+		{`{"l": [1]}`, `.l += [2]`, `{"l": [1, 2]}`},
+		{`[{"b":1,"a":1.0},{"b":2,"a":2.0}]`, `reverse`, `[{"b":2,"a":2.0},{"b":1,"a":1.0}]`},
+		{`[{"b":1,"a":1.0},{"b":2,"a":2.0},{"b":3,"a":3}]`, `map(select(.b != 2)) | .[0].b = 9`, `[{"b":9,"a":1.0},{"b":3,"a":3}]`},
+		{`[{"b":1,"a":1}]`, `. + .`, `[{"b":1,"a":1},{"b":1,"a":1}]`},
+		// several lines
+		{pretty, `.z += 1`, "{\n  \"z\": 2,\n  \"a\": [1, 2, 3],\n  \"m\": {\n    \"y\": 1.50,\n    \"b\": \"\\u00e9\"\n  },\n  \"e\": {}\n}\n"},
+		{pretty, `.a += [{"k":[]}] | .m.n = [1,{"q":1}] | .e.x = 1 | del(.z)`, "{\n  \"a\": [1, 2, 3, {\"k\": []}],\n  \"m\": {\n    \"y\": 1.50,\n    \"b\": \"\\u00e9\",\n    \"n\": [\n      1,\n      {\n        \"q\": 1\n      }\n    ]\n  },\n  \"e\": {\n    \"x\": 1\n  }\n}\n"},
+		{pretty, `.m.b = 1 | .e = 2 | .a = []`, "{\n  \"z\": 1,\n  \"a\": [],\n  \"m\": {\n    \"y\": 1.50,\n    \"b\": 1\n  },\n  \"e\": 2\n}\n"},
+		{pretty, `.e = .m | del(.m)`, "{\n  \"z\": 1,\n  \"a\": [1, 2, 3],\n  \"e\": {\n    \"y\": 1.50,\n    \"b\": \"é\"\n  }\n}\n"},
+		{"{\r\n\t\"a\": {\r\n\t\t\"b\": 1\r\n\t}\r\n}", `.c.d = 1`, "{\r\n\t\"a\": {\r\n\t\t\"b\": 1\r\n\t},\r\n\t\"c\": {\r\n\t\t\"d\": 1\r\n\t}\r\n}"},
+		{"[\n    {\"b\": 1, \"a\": 2},\n    {\"b\": 3, \"a\": 4}\n]\n", `.[1].a = 5 | . + [{"a":6}]`, "[\n    {\"b\": 1, \"a\": 2},\n    {\"b\": 3, \"a\": 5},\n    {\n        \"a\": 6\n    }\n]\n"},
+		{"{\n  \"a\": 1\n}\n", `{a, b: 2, c: 3}`, "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}\n"},
+		{"{\n  \"a\": 1\n}\n", `[.]`, "[\n  {\n    \"a\": 1\n  }\n]\n"},
+	} {
+		value := changed(t, c.base, c.expr)
+		got, err := Rewrite([]byte(c.base), value)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s on %s:\n%s\nwant\n%s\n(%v)", c.expr, c.base, got, c.want, err)
+		}
+	}
+}
+
+func TestANewObjectHasTheOrderOfTheTextItIsLike(t *testing.T) {
+	value := decode(t, []byte(`{"a":1,"n":{"y":1,"x":{"q":1,"p":2}}}`))
+	got, err := Rewrite([]byte(`{"a": 1}`), value, []byte(`{"y":1,"x":{"q":1,"p":2}}`))
+	if want := `{"a": 1, "n": {"y": 1, "x": {"q": 1, "p": 2}}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if got, err := Rewrite(nil, value); err != nil || string(got) != `{"a":1,"n":{"x":{"p":2,"q":1},"y":1}}` {
+		t.Errorf("without a base: %s, %v", got, err)
+	}
+}
+
+func TestALiteralThatChangedInItsLastDigitIsAChange(t *testing.T) {
+	got, err := Rewrite([]byte(`{"n":0.12345678901234567890}`), map[string]any{"n": json.Number("0.12345678901234567891")})
+	if err != nil || string(got) != `{"n":0.12345678901234567891}` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestWhatIsNotOneValueIsRefused(t *testing.T) {
+	for _, base := range []string{`{`, `{} {}`, `nope`, `{"a":}`, `[1,]`, `{"a":1,}`} {
+		if got, err := Rewrite([]byte(base), nil); err == nil {
+			t.Errorf("%s: %s", base, got)
+		}
+	}
+}
+
+// FuzzRewrite holds three things against any pair of documents: the result is the value, an unchanged value changes no
+// byte, and writing the same value again changes nothing.
+func FuzzRewrite(f *testing.F) {
+	f.Add([]byte("{\n  \"b\": 1.0,\n  \"a\": [1, 2]\n}\n"), []byte(`{"b":1.0,"a":[2],"c":{"d":null}}`))
+	f.Add([]byte(`[{"a":1},{"b":2}]`), []byte(`[{"b":2},{"a":1},3]`))
+	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"a":2,"b":"\u2028"}`))
+	f.Fuzz(func(t *testing.T, base, to []byte) {
+		var before, after any
+		if !json.Valid(base) || !json.Valid(to) || decoder(base).Decode(&before) != nil || decoder(to).Decode(&after) != nil {
+			t.Skip()
+		}
+		if same, err := Rewrite(base, before); err != nil || !bytes.Equal(same, base) {
+			t.Fatalf("unchanged: %q, %v, want %q", same, err, base)
+		}
+		out, err := Rewrite(base, after)
+		if err != nil || !json.Valid(out) {
+			t.Fatalf("%q, %v: not JSON", out, err)
+		}
+		if got := decode(t, out); !same(got, after) || !same(after, got) {
+			t.Fatalf("%q holds %v, want %v", out, got, after)
+		}
+		if again, err := Rewrite(out, after); err != nil || !bytes.Equal(again, out) {
+			t.Fatalf("again: %q, %v, want %q", again, err, out)
+		}
+	})
+}
