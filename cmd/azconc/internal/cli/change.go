@@ -30,6 +30,8 @@ type changeFlags struct {
 	JQ   string
 	Set  []string
 	File string
+
+	properties bool // of an entity are what is set, and not members of a document
 }
 
 func (c *changeFlags) add(cmd *cobra.Command) {
@@ -63,6 +65,8 @@ func (c *changeFlags) parse(env Env) (change, error) {
 		return &execChange{command: c.Exec, env: env}, nil
 	case c.JQ != "":
 		return newJQChange(c.JQ, env)
+	case len(c.Set) > 0 && c.properties:
+		return newSetProperties(c.Set)
 	case len(c.Set) > 0:
 		return newSetChange(c.Set)
 	default:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
@@ -24,7 +25,7 @@ type assignment struct {
 	json  bool // the text is a JSON value, and not a string without its quotes
 }
 
-func newSetChange(args []string) (change, error) {
+func newSetChange(args []string) (*setChange, error) {
 	c := &setChange{}
 	for _, arg := range args {
 		path, text, ok := strings.Cut(arg, "=")
@@ -37,10 +38,33 @@ func newSetChange(args []string) (change, error) {
 				return nil, withHint(usagef("--set %q: the path has an empty part", arg), `a dot in a name is written \.`)
 			}
 		}
-		value, isJSON := parseValue(text)
-		c.assignments = append(c.assignments, assignment{path: parts, text: text, value: value, json: isJSON})
+		c.add(parts, text)
 	}
 	return c, nil
+}
+
+// newSetProperties is newSetChange for an entity, whose properties have names and no paths.
+func newSetProperties(args []string) (*setChange, error) {
+	c := &setChange{}
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, usagef("--set %q is not name=value", arg)
+		}
+		name = strings.ReplaceAll(name, `\.`, ".")
+		for i, r := range strings.TrimSuffix(name, typeSuffix) {
+			if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+				return nil, withHint(usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
+			}
+		}
+		c.add([]string{name}, text)
+	}
+	return c, nil
+}
+
+func (c *setChange) add(path []string, text string) {
+	value, isJSON := parseValue(text)
+	c.assignments = append(c.assignments, assignment{path: path, text: text, value: value, json: isJSON})
 }
 
 // parseValue reads text as JSON if it is that, and else as a string.

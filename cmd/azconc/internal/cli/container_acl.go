@@ -53,7 +53,7 @@ func parseACL(data []byte) (optimistic.ACL, error) {
 		return optimistic.ACL{}, err
 	}
 	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
-		return optimistic.ACL{}, &filterError{what: fmt.Sprintf("access %q is neither blob nor container, nor empty", doc.Access)}
+		return optimistic.ACL{}, usagef("access %q is neither blob nor container, nor empty", doc.Access)
 	}
 	policies, err := parsePolicies(doc.Policies)
 	return optimistic.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
@@ -69,7 +69,7 @@ func parsePolicies(shown []policyShown) (policies []optimistic.AccessPolicy, err
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
 			t, err := parseTime(at.name, at.text)
 			if err != nil {
-				return nil, &filterError{what: fmt.Sprintf("policy %q: %s %q is not a time", p.ID, at.name, at.text)}
+				return nil, usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
 			}
 			*at.into = t
 		}

@@ -34,7 +34,7 @@ func parsed[T any](t *testing.T, newCmd func(*Factory, func(*T) error) *cobra.Co
 // ignoreInside leaves out what a command gets from its surroundings.
 func ignoreInside(types ...any) cmp.Option {
 	return cmp.Options{
-		cmpopts.IgnoreUnexported(append(types, headerFlags{})...),
+		cmpopts.IgnoreUnexported(append(types, headerFlags{}, changeFlags{})...),
 		cmp.AllowUnexported(blobRef{}),
 		cmpopts.EquateEmpty(),
 	}

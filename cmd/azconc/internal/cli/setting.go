@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -156,7 +157,10 @@ func strictJSON(data []byte, what string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &filterError{what: "the file is not " + what, err: err}
+		return usagef("the file is not %s: %s", what, oneLine(plainJSON(err)))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return usagef("the file is not %s: it is more than one JSON value", what)
 	}
 	return nil
 }

@@ -132,13 +132,18 @@ func (e *entityFlags) parse() error {
 		return withHint(usagef("nothing says what the entity holds"), "give --file or --set, or both")
 	}
 	if len(e.Set) > 0 {
-		_, err := newSetChange(e.Set)
+		_, err := newSetProperties(e.Set)
 		return err
 	}
 	return nil
 }
 
 func (e *entityFlags) load(ctx context.Context, f *Factory) (optimistic.Properties, error) {
+	return parsedOr(e.document(ctx, f))
+}
+
+// document is what the flags say, as JSON.
+func (e *entityFlags) document(ctx context.Context, f *Factory) ([]byte, error) {
 	data := []byte("{}")
 	if e.File != "" {
 		file := &fileChange{name: e.File}
@@ -148,22 +153,26 @@ func (e *entityFlags) load(ctx context.Context, f *Factory) (optimistic.Properti
 		data = file.data
 	}
 	if len(e.Set) > 0 {
-		set, err := newSetChange(e.Set)
+		set, err := newSetProperties(e.Set)
 		if err != nil {
 			return nil, err
 		}
 		if data, err = set.apply(ctx, baseContent{Exists: true, Data: data}); err != nil {
-			return nil, err
+			return nil, badDocument(err)
 		}
 	}
-	return parseProperties(data)
+	return data, nil
 }
 
-// parseProperties reads properties as JSON. What is wrong with them is wrong before anything is sent.
+// parseProperties reads properties as JSON.
 func parseProperties(data []byte) (optimistic.Properties, error) {
 	var p optimistic.Properties
 	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
-		return nil, &filterError{what: "the properties are not an entity's", err: err}
+		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
+			err = errors.New(plainJSON(err))
+		}
+		return nil, withHint(&filterError{what: "the properties are not an entity's", err: err},
+			`a property is a text, a number, true or false; a member "name@odata.type" beside it gives it another type, such as Edm.Int64`)
 	}
 	if _, there := p[optimistic.LineageKey]; there {
 		return nil, &filterError{what: "property " + optimistic.LineageKey + " is azconc's own"}

@@ -53,14 +53,20 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 	if err != nil {
 		return err
 	}
-	properties, err := opts.Source.load(ctx, opts.factory)
-	if err != nil {
-		return err
-	}
 	target, err := opts.factory.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
+	var properties optimistic.Properties
+	if mode == aztables.UpdateModeMerge {
+		properties, err = opts.Source.loadMerge(ctx, opts.factory, target.Client, opts.Entity)
+	} else {
+		properties, err = opts.Source.load(ctx, opts.factory)
+	}
+	if err != nil {
+		return err
+	}
 	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, pinnedVersion(etag), properties, nil)
+	r.Requests = int(opts.factory.requests.Load()) // with the one that read the types
 	return opts.factory.printEntity(opts.Entity, done, r, err)
 }

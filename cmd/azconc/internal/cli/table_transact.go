@@ -78,7 +78,7 @@ func parseOperations(source string, data []byte) ([]tableOperation, error) {
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
-			return nil, &filterError{what: fmt.Sprintf("object %d of %s is not a write", n, source), err: err}
+			return nil, &filterError{what: fmt.Sprintf("object %d of %s is not a write", n, source), err: errors.New(plainJSON(err))}
 		case op.Row == "":
 			return nil, &filterError{what: fmt.Sprintf("object %d of %s has no row", n, source)}
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
@@ -175,7 +175,7 @@ func tableTransactRun(ctx context.Context, opts *tableTransactOptions) error {
 	}
 	ops, err := parseOperations("the file", file.data)
 	if err != nil {
-		return err
+		return badDocument(err)
 	}
 	service, err := f.TableService()
 	if err != nil {

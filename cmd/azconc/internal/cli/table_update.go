@@ -24,15 +24,18 @@ type tableUpdateOptions struct {
 }
 
 func newTableUpdateCmd(f *Factory, runF func(*tableUpdateOptions) error) *cobra.Command {
-	opts := &tableUpdateOptions{factory: f}
+	opts := &tableUpdateOptions{factory: f, Source: changeFlags{properties: true}}
 	cmd := &cobra.Command{
 		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
 		Short: "Change an entity, exactly once, whoever else writes",
 		Long: `Change an entity, exactly once, whoever else writes.
 
 Its properties are read as JSON, changed, and those that changed are written back on condition that nobody wrote
-meanwhile; if somebody did, all of it is done again. Types are kept; where the value does not tell its type a member
-"name@odata.type" beside it does. With --if-match the base must be that version and a conflict is final.`,
+meanwhile; if somebody did, all of it is done again. With --if-match the base must be that version and a conflict is final.
+
+A property keeps its type: a Double stays one when it becomes a whole number. A new one has the type that its value looks
+like. A member "name@odata.type" beside it gives it another. An Int64 is a number to --jq, and a string to --exec, since
+most programs would round it.`,
 		Args: resourceArgs("<table/partition/row>"),
 		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
   azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
@@ -93,13 +96,19 @@ func tableUpdateRun(ctx context.Context, opts *tableUpdateOptions) error {
 		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
 			return err
 		}
+		_, inProcess := opts.change.(*jqChange) // which calculates with integers of any size
+		data, err := entityText(*p, inProcess)
+		if err != nil {
+			return err
+		}
 		changed, err := opts.change.apply(ctx, baseContent{
-			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.seen.ETag), Attempt: optimistic.Attempt(ctx) + 1, Data: before,
+			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.seen.ETag), Attempt: optimistic.Attempt(ctx) + 1, Data: data,
 		})
 		if err != nil {
 			return err
 		}
-		if *p, err = parseProperties(changed); err != nil {
+		_, given := opts.change.(*setChange)
+		if *p, err = parseChanged(*p, changed, given); err != nil {
 			return err
 		}
 		after, err = json.MarshalIndent(*p, "", "  ")

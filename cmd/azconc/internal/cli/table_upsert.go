@@ -21,18 +21,27 @@ func newTableUpsertCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.
 	cmd.Short = "Write an entity whether it is there or not: last writer wins"
 	cmd.Long = `Write an entity whether it is there or not: last writer wins. The service takes no condition here.
 
-It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge).`
+It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge)
+and the types of those that are, which are read first.`
 	cmd.Example = "  azconc table upsert jobs/eu/17 --set n=0\n  azconc table upsert jobs/eu/17 --merge --set state=done"
 	cmd.Flags().BoolVar(&merge, "merge", false, "keep the properties that are not given")
 	return cmd
 }
 
 func tableUpsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error {
-	properties, err := opts.Source.load(ctx, opts.factory)
+	service, err := opts.factory.TableService()
 	if err != nil {
 		return err
 	}
-	service, err := opts.factory.TableService()
+	client := service.NewClient(opts.Entity.Table)
+	var properties optimistic.Properties
+	mode := aztables.UpdateModeReplace
+	if merge {
+		mode = aztables.UpdateModeMerge
+		properties, err = opts.Source.loadMerge(ctx, opts.factory, client, opts.Entity)
+	} else {
+		properties, err = opts.Source.load(ctx, opts.factory)
+	}
 	if err != nil {
 		return err
 	}
@@ -40,11 +49,6 @@ func tableUpsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) e
 	if err != nil {
 		return err
 	}
-	mode := aztables.UpdateModeReplace
-	if merge {
-		mode = aztables.UpdateModeMerge
-	}
-	client := service.NewClient(opts.Entity.Table)
 	var etag azcore.ETag
 	// Sending it again is what upsert means: whatever is there, this is what it holds afterwards.
 	s, err := sendWrite(ctx, func(ctx context.Context) error {

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// badDocument makes a document that was given, and that is not what it should be, a usage error: nothing has been sent.
+func badDocument(err error) error {
+	bad, ok := errors.AsType[*filterError](err)
+	switch {
+	case !ok:
+		return err
+	case bad.err == nil:
+		return keepHint(usagef("%s", bad.what), err)
+	}
+	return keepHint(usagef("%s: %s", bad.what, oneLine(plainJSON(bad.err))), err)
+}
+
+// keepHint gives err the hint of another error, if that has one.
+func keepHint(err, of error) error {
+	if hint := hintOf(of); hint != "" {
+		return withHint(err, hint)
+	}
+	return err
+}
+
+// plainJSON says what is wrong with a JSON document, without the names of Go types.
+func plainJSON(err error) string {
+	text := strings.TrimPrefix(err.Error(), "not an entity: ")
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where := "it is"
+		if wrong.Field != "" {
+			where = fmt.Sprintf("%q is", wrong.Field)
+		}
+		what, _, _ := strings.Cut(wrong.Value, " ")
+		plain := fmt.Sprintf("%s %s, and not %s", where, article(what), article(jsonKind(wrong.Type.Kind().String())))
+		return strings.Replace(text, wrong.Error(), plain, 1)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.HasSuffix(text, "unexpected end of JSON input") {
+		return "it ends too early"
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(text, "json: "), "unknown field", "unknown member")
+}
+
+// jsonKind is what JSON calls a value that Go keeps in this kind.
+func jsonKind(kind string) string {
+	switch {
+	case kind == "struct", kind == "map":
+		return "object"
+	case kind == "slice", kind == "array":
+		return "list"
+	case kind == "bool":
+		return "true or false"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "number"
+	}
+	return kind
+}
+
+func article(kind string) string {
+	switch kind {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	case "true or false", "null":
+		return kind
+	}
+	return "a " + kind
+}

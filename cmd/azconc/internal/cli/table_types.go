@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+const typeSuffix = "@odata.type"
+
+// entityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
+// service writes them, since most programs would round them; numbers makes them numbers, for a change that does not.
+func entityText(p optimistic.Properties, numbers bool) ([]byte, error) {
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil || !numbers {
+		return data, err
+	}
+	for name, property := range p {
+		if property.Type != optimistic.EDMInt64 {
+			continue
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		line := fmt.Sprintf("  %s: ", key) // no value of a property spans lines
+		data = bytes.Replace(data, []byte(line+`"`+property.Value+`"`), []byte(line+property.Value), 1)
+	}
+	return data, nil
+}
+
+// parseChanged reads the changed document of an entity that held was. A property that was there keeps its type as far as
+// the new value is one of it: a Double stays a Double when it becomes a whole number. An "@odata.type" that is not the
+// stored one wins. With text, which is for values given on the command line, a string stays a string, too.
+func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic.Properties, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return parseProperties(data) // which says what is wrong with it
+	}
+	for name, old := range was {
+		raw, there := members[name]
+		if _, typed := members[name+typeSuffix]; !there || typed {
+			continue
+		}
+		if text && old.Type == optimistic.EDMString && raw[0] != '"' && raw[0] != 'n' {
+			members[name], _ = json.Marshal(string(raw))
+			continue
+		}
+		if fits(raw, old.Type) {
+			members[name+typeSuffix], _ = json.Marshal(old.Type)
+		}
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return parseProperties(data)
+}
+
+// fits tells whether a literal is a value of type t. A number is no text, whatever the type allows.
+func fits(raw json.RawMessage, t optimistic.EDM) bool {
+	kind, err := json.Marshal(t)
+	if err != nil || t == optimistic.EDMDouble && raw[0] == '"' {
+		return false
+	}
+	var p optimistic.Properties
+	return json.Unmarshal([]byte(`{"p`+typeSuffix+`":`+string(kind)+`,"p":`+string(raw)+`}`), &p) == nil
+}
+
+// untyped tells whether the document has a value whose type depends on what is stored.
+func untyped(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return false
+	}
+	for name, raw := range members {
+		_, typed := members[name+typeSuffix]
+		if !typed && !strings.HasSuffix(name, typeSuffix) && len(raw) > 0 && strings.IndexByte(`"-0123456789`, raw[0]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loadMerge reads the properties to set of an entity, with the types that they have in the stored one. That costs a
+// request, unless all types are named.
+func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztables.Client, on tableRef) (optimistic.Properties, error) {
+	data, err := e.document(ctx, f)
+	if err != nil || !untyped(data) {
+		return parsedOr(data, err)
+	}
+	stored, err := client.GetEntity(ctx, on.Partition, on.Row, nil)
+	switch {
+	case azerr.Classify(err).Kind == azerr.NotFound:
+		return parsedOr(data, nil)
+	case azerr.Classify(err).Kind == azerr.Unauthorised:
+		return nil, withHint(fmt.Errorf("read the types of the stored properties: %w", err),
+			`name the types, and nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
+	case err != nil:
+		return nil, err
+	}
+	var was optimistic.Properties
+	if err := json.Unmarshal(stored.Value, &was); err != nil {
+		return nil, err
+	}
+	p, err := parseChanged(was, data, len(e.Set) > 0)
+	return p, badDocument(err)
+}
+
+// parsedOr reads a document of properties that was given, unless it could not be had.
+func parsedOr(data []byte, err error) (optimistic.Properties, error) {
+	if err != nil {
+		return nil, err
+	}
+	p, err := parseProperties(data)
+	return p, badDocument(err)
+}
