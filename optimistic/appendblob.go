@@ -242,6 +242,7 @@ func (a *appending) write(at int64) write {
 	w := write{base: State{Exists: true, ETag: positionTag(at)}, id: newWriteID(a.writer)}
 	w.send = func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(a.data)))
 		o := opts
 		resp, err := a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
 		return deref(resp.ETag), err

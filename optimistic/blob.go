@@ -170,6 +170,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return deref(resp.ETag), err

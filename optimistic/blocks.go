@@ -63,6 +63,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	}
 	_, err = again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(data)))
 		o := staged
 		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
 	})

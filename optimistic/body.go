@@ -31,6 +31,7 @@ func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d b
 // A body of announced length goes into one buffer of that size. Growing a buffer instead would leave half as much again
 // behind for every range.
 func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
+	body := timedBody{ctx, resp.Body}
 	want := deref(resp.ContentLength)
 	first, last, _, ranged := contentRange(resp.ContentRange)
 	switch {
@@ -39,7 +40,7 @@ func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStream
 	case ranged:
 		want = last - first + 1
 	case resp.ContentLength == nil:
-		data, err := io.ReadAll(io.LimitReader(resp.Body, max(limit, limit+1)))
+		data, err := io.ReadAll(io.LimitReader(body, max(limit, limit+1)))
 		if err != nil {
 			return nil, fmt.Errorf("read the body: %w", err)
 		}
@@ -52,7 +53,7 @@ func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStream
 		return nil, tooLong{limit}
 	}
 	data := make([]byte, want)
-	if n, err := io.ReadFull(resp.Body, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if n, err := io.ReadFull(body, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errCut(int64(n), want)
 	} else if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)

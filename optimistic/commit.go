@@ -180,13 +180,8 @@ func (c *call) tryContext(ctx context.Context) (context.Context, **http.Response
 	ctx = policy.WithCaptureResponse(ctx, response)
 	ctx = context.WithValue(ctx, meterKey{}, &c.meter)
 	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-	var cancel context.CancelFunc
-	if c.s.TryTimeout < 0 {
-		ctx, cancel = context.WithCancel(ctx)
-	} else {
-		ctx, cancel = context.WithTimeout(ctx, c.s.TryTimeout)
-	}
-	return ctx, response, cancel
+	try, cancel := newTry(ctx, c.s.TryTimeout, c.s.MinRate)
+	return try, response, cancel
 }
 
 func (c *call) look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {

@@ -70,9 +70,14 @@ type Sending struct {
 	// Tries bounds how often one request is sent again after a transient fault; negative means no bound. Defaults to 6.
 	Tries int
 
-	// TryTimeout ends a single request that gets no answer; negative means no bound. Defaults to 30 s, the service's
-	// own limit for most operations.
+	// TryTimeout ends a single request that gets no response; negative means no bound. Defaults to 30 s, the service's
+	// own limit for most operations. The time for the content of blobs is added, see MinRate.
 	TryTimeout time.Duration
+
+	// MinRate is the slowest transfer to wait for, in bytes per second: a try may last TryTimeout, and longer by the time
+	// that the content it sends or receives takes at this rate. Negative adds nothing. Defaults to DefaultMinRate, 64 KiB/s:
+	// a try of 36 MB may last 10 minutes.
+	MinRate int64
 
 	// Pause spaces those tries; the service's Retry-After is honoured on top. Defaults to full jitter of 200 ms,
 	// doubling, at most 10 s.
@@ -121,6 +126,7 @@ func (s Sending) withDefaults() (Sending, error) {
 	s.LineageSize = cmp.Or(s.LineageSize, DefaultLineageSize)
 	s.Tries = cmp.Or(s.Tries, 6)
 	s.TryTimeout = cmp.Or(s.TryTimeout, 30*time.Second)
+	s.MinRate = cmp.Or(s.MinRate, DefaultMinRate)
 	s.Grace = cmp.Or(s.Grace, 2*time.Second)
 	s.Pause = orBackoff(s.Pause, 200*time.Millisecond, 10*time.Second)
 	if s.Logger == nil {

@@ -223,6 +223,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) Write {
 	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(w.data)))
 		o := opts
 		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
 		return deref(resp.ETag), err

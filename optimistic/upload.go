@@ -189,6 +189,7 @@ func (u *upload) putBlob(data []byte, w write) Write {
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(data)))
 		o := opts
 		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return deref(resp.ETag), err

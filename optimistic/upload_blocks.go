@@ -86,6 +86,7 @@ func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error 
 	}
 	_, err := again(ctx, u.call, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
 		CountRequest(ctx)
+		allowFor(ctx, int64(len(block)))
 		o := opts
 		return u.client.StageBlock(ctx, id, streaming.NopCloser(bytes.NewReader(block)), &o)
 	})

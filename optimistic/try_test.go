@@ -1,0 +1,187 @@
+package optimistic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+)
+
+// slowLine carries the bodies of requests and responses at a rate, in bytes per second.
+type slowLine struct {
+	next policy.Transporter
+	rate int
+}
+
+func (l slowLine) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(l.takes(len(data))):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		r.Body = io.NopCloser(bytes.NewReader(data))
+	}
+	response, err := l.next.Do(r)
+	if err == nil {
+		response.Body = slowBody{response.Body, l, r.Context()}
+	}
+	return response, err
+}
+
+func (l slowLine) takes(n int) time.Duration {
+	return time.Duration(n) * time.Second / time.Duration(l.rate)
+}
+
+type slowBody struct {
+	io.ReadCloser
+	line slowLine
+	ctx  context.Context
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), 64<<10)])
+	select {
+	case <-time.After(b.line.takes(n)):
+	case <-b.ctx.Done():
+		return 0, b.ctx.Err()
+	}
+	return n, err
+}
+
+// over returns a client of the blob whose line is slow.
+func over(t *testing.T, s *aztest.Service, rate int) *blockblob.Client {
+	t.Helper()
+	client, err := blockblob.NewClientWithNoCredential(s.BlockBlob("box", "n.json").URL()+"?sig=x",
+		&blockblob.ClientOptions{ClientOptions: policy.ClientOptions{Transport: slowLine{s, rate}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func swap(_ context.Context, content *[]byte) error {
+	(*content)[0]++
+	return nil
+}
+
+// TestATryLastsAsLongAsItsContentTakes: 36 MB at 1 MB/s take 36 s each way, and the service's time for a response is 30 s.
+func TestATryLastsAsLongAsItsContentTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := quiet(t, "")
+		content := make([]byte, 36<<20)
+		put(t, client, string(content))
+		s.Reset()
+		began := time.Now()
+		res, err := Update(t.Context(), BytesBlob(over(t, s, 1<<20)), swap, nil)
+		if err != nil || res.Ambiguous != 0 {
+			t.Errorf("Update = %+v, %v after %v", res, err, time.Since(began))
+		}
+		requests(t, s, res, 2)
+		if took := time.Since(began); took < 72*time.Second || took > 73*time.Second {
+			t.Errorf("it took %v, want 36 s each way", took)
+		}
+	})
+}
+
+// TestATryEndsWhenItsContentComesTooSlowly: at an eighth of MinRate a MiB would take 128 s, and a try has 30 + 16 s.
+func TestATryEndsWhenItsContentComesTooSlowly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rate    int
+		sending Sending
+		took    time.Duration // from the first request to the end
+	}{
+		"as fast as MinRate":         {DefaultMinRate, Sending{Tries: 1}, 32 * time.Second},
+		"slower than MinRate":        {DefaultMinRate / 8, Sending{Tries: 1}, 0},
+		"a lower MinRate":            {DefaultMinRate / 8, Sending{Tries: 1, MinRate: DefaultMinRate / 8}, 256 * time.Second},
+		"no growth":                  {40 << 10, Sending{Tries: 1, MinRate: -1, TryTimeout: 20 * time.Second}, 0},
+		"no growth, and time enough": {40 << 10, Sending{Tries: 1, MinRate: -1, TryTimeout: 30 * time.Second}, 2 * 25600 * time.Millisecond},
+		"no bound":                   {1 << 10, Sending{Tries: 1, TryTimeout: -1}, 2048 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, "")
+				put(t, client, string(make([]byte, 1<<20)))
+				began := time.Now()
+				_, err := Update(t.Context(), BytesBlob(over(t, s, tt.rate)), swap, &UpdateOptions{Sending: tt.sending})
+				took := time.Since(began)
+				if tt.took == 0 {
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("err = %v after %v, want a timeout", err, took)
+					}
+					return
+				}
+				if err != nil || took != tt.took {
+					t.Errorf("err = %v after %v, want %v", err, took, tt.took)
+				}
+			})
+		})
+	}
+}
+
+// TestATryIsAContext: what the standard library and the SDK rely on.
+func TestATryIsAContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		reason := errors.New("shutting down")
+		parent, stop := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+		ctx, cancel := newTry(parent, 10*time.Second, 1000)
+		child, cancelChild := context.WithCancel(ctx)
+		defer cancelChild()
+		if ctx.Value(key{}) != "value" || child.Value(key{}) != "value" {
+			t.Error("the parent's values are lost")
+		}
+		bubble.Sleep(9 * time.Second)
+		allowFor(child, 5000)
+		bubble.Sleep(5 * time.Second)
+		if ctx.Err() != nil || child.Err() != nil {
+			t.Errorf("after 14 s: %v, %v, want 15 s", ctx.Err(), child.Err())
+		}
+		bubble.Sleep(time.Second)
+		<-child.Done()
+		if ctx.Err() != context.DeadlineExceeded || child.Err() != context.DeadlineExceeded {
+			t.Errorf("after 15 s: %v, %v, want a timeout", ctx.Err(), child.Err())
+		}
+		allowFor(ctx, 1e6) // too late
+		cancel()
+		late, cancelLate := context.WithCancel(ctx)
+		defer cancelLate()
+		<-late.Done()
+		if late.Err() != context.DeadlineExceeded {
+			t.Errorf("a context derived after the end: %v", late.Err())
+		}
+
+		ctx, cancel = newTry(parent, 10*time.Second, 1000)
+		cancel()
+		if ctx.Err() != context.Canceled {
+			t.Errorf("after its end: %v", ctx.Err())
+		}
+		ctx, cancel = newTry(parent, -1, 1000)
+		defer cancel()
+		ran := make(chan struct{})
+		keep := context.AfterFunc(ctx, func() { close(ran) })
+		drop := context.AfterFunc(ctx, func() { t.Error("a stopped function ran") })
+		if !drop() || drop() {
+			t.Error("stop does not say whether it stopped the function")
+		}
+		stop(reason)
+		<-ran
+		if keep() || ctx.Err() != context.Canceled || context.Cause(ctx) != reason {
+			t.Errorf("after the parent's end: %v, %v", ctx.Err(), context.Cause(ctx))
+		}
+	})
+}
