@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
@@ -29,7 +29,7 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 	err = ended(ctx, err)
 	v := judge(err)
 	command, on := f.where(cmd)
-	message, hint := explain(err, v, on), hintFor(err, v)
+	message, hint := explain(err, v, command, on), hintFor(err, v, command, on)
 	if message != "" {
 		f.Notef("%s", strings.TrimPrefix(strings.TrimSpace(command+" "+on)+": "+message, ": "))
 	}
@@ -97,10 +97,20 @@ var (
 
 // explain is the message without what stands before it: the command and the resource are named once. An answer of the
 // service comes after what it means.
-func explain(err error, v verdict, on string) string {
+func explain(err error, v verdict, command, on string) string {
+	if v.code == exitNotFound {
+		if noun, name := missing(err, command, on); noun != "" {
+			return "not found: there is no " + noun + " " + name
+		}
+	}
 	text := azerr.Clean(err).Error()
-	if e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		text = "sign-in failed: " + firstLine(e.Error())
+	if v.code == exitUnauthorised {
+		if why, _ := denied(err); why != "" {
+			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.StatusCode != 0 {
+				why += ": " + azerr.Summary(answer)
+			}
+			return "not authorised: " + why
+		}
 	}
 	for on != "" {
 		verb := verbFirst.FindString(text)
@@ -147,8 +157,9 @@ func firstLine(s string) string {
 }
 
 // hintFor is the hint the error brings, or the usual one for what happened.
-func hintFor(err error, v verdict) string {
-	if h := hintOf(err); h != "" {
+func hintFor(err error, v verdict, command, on string) string {
+	noun, name := missing(err, command, on)
+	if h := hintOf(err); h != "" && (v.code != exitNotFound || noun == "") {
 		return h
 	}
 	_, inUse := errors.AsType[*pessimistic.InUseError](err)
@@ -162,9 +173,15 @@ func hintFor(err error, v verdict) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nobody listens at the endpoint: is the address right, and Azurite up?"
 	case v.code == exitUnauthorised:
+		if _, way := denied(err); way != "" {
+			return way
+		}
 		return "see azconc help environment for the ways to give a credential"
-	case azerr.Has(err, "ContainerNotFound"):
-		return "azconc container create makes the container"
+	case v.code == exitNotFound:
+		return createHint(command, noun, name)
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
+		return "is the name of the account right? it is the first part of " + unknown.Name
 	}
 	return ""
 }

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// missing names the container, table, queue or share that does not exist, when that is what err says: by the code, or
+// because the command is about nothing else.
+func missing(err error, command, on string) (noun, name string) {
+	name, _, _ = strings.Cut(on, "/")
+	switch azerr.Classify(err).Code {
+	case "ContainerNotFound":
+		noun = "container"
+	case "TableNotFound":
+		noun = "table"
+	case "QueueNotFound":
+		noun = "queue"
+	case "ShareNotFound":
+		noun = "share"
+	default:
+		switch group, _, _ := strings.Cut(command, " "); {
+		case on == "" || strings.Contains(on, "/"):
+			return "", ""
+		case group == "container" || group == "table" || group == "share":
+			return group, name
+		}
+		return "", ""
+	}
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		path, _, _ := strings.Cut(resource.Path(answer.RawResponse.Request.URL.String()), "/")
+		if path, _, _ = strings.Cut(path, "("); !strings.HasPrefix(path, "$batch") && path != "" {
+			name = path
+		}
+	}
+	return noun, name
+}
+
+// createHint is the command that makes what is missing, for one who did not want to delete it.
+func createHint(command, noun, name string) string {
+	if noun == "" || strings.HasSuffix(command, "delete") && strings.HasPrefix(command, noun) {
+		return ""
+	}
+	return "azconc " + noun + " create " + shellQuote(name) + " makes it"
+}
