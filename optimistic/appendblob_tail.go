@@ -116,8 +116,8 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return 0, &NotFoundError{Op: a.op, Resource: a.resource, Err: azerr.Clean(err)}
 		case err != nil:
 			return 0, a.fail(err)
-		case deref(props.BlobType) != blob.BlobTypeAppendBlob:
-			return 0, a.fail(fmt.Errorf("it is a %s, not an append blob", deref(props.BlobType)))
+		case checkType(props.BlobType, blob.BlobTypeAppendBlob) != nil:
+			return 0, a.fail(checkType(props.BlobType, blob.BlobTypeAppendBlob))
 		case deref(props.IsSealed):
 			return 0, a.final(ErrSealed, nil)
 		}

@@ -289,7 +289,7 @@ func TestAnAppendBlobThatIsMissingIsMadeOnRequest(t *testing.T) {
 		t.Errorf("err = %v, want not found", err)
 	}
 	put(t, s.BlockBlob("box", "block"), "x")
-	if _, err := Append(t.Context(), s.Container("box").NewAppendBlobClient("block"), []byte("x"), nil); err == nil || !strings.Contains(err.Error(), "not an append blob") {
+	if _, err := Append(t.Context(), s.Container("box").NewAppendBlobClient("block"), []byte("x"), nil); err == nil || !strings.Contains(err.Error(), "it is a block blob, and this operation writes an append blob") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -74,6 +74,7 @@ type blobCarry struct {
 	metadata map[string]string // lower-case names, without the lineage
 	tags     map[string]string
 	scope    string
+	kind     *blob.BlobType
 }
 
 // Resource implements Target.
@@ -120,7 +121,7 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: deref(resp.EncryptionScope)}
+	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: deref(resp.EncryptionScope), kind: resp.BlobType}
 	v := &Version[T]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
 	carry.metadata, v.Lineage = splitMetadata(resp.Metadata)
 	if deref(resp.TagCount) > 0 {
@@ -145,6 +146,9 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
+	}
+	if err := b.writable(base); err != nil {
+		return nil, err
 	}
 	carry, _ := base.Carry.(blobCarry)
 	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) {
@@ -175,6 +179,12 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return deref(resp.ETag), err
 	}, nil
+}
+
+// writable refuses to replace an append or page blob. Reading one is fine.
+func (b Blob[T]) writable(base *Version[T]) error {
+	carry, _ := base.Carry.(blobCarry)
+	return checkType(carry.kind, blob.BlobTypeBlockBlob)
 }
 
 // headers are the ones a write stores.

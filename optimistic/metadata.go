@@ -112,7 +112,11 @@ func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo)
 
 // lookAtBlob reads a blob's version and lineage without its content.
 func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (State, error) {
-	resp, err := blobProperties(ctx, client, cpk)
+	return stateOf(blobProperties(ctx, client, cpk))
+}
+
+// stateOf is the state that a Get Blob Properties response shows.
+func stateOf(resp blob.GetPropertiesResponse, err error) (State, error) {
 	if azerr.Has(err, "BlobNotFound") {
 		return State{}, nil
 	}

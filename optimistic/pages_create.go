@@ -37,7 +37,8 @@ type CreatePagesOptions struct {
 }
 
 // CreatePages makes a page blob of zeros, whose size in bytes is a multiple of PageSize. It replaces the blob that is
-// there, unless the conditions say otherwise. Errors are those of Upload. Cost: 1 request; 2 on a conflict.
+// there, unless the conditions say otherwise. Errors are those of Upload. Cost: 1 request; 1 more on a conflict, and 1
+// more on the condition of one version.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (Result, error) {
 	var o CreatePagesOptions
 	if opts != nil {
@@ -60,9 +61,14 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		return Result{}, err
 	}
 	c := newCall("create pages", resource.Path(client.URL()), s, nil)
-	w := c.whole(o.Conditions, func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client.BlobClient(), o.CPK) })
+	w := c.whole(o.Conditions, client.BlobClient(), o.CPK)
+	if w.base.Exists {
+		if w, _, err = c.preview(ctx, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
+			return c.finish(), err
+		}
+	}
 	options := pageblob.CreateOptions{
-		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: w.metadata(o.Metadata), Tags: o.Tags,
+		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: c.metadata(w, o.Metadata), Tags: o.Tags,
 		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
 	}
 	w.send = func(ctx context.Context) (azcore.ETag, error) {

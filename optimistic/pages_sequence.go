@@ -53,8 +53,8 @@ func (s SequenceNumber) Read(ctx context.Context) (*Version[int64], error) {
 	if err != nil {
 		return nil, err
 	}
-	if deref(resp.BlobType) != blob.BlobTypePageBlob {
-		return nil, fmt.Errorf("it is a %s, not a page blob", deref(resp.BlobType))
+	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
+		return nil, err
 	}
 	n := deref(resp.BlobSequenceNumber)
 	return &Version[int64]{

@@ -142,6 +142,11 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 			return nil, nil
 		}
 	}
+	if t, ok := u.target.(interface{ writable(*Version[T]) error }); ok {
+		if err := t.writable(base); err != nil { // before change is run in vain
+			return nil, u.fail(err)
+		}
+	}
 	u.res.Attempts++
 	u.res.ETag = base.ETag
 	value := base.Value

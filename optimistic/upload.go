@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 const (
@@ -44,6 +46,11 @@ type UploadOptions struct {
 	// BlockSize is the size of a staged block in bytes; content of at most one block is sent in a single request.
 	// Defaults to 8 MiB, which reaches to 390 GiB.
 	BlockSize int64
+
+	// LookFirst looks at the blob before anything is sent, refuses to replace an append or page blob (*BlobTypeError), and
+	// lets Result.Created tell whether there was one. An upload on the condition of one version always looks. Defaults to
+	// false: what is there is replaced unseen.
+	LookFirst bool
 
 	// Concurrency is how many blocks are staged at a time. BlockSize × (Concurrency + 1) bytes are held in memory.
 	// Defaults to 4.
@@ -87,12 +94,20 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // goes in one Put Blob; more is staged under ids that no other upload shares, and the condition stands on the commit,
 // which is what makes the blob change. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
 //
-// Errors are those of Update: *ConflictError when the condition failed or another upload's commit discarded the staged
-// blocks, *UnknownError when the commit may have been applied. Before staging, a condition on a version is looked at
-// once, so that a stale one fails before gigabytes are sent. After any error the blob is as it was (or as another
-// writer made it); staged blocks that were not committed are dropped by the service after a week.
+// A commit discards the blocks that others have staged for the same blob. An upload without a condition then goes back
+// to where r began and stages its blocks again, if r is an io.Seeker; otherwise, and after 12 times, the error is a
+// *ConflictError with Reason BlockList.
 //
-// Cost: 1 request up to one block; else one per block, 1 for the commit and, with a condition on the version, 1 before.
+// Errors are those of Update: *ConflictError when the condition failed or another upload's commit discarded the staged
+// blocks, *UnknownError when the commit may have been applied, *BlobTypeError where the upload looks first. A stale
+// condition fails before the content is sent. After any error the blob is as it was (or as another writer made it);
+// staged blocks that were not committed are dropped by the service after a week.
+//
+// An upload on the condition of one version carries the blob's lineage on. Any other replaces it, so that whoever was
+// waiting to learn of a write from it gets ErrOutcomeUnknown.
+//
+// Cost: 1 request up to one block, else one per block and 1 for the commit; 1 more if it looks first, which it does with
+// LookFirst, on the condition of one version, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (Result, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -100,7 +115,7 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 	}
 	u := upload{call: newCall("put", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
 	err = u.run(ctx, r)
-	return u.finish(), err
+	return u.done(err)
 }
 
 type upload struct {
@@ -108,83 +123,92 @@ type upload struct {
 	client *blockblob.Client
 	o      UploadOptions
 
+	creates bool // a look has shown that there was no blob, and the write does not demand it
+
 	mu     sync.Mutex // guards stored and the calls of Progress
 	stored int64
 }
 
+func (u *upload) done(err error) (Result, error) {
+	u.res.Created = u.res.Created || err == nil && u.creates
+	return u.finish(), err
+}
+
 func (u *upload) run(ctx context.Context, r io.Reader) error {
+	start, seekable := position(r)
 	// Most content is small: grow as it comes instead of setting a whole block aside.
 	first, err := io.ReadAll(io.LimitReader(r, u.o.BlockSize))
 	if err != nil {
 		return u.fail(fmt.Errorf("read the content: %w", err))
 	}
-	w := u.write()
 	var second []byte
 	if int64(len(first)) == u.o.BlockSize {
 		if second, err = readBlock(r, make([]byte, u.o.BlockSize)); err != nil {
 			return u.fail(fmt.Errorf("read the content: %w", err))
 		}
 	}
+	w, err := u.write(ctx, len(second) > 0)
+	if err != nil {
+		return err
+	}
 	if len(second) == 0 {
 		w.send = u.putBlob(first, w)
-	} else {
-		if err := u.preflight(ctx, w); err != nil {
+		if err := u.carryOut(ctx, w, false); err != nil {
 			return err
 		}
-		ids, err := u.stage(ctx, r, first, second)
+		u.progress(int64(len(first)))
+		return nil
+	}
+	pauses := retry.Budget{Attempts: restages, Elapsed: -1, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+	blocks := [][]byte{first, second}
+	for {
+		ids, err := u.stage(ctx, r, blocks...)
 		if err != nil {
 			return u.fail(err)
 		}
 		w.send = u.commitBlocks(ids, w)
-	}
-	if err := u.carryOut(ctx, w, false); err != nil {
-		return err
-	}
-	if len(second) == 0 {
-		u.progress(int64(len(first)))
-	}
-	return nil
-}
-
-// write describes the commit: what it is conditional on, and how its fate can be looked up.
-func (u *upload) write() write {
-	return u.whole(u.o.Conditions, func(ctx context.Context) (State, error) {
-		return lookAtBlob(ctx, u.client.BlobClient(), u.o.CPK)
-	})
-}
-
-// whole is a write that replaces a blob whole and has not read what came before.
-func (c *call) whole(on Conditions, look func(context.Context) (State, error)) write {
-	w := write{look: look}
-	if c.s.LineageSize >= 0 {
-		w.id = newWriteID(c.writer)
-	}
-	switch {
-	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
-		w.base = State{Exists: true, ETag: on.IfMatch}
-	case on.IfNoneMatch == azcore.ETagAny:
-	default:
-		w.anyBase = true
-	}
-	return w
-}
-
-// metadata is the caller's with a lineage of this one write.
-func (w write) metadata(own map[string]string) map[string]*string {
-	var lineage Lineage
-	if w.id != "" {
-		base := w.base.ETag
-		if w.anyBase {
-			base = unknownBase
+		err = u.carryOut(ctx, w, false)
+		u.res.Attempts = pauses.Tries()
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if !ok || conflict.Reason != azerr.BlockList || !w.anyBase || !seekable || pauses.Next(ctx, 0) != nil {
+			return err
 		}
-		lineage = Lineage{{ID: w.id, Base: base}}
+		if _, err := r.(io.Seeker).Seek(start, io.SeekStart); err != nil {
+			return u.fail(fmt.Errorf("read the content again: %w", err))
+		}
+		u.stored, blocks = 0, nil
 	}
-	return joinMetadata(mergeMetadata(nil, own), lineage)
+}
+
+// restages bounds how often an upload without a condition stages its blocks, when the commits of others discard them.
+// Each time another upload has succeeded.
+const restages = 12
+
+// position returns where r stands, and whether it can go back there.
+func position(r io.Reader) (int64, bool) {
+	seeker, ok := r.(io.Seeker)
+	if !ok {
+		return 0, false
+	}
+	at, err := seeker.Seek(0, io.SeekCurrent) // fails for a pipe
+	return at, err == nil
+}
+
+// write describes the commit, and looks at the blob first if staged content, a condition on a version or LookFirst asks
+// for it.
+func (u *upload) write(ctx context.Context, staged bool) (write, error) {
+	w := u.whole(u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	if !w.base.Exists && !u.o.LookFirst && (w.anyBase || !staged) {
+		return w, nil
+	}
+	w, exists, err := u.preview(ctx, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	u.creates = !exists
+	return w, err
 }
 
 func (u *upload) putBlob(data []byte, w write) Write {
 	opts := blockblob.UploadOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: w.metadata(u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w, u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -198,7 +222,7 @@ func (u *upload) putBlob(data []byte, w write) Write {
 
 func (u *upload) commitBlocks(ids []string, w write) Write {
 	opts := blockblob.CommitBlockListOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: w.metadata(u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w, u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -207,22 +231,4 @@ func (u *upload) commitBlocks(ids []string, w write) Write {
 		resp, err := u.client.CommitBlockList(ctx, ids, &o)
 		return deref(resp.ETag), err
 	}
-}
-
-// preflight spares a doomed upload its bytes. It decides nothing: the condition stays on the commit.
-func (u *upload) preflight(ctx context.Context, w write) error {
-	if w.anyBase {
-		return nil
-	}
-	now, err := u.look(ctx, w.look)
-	if err != nil {
-		return u.fail(err)
-	}
-	if now.Exists == w.base.Exists && now.ETag == w.base.ETag {
-		return nil
-	}
-	u.res.Conflicts++
-	return u.observed(&ConflictError{
-		Op: u.op, Resource: u.resource, Reason: azerr.Changed, Base: w.base.ETag, Attempts: 1, Elapsed: time.Since(u.began),
-	}, w, now)
 }

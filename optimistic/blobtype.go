@@ -1,0 +1,38 @@
+package optimistic
+
+import (
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+)
+
+// BlobTypeError reports a blob of another type than the operation writes. Nothing was written. The service refuses to
+// change the type of a blob in some operations (409 InvalidBlobType), and an emulator in none: it would replace an append
+// or page blob by a block blob.
+type BlobTypeError struct {
+	Type blob.BlobType // what the blob is
+	Want blob.BlobType // what the operation writes
+}
+
+func (e *BlobTypeError) Error() string {
+	return fmt.Sprintf("it is %s, and this operation writes %s: %s", typeNames[e.Type], typeNames[e.Want], typeWays[e.Type])
+}
+
+var typeNames = map[blob.BlobType]string{
+	blob.BlobTypeBlockBlob: "a block blob", blob.BlobTypeAppendBlob: "an append blob", blob.BlobTypePageBlob: "a page blob",
+}
+
+// typeWays are the ways to change what a blob of a type holds.
+var typeWays = map[blob.BlobType]string{
+	blob.BlobTypeBlockBlob:  "update or replace it as a block blob, or delete it first",
+	blob.BlobTypeAppendBlob: "append to it, or delete it first",
+	blob.BlobTypePageBlob:   "write its pages, or delete it first",
+}
+
+// checkType refuses a blob of another type. A service that does not name the type is taken at its word.
+func checkType(is *blob.BlobType, want blob.BlobType) error {
+	if is == nil || *is == want {
+		return nil
+	}
+	return &BlobTypeError{Type: *is, Want: want}
+}

@@ -1,0 +1,65 @@
+package optimistic
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// whole is a write that replaces a blob whole and has not read what came before.
+func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) write {
+	w := write{look: func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client, cpk) }}
+	if c.s.LineageSize >= 0 {
+		w.id = newWriteID(c.writer)
+	}
+	switch {
+	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
+		w.base = State{Exists: true, ETag: on.IfMatch}
+	case on.IfNoneMatch == azcore.ETagAny:
+	default:
+		w.anyBase = true
+	}
+	return w
+}
+
+// preview looks at the blob that w is to replace, and reports whether there is one. It spares a doomed write its
+// content, refuses a blob of another type than want, and learns the lineage that w carries on. It decides nothing: the
+// condition stays on the write.
+func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (write, bool, error) {
+	var kind *blob.BlobType
+	now, err := c.look(ctx, func(ctx context.Context) (State, error) {
+		props, err := blobProperties(ctx, client, cpk)
+		kind = props.BlobType
+		return stateOf(props, err)
+	})
+	if err != nil {
+		return w, false, c.fail(err)
+	}
+	if !w.anyBase && (now.Exists != w.base.Exists || now.ETag != w.base.ETag) {
+		c.res.Conflicts++
+		return w, now.Exists, c.observed(&ConflictError{
+			Op: c.op, Resource: c.resource, Reason: azerr.Changed, Base: w.base.ETag, Attempts: 1, Elapsed: time.Since(c.began),
+		}, w, now)
+	}
+	if err := checkType(kind, want); err != nil {
+		return w, now.Exists, c.fail(err)
+	}
+	if !w.anyBase {
+		w.base = now
+	}
+	return w, now.Exists, nil
+}
+
+// metadata is the caller's own with the lineage that w leaves behind.
+func (c *call) metadata(w write, own map[string]string) map[string]*string {
+	base := w.base
+	if w.anyBase {
+		base = State{ETag: unknownBase}
+	}
+	_, lineage := c.stamp(base, w.id)
+	return joinMetadata(mergeMetadata(nil, own), lineage)
+}
