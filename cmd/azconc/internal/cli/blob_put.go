@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type blobPutOptions struct {
@@ -26,7 +27,12 @@ func newBlobPutCmd(f *Factory, runF func(*blobPutOptions) error) *cobra.Command 
 		Long: `Store a file, or stdin, as a blob.
 
 Without a condition the last writer wins: whatever is there is replaced. --if-none-match '*' only creates (exit code 7 if
-it exists), --if-match replaces one version (exit code 4 if there is another). To change what is there use blob update.`,
+it exists), --if-match replaces one version (exit code 4 if there is another). To change what is there use blob update.
+
+An append or page blob is not replaced: delete it first.
+
+Content above 8 MiB is sent in blocks. If another upload of the same blob is committed meanwhile, the service discards
+them, and a file is sent again; stdin cannot be, and the command ends with exit code 4.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
   tar c . | azconc blob put backup/src.tar --file -`,
@@ -72,16 +78,24 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	}
 	p := f.progress("put " + opts.Blob.String())
 	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
-		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata,
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true,
 		Progress: func(done int64) { p.show(done, size) },
 	})
 	p.end()
 	if err != nil {
 		err = tally(err, r)
-		if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && c.Current != "" {
+		c, ok := errors.AsType[*optimistic.ConflictError](err)
+		switch {
+		case ok && c.Reason == azerr.BlockList && opts.Conditions == optimistic.Conditions{}:
+			err = withHint(err, "another upload of the same blob was committed meanwhile; stdin cannot be sent again, a file given with --file can")
+		case ok && c.Current != "":
 			err = withHint(err, "to replace the version that is there now give --if-match "+shellQuote(string(c.Current)))
 		}
 		return err
 	}
-	return f.Print(newWriteResult(opts.Blob, "uploaded", r))
+	result := newWriteResult(opts.Blob, "uploaded", r)
+	if opts.Conditions.IfNoneMatch == "" {
+		result.Outcome = "uploaded" // "created" is for a condition that demands it; the field says it in any case
+	}
+	return f.Print(result)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
@@ -168,6 +169,8 @@ func hintFor(err error, v verdict, command, on string) string {
 		return "part of the file is new, and the rest old or zeros: write it again"
 	case inUse:
 		return "azconc file wait waits for who has it open; azconc file handles close ends them"
+	case wrongType(err) != "":
+		return wrongType(err)
 	case v.code == exitUnknown:
 		return "the write may or may not have been applied: look at the resource before trying again"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -182,6 +185,21 @@ func hintFor(err error, v verdict, command, on string) string {
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		return "is the name of the account right? it is the first part of " + unknown.Name
+	}
+	return ""
+}
+
+// wrongType is the way out for a blob of another type than the command writes.
+func wrongType(err error) string {
+	if e, ok := errors.AsType[*optimistic.BlobTypeError](err); ok {
+		switch e.Type {
+		case blob.BlobTypeAppendBlob:
+			return "azconc blob append adds to an append blob; azconc blob delete removes it"
+		case blob.BlobTypePageBlob:
+			return "azconc blob page put writes a page blob; azconc blob delete removes it"
+		default:
+			return "azconc blob update or blob put writes a block blob; azconc blob delete removes it"
+		}
 	}
 	return ""
 }

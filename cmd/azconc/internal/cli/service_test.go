@@ -225,7 +225,7 @@ func TestWritesAreCountedToTheRequest(t *testing.T) {
 		want int
 	}{
 		{"container create jobs", 1},
-		{"blob put jobs/a --file " + file, 1},
+		{"blob put jobs/a --file " + file, 2},
 		{"blob update jobs/a --jq .n+=1", 2},
 		{"blob update jobs/a --jq .", 1},
 		{"blob update jobs/a --jq .n+=1 --dry-run", 1},
