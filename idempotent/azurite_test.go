@@ -1,6 +1,8 @@
 package idempotent
 
 import (
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,7 +111,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 				}
 				return tx.Insert(m.Key, e)
 			})
-		}, &ConsumerOptions{Concurrency: 8, Visibility: 5 * time.Second, MaxAttempts: -1, SoftStop: time.Second, HardStop: time.Second, Poll: pollEvery(200 * time.Millisecond)})
+		}, &ConsumerOptions{Dedupe: DedupeInbox, Concurrency: 8, Visibility: 5 * time.Second, MaxAttempts: -1, SoftStop: to.Ptr(time.Second), HardStop: to.Ptr(time.Second), Poll: pollEvery(200 * time.Millisecond)})
 		if err != nil {
 			t.Error(err)
 			return

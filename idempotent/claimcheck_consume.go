@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -33,7 +35,9 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 	case k.path != p.Container:
 		err = fmt.Errorf("%w: %s/%s, and not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.path)
 	default:
-		d.m.Body, err = k.fetch(ctx, *p)
+		if d.m.Body, err = k.fetch(ctx, *p); err != nil {
+			err = k.failed(*p, err)
+		}
 	}
 	if _, lost := errors.AsType[*bodyLost](err); lost {
 		return Poison(err)
@@ -44,12 +48,18 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 	return &excused{err}
 }
 
-// excuse puts a message back whose body cannot be had now. The text that goes with it says that this delivery does not
-// count, so that neither an outage nor a consumer without a ClaimCheck makes poison of it.
-func (c *Consumer) excuse(ctx context.Context, d *delivery) error {
-	e := d.e
-	e.Excused++
-	return c.giveBack(ctx, d, c.o.Backoff.Wait(d.e.Excused), e, true)
+// failed makes an error of the container one that is not the message's fault.
+func (k *ClaimCheck) failed(p packed, err error) error {
+	if _, lost := errors.AsType[*bodyLost](err); lost {
+		return err
+	}
+	return &outage{err, func(ctx context.Context) error {
+		_, err := k.container.NewBlobClient(p.Blob).GetProperties(ctx, nil)
+		if noSuchBlob(err) || azerr.Classify(err).Code == "" && azerr.Classify(err).Status == http.StatusNotFound { // HEAD has no body, and a proxy no code
+			return nil
+		}
+		return azerr.Clean(err)
+	}}
 }
 
 // unclaim deletes the blob of a message that is handled and gone.

@@ -295,7 +295,7 @@ func TestAConsumerWithoutAClaimCheckPutsAClaimedMessageBack(t *testing.T) {
 func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 	for _, f := range []aztest.Fault{
 		{Kind: aztest.Throttle}, {Kind: aztest.LoseAnswer}, {Kind: aztest.CutAnswer}, {Kind: aztest.Refuse},
-		{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure"}, {Kind: aztest.Answer, Status: 404, Code: "ContainerNotFound"},
+		{Kind: aztest.Answer, Status: 500, Code: "InternalError"},
 	} {
 		t.Run(fmt.Sprint(f.Kind, f.Status), func(t *testing.T) {
 			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {

@@ -42,18 +42,20 @@ var ErrTooLarge = errors.New("too large without a ClaimCheck")
 
 // envelope is a message as azconc sees it. Of messages of other senders only body is known.
 type envelope struct {
-	Version   int               `json:"azconc"`
-	ID        string            `json:"id"`
-	Sent      time.Time         `json:"sent"`
-	Headers   map[string]string `json:"headers,omitempty"`
-	Attempts  int               `json:"attempts,omitempty"`
-	Excused   int               `json:"excused,omitempty"` // deliveries that were not the message's fault
-	LastError string            `json:"last_error,omitempty"`
-	Freed     string            `json:"freed,omitempty"` // the Token of the delivery that gave it back
-	Poison    *poisoned         `json:"poison,omitempty"`
-	Text      string            `json:"text,omitempty"`   // the body if it is UTF-8
-	Binary    []byte            `json:"binary,omitempty"` // otherwise
-	Packed    *packed           `json:"packed,omitempty"` // instead of both if the body is too large
+	Version  int               `json:"azconc"`
+	ID       string            `json:"id"`
+	Sent     time.Time         `json:"sent"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Attempts int               `json:"attempts,omitempty"`
+	Excused  int               `json:"excused,omitempty"` // deliveries that were not the message's fault
+	// Unfinished counts starts of the handler of which nothing is known but that they happened.
+	Unfinished int       `json:"unfinished,omitempty"`
+	LastError  string    `json:"last_error,omitempty"`
+	Freed      string    `json:"freed,omitempty"` // the Token of the delivery that gave it back
+	Poison     *poisoned `json:"poison,omitempty"`
+	Text       string    `json:"text,omitempty"`   // the body if it is UTF-8
+	Binary     []byte    `json:"binary,omitempty"` // otherwise
+	Packed     *packed   `json:"packed,omitempty"` // instead of both if the body is too large
 
 	body []byte
 	as   Encoding // what it was decoded from

@@ -52,7 +52,7 @@ func ExampleInbox() {
 		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *optimistic.Tx) error {
 			return tx.Upsert(m.Key, Order{Item: string(m.Body)})
 		})
-	}, &idempotent.ConsumerOptions{ExitWhenEmpty: true})
+	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, ExitWhenEmpty: true})
 	if err != nil {
 		fmt.Println(err)
 		return

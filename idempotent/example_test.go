@@ -25,7 +25,7 @@ func ExampleConsumer() {
 		_, _ = producer.Send(context.Background(), idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")})
 	}
 
-	markers, err := idempotent.NewMarkers(service.Table("markers"))
+	markers, err := idempotent.NewMarkers(service.Table("markers"), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

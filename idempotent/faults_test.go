@@ -1,6 +1,8 @@
 package idempotent
 
 import (
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
 	"context"
 	"fmt"
 	"sync"
@@ -39,7 +41,13 @@ func (r *rig) process() *process {
 		}
 		return client
 	}
-	p.markers, p.inbox = &Markers{table("markers")}, &Inbox{table("effects")}
+	var err error
+	if p.markers, err = NewMarkers(table("markers"), nil); err != nil {
+		r.t.Fatal(err)
+	}
+	if p.inbox, err = NewInbox(table("effects")); err != nil {
+		r.t.Fatal(err)
+	}
 	return p
 }
 
@@ -77,7 +85,7 @@ func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func(
 		_, _ = p.r.service.Container("sessions").Create(context.Background(), nil) // it may be there
 		o.Sessions = p.r.sessions(p.wire, &SessionsOptions{Duration: 15 * time.Second})
 	}
-	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
+	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, to.Ptr(time.Second), to.Ptr(time.Second)
 	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
 	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {
 		pass(8 * time.Second) // long enough for a renewal
@@ -209,7 +217,7 @@ func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
 					}
 					pass(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
 					return RetryAfter(fmt.Errorf("later"), time.Second)
-				}, &ConsumerOptions{Visibility: 30 * time.Second, Poll: pollEvery(time.Second), eager: eager, Event: func(e Event) {
+				}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: 30 * time.Second, Poll: pollEvery(time.Second), eager: eager, Event: func(e Event) {
 					if e.Kind == Failed {
 						if failed++; !eager {
 							t.Errorf("%d ms: %v", 50*ms, e.Err)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Inbox applies the effect of a message exactly once, if the effect is in one partition of a table: the marker that it was
@@ -17,18 +17,21 @@ import (
 // handler that was overtaken applies it again.
 //
 // The marker is an entity "azconcinbox-<queue>.<key>" of the partition, and one of its 100 per transaction: the same id in
-// another queue is another message. It must stay for as long as a copy of the message can come; Expires says until when that
-// is, and GC goes by it.
+// another queue is another message. It must stay for as long as a copy of the message can come. GC leaves it for 14 days, or
+// until the message expires if that is later: a copy that comes after that, as from the poison queue, is applied again.
 //
 // An Inbox is safe for concurrent use.
-type Inbox struct{ table *aztables.Client }
+type Inbox struct {
+	table *aztables.Client
+	keep  time.Duration // how long a message is remembered after it was applied
+}
 
 // NewInbox returns an Inbox on a table. It sends no request.
 func NewInbox(table *aztables.Client) (*Inbox, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	return &Inbox{table: table}, nil
+	return &Inbox{table: table, keep: inboxKeep}, nil
 }
 
 // inboxMarker is what the partition remembers of a message.
@@ -41,29 +44,58 @@ type inboxMarker struct {
 // inboxPrefix begins the rows of the markers.
 const inboxPrefix = "azconcinbox-"
 
+// inboxKeep is how long after a message was applied a copy of it that is sent again is known: the 7 days within which it may be
+// sent, and the 7 days that it can live.
+const inboxKeep = 2 * week
+
 // Apply carries out what change asks for, once for the message: ErrAlreadyApplied says that it was done before, by us or
 // by another, and a handler can return that as it is. change must be free of side effects, since it is run again after a
-// conflict. Other errors are those of optimistic.Transact; *optimistic.UnknownError leaves it to the next delivery to find
-// out.
+// conflict. Other errors are those of optimistic.Transact; after *optimistic.UnknownError the next delivery finds out.
+//
+// When the table does not answer, a handler that returns the error as it is, or wrapped, does not use up an attempt: the
+// Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs as much again.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *optimistic.Tx) error) error {
-	row := inboxPrefix + queueName(m.Queue) + "." + url.PathEscape(m.Key)
+	prefix := inboxPrefix + queueName(m.Queue) + "."
+	row := rowUnder(prefix, prefix+"#", m.Key)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
+	if kept := marker.Applied.Add(i.keep); kept.After(marker.Expires) {
+		marker.Expires = kept
+	}
+	var own error // of change
 	_, err := optimistic.Transact(ctx, i.table, partition, func(ctx context.Context, tx *optimistic.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {
 			return err
 		}
-		return change(ctx, tx)
-	}, nil)
+		own = change(ctx, tx)
+		return own
+	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout}})
 	if !errors.Is(err, optimistic.ErrExists) {
-		return err
+		return i.failed(ctx, err, own)
 	}
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	if !ok || conflict.Resource != i.resource(partition, row) {
 		return err // of the effect's own
 	}
 	return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key)
+}
+
+// inboxTries bounds how often a request is sent: during an outage, what comes next is a probe.
+const inboxTries = 3
+
+// failed makes an error of the table one that is not the message's fault.
+func (i *Inbox) failed(ctx context.Context, err, own error) error {
+	out := azerr.Classify(err)
+	down := out.Transient() || out.Ambiguous() || out.Kind == azerr.Unauthorised || missing(err)
+	if err == nil || ctx.Err() != nil || !down {
+		return err
+	}
+	probe := func(ctx context.Context) error { return probeTable(ctx, i.table) }
+	if own != nil && hopeless(out) && probe(plain(ctx)) == nil {
+		return err // of something else that change has asked
+	}
+	return &outage{err, probe}
 }
 
 func (i *Inbox) resource(partition, row string) string {

@@ -86,6 +86,7 @@ func (i *interop) weConsume(queue *azqueue.QueueClient, o ConsumerOptions, resul
 	i.t.Helper()
 	var mu sync.Mutex
 	o.ExitWhenEmpty, o.Poll = true, pollEvery(10*time.Millisecond)
+	o = withoutMarkers(o)
 	c, err := NewConsumer(queue, func(_ context.Context, m *Message) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,50 +1,118 @@
 package idempotent
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Markers remember, in a table, which message is the owner of a key: the one of several copies that is driven to its end.
-// The claim is an insert; all claims of a batch that was received are one entity group transaction. There is no write when a
-// message is done, since deleting it says so; only if that fails is it written down, or with DedupeComplete.
+// Markers remember, in a table, what has become of a key: which message has claimed it, and whether one was handled. Claims
+// of the messages of one receive are one entity group transaction, and so are the completions of messages that were handled at
+// about the same time. A copy of a message is deleted only when the marker says that one was handled.
+//
+// A claim ends: after five minutes, or twice Visibility if that is longer. A consumer whose handler takes longer renews it. A
+// copy that comes when the claim has ended is handled in place of the message that had claimed the key, which may have
+// expired, or been cleared.
 //
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day in it: a copy always looks
-// in the same place, and a day's markers can be thrown away together once no message of that day can be left.
+// in the same place. A key that is too long for a row is hashed.
+//
+// A marker stays until GC deletes it, which is safe when no copy can come any more. See MarkersOptions.
 //
 // Markers are safe for concurrent use.
-type Markers struct{ table *aztables.Client }
+type Markers struct {
+	table *aztables.Client
+	path  string
+	o     MarkersOptions
+}
 
-// NewMarkers returns the markers in a table, which must exist. It sends no request.
-func NewMarkers(table *aztables.Client) (*Markers, error) {
+// MarkersOptions tunes Markers. The zero value is the default.
+type MarkersOptions struct {
+	// Keep is how long after a message was received the same id may be sent again and still be known as a copy. A marker
+	// stays for Keep and the 7 days that such a copy can live, or until its own message expires if that is later. A copy
+	// with a longer TTL can outlive it. Defaults to 7 days.
+	Keep time.Duration
+
+	// KeepPoison is the same for a message that went to the poison queue, which does not expire there: when it is redriven
+	// within KeepPoison, and a copy of it was handled meanwhile, it is not handled again. Defaults to 90 days.
+	KeepPoison time.Duration
+
+	_ struct{}
+}
+
+// NewMarkers returns the markers in a table. It sends no request: a Consumer creates the table if it is missing.
+func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	return &Markers{table: table}, nil
+	var o MarkersOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Keep, o.KeepPoison = cmp.Or(o.Keep, week), cmp.Or(o.KeepPoison, 90*24*time.Hour)
+	if o.Keep < 0 || o.KeepPoison < 0 {
+		return nil, fmt.Errorf("MarkersOptions: Keep %v or KeepPoison %v is negative", o.Keep, o.KeepPoison)
+	}
+	return &Markers{table: table, path: tablePath(table), o: o}, nil
+}
+
+// tablePath names a table.
+func tablePath(table *aztables.Client) string {
+	partition, _, _ := strings.Cut(optimistic.TableEntity[marker](table, "p", "r").Resource(), "/")
+	return partition
 }
 
 // The states of a marker.
 const (
-	stateOwned    = "owned"    // the owner is being handled, or will be again
-	stateDone     = "done"     // the owner was handled, and could not be deleted
+	stateOwned    = "owned"    // claimed: the owner is being handled, or will be again
+	stateDone     = "done"     // handled
 	statePoisoned = "poisoned" // the owner went to the poison queue: another copy may be handled
 )
 
-// marker is the entity.
+// marker is the entity. One without Until was written when the deletion of the owner was the only sign that it was handled:
+// until it expires, its owner counts as handled.
 type marker struct {
 	Owner   string    `json:"owner"` // the service's id of the message
 	State   string    `json:"state"`
-	Expires time.Time `json:"expires"` // by when no copy of the owner can come any more
+	Expires time.Time `json:"expires"`        // when no copy of the owner can come any more
+	Until   time.Time `json:"until,omitzero"` // when the claim ends, by the queue's clock
+	Buried  bool      `json:"buried,omitempty"`
 	Result  []byte    `json:"result,omitempty"`
 	claim
+	ledger
+}
+
+// ledger is what a marker remembers of a message that is no envelope and cannot carry it.
+type ledger struct {
+	Attempts   int `json:"attempts,omitempty"`
+	Excused    int `json:"excused,omitempty"`
+	Unfinished int `json:"unfinished,omitempty"`
+}
+
+// expiry is when no copy of a message can come any more.
+func (k *Markers) expiry(m *Message, buried bool) time.Time {
+	until := time.Now().Add(k.o.Keep + week)
+	if buried {
+		until = time.Now().Add(max(k.o.Keep, k.o.KeepPoison) + week)
+	}
+	if m.Expires.After(until) {
+		until = m.Expires
+	}
+	return until.UTC()
 }
 
 // partitionOf is where the marker of a key is.
@@ -60,119 +128,164 @@ func partitionOf(queue, key string) string {
 // queueName is the end of a queue's path.
 func queueName(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-func rowOf(key string) string { return "k-" + url.PathEscape(key) }
+// maxRow is how many characters a row key may have (REST: "Understanding the Table service data model", 1 KiB of UTF-16).
+const maxRow = 512
 
-// claim makes the deliveries the owners of their keys, as far as nobody else is. Copies of one whose result is kept wait for
-// it. Requests: 1 per partition, and 2 per key that has a marker already.
-func (k *Markers) claim(ctx context.Context, queue string, all []*delivery, by *claimer) map[*delivery]decision {
-	decided := map[*delivery]decision{}
-	parts := map[string][]*delivery{}
-	owners := map[string]*delivery{}
-	for _, d := range all {
-		if first := owners[d.m.Key]; first != nil && first.m.ID != d.m.ID {
-			decided[d] = duplicate // of one in the same batch, which is claimed, or else comes again
-			if by.kept {
-				decided[d] = busy
-			}
-			continue
-		}
-		owners[d.m.Key] = d
-		p := partitionOf(queue, d.m.Key)
-		parts[p] = append(parts[p], d)
-	}
-	for p, ds := range parts {
-		k.claimIn(ctx, p, ds, decided, by)
-	}
-	return decided
-}
+// rowOf is the row of a key: the key, escaped, or its hash if that is too long.
+func rowOf(key string) string { return rowUnder("k-", "h-", key) }
 
-func (k *Markers) claimIn(ctx context.Context, partition string, open []*delivery, decided map[*delivery]decision, by *claimer) {
-	for len(open) > 0 {
-		_, err := optimistic.Transact(ctx, k.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
-			for _, d := range open {
-				if err := tx.Insert(rowOf(d.m.Key), by.marker(d)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil)
-		if err == nil {
-			for _, d := range open {
-				decided[d] = run
-				d.claimedIn(by.session)
-			}
-			return
-		}
-		i := -1
-		if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && errors.Is(err, optimistic.ErrExists) {
-			for n, d := range open {
-				if strings.HasSuffix(conflict.Resource, "/"+rowOf(d.m.Key)) {
-					i = n
-				}
-			}
-		}
-		if i < 0 {
-			for _, d := range open {
-				decided[d] = unclear
-			}
-			return
-		}
-		decided[open[i]] = k.consult(ctx, partition, open[i], by)
-		open = append(append([]*delivery{}, open[:i]...), open[i+1:]...)
+func rowUnder(prefix, hashed, key string) string {
+	if row := prefix + url.PathEscape(key); len(row) <= maxRow {
+		return row
 	}
-}
-
-// consult decides about a delivery whose key has a marker.
-func (k *Markers) consult(ctx context.Context, partition string, d *delivery, by *claimer) decision {
-	target := k.entity(partition, rowOf(d.m.Key))
-	v, err := optimistic.Read(ctx, target, nil)
-	if err != nil {
-		return unclear
-	}
-	switch m := v.Value; {
-	case m.State == stateDone && by.kept && m.Owner != d.m.ID:
-		d.earlier = m.Result
-		return replayed
-	case m.State == stateDone:
-		return finished
-	case m.Owner == d.m.ID && by.session == "":
-		return run // it comes again
-	case m.Owner == d.m.ID:
-		if what := by.contest(ctx, target, v, d); what != run {
-			return what
-		}
-	case m.State == stateOwned && by.kept && time.Now().Before(m.Expires):
-		return busy
-	case m.State == stateOwned && !by.kept:
-		return duplicate
-	}
-	if _, err := optimistic.Replace(ctx, target, v, by.marker(d), nil); err != nil {
-		return unclear
-	}
-	d.claimedIn(by.session)
-	return run
+	sum := sha256.Sum256([]byte(key))
+	return hashed + hex.EncodeToString(sum[:])
 }
 
 func (k *Markers) entity(partition, row string) optimistic.Entity[marker] {
 	return optimistic.TableEntity[marker](k.table, partition, row)
 }
 
+// markerTries bounds how often a request is sent: during an outage, what comes next is a probe.
+const markerTries = 2
+
+// sending is how markers are read and replaced.
+func sending() optimistic.Sending {
+	return optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout, LineageSize: -1}
+}
+
 // read returns a marker, if there is one.
 func (k *Markers) read(ctx context.Context, partition, row string) (m marker, found bool, err error) {
-	v, err := optimistic.Read(ctx, k.entity(partition, row), nil)
+	v, err := optimistic.Read(ctx, k.entity(partition, row), &optimistic.ReadOptions{Sending: sending()})
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound):
 		return marker{}, false, nil
 	case err != nil:
-		return marker{}, false, err
+		return marker{}, false, k.failed(err)
 	}
 	return v.Value, true, nil
 }
 
-// note writes down what has become of a key's owner.
-func (k *Markers) note(ctx context.Context, queue, key string, m *Message, state string) error {
-	_, err := optimistic.Transact(ctx, k.table, partitionOf(queue, key), func(_ context.Context, tx *optimistic.Tx) error {
-		return tx.Upsert(rowOf(key), marker{Owner: m.ID, State: state, Expires: m.Expires.UTC(), Result: m.result})
-	}, nil)
-	return err
+// write is a marker to be written.
+type write struct {
+	row string
+	m   marker
+}
+
+// submit writes markers of one partition in one transaction, and creates the table if it is missing. Sending it again is
+// harmless: an insert that was carried out is known by its owner. Requests: 1.
+func (k *Markers) submit(ctx context.Context, partition string, how aztables.TransactionType, writes []write) error {
+	actions := make([]aztables.TransactionAction, len(writes))
+	for i, w := range writes {
+		text, err := w.m.encode(partition, w.row)
+		if err != nil {
+			return err
+		}
+		actions[i] = aztables.TransactionAction{ActionType: how, Entity: text}
+	}
+	for created := false; ; created = true {
+		err := resend(ctx, markerTries, tryTimeout, func(ctx context.Context) error {
+			_, err := k.table.SubmitTransaction(ctx, actions, nil)
+			return err
+		})
+		if created || !azerr.Has(err, "TableNotFound") {
+			return err
+		}
+		if _, err := k.table.CreateTable(plain(ctx), nil); err != nil && !azerr.Has(err, "TableAlreadyExists") {
+			return fmt.Errorf("create table %s: %w", k.path, err)
+		}
+	}
+}
+
+// note writes one marker. Requests: 1.
+func (k *Markers) note(ctx context.Context, queue, key string, m marker) error {
+	return k.failed(k.submit(ctx, partitionOf(queue, key), aztables.TransactionTypeInsertReplace, []write{{rowOf(key), m}}))
+}
+
+// states returns the owner and the state of the markers that a filter finds, by row. Requests: 1.
+func (k *Markers) states(ctx context.Context, filter string) (map[string]marker, error) {
+	all := map[string]marker{}
+	err := resend(ctx, markerTries, tryTimeout, func(ctx context.Context) error {
+		pages := k.table.NewListEntitiesPager(&aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("RowKey,owner,state"), Format: to.Ptr(aztables.MetadataFormatNone)})
+		for pages.More() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, raw := range page.Entities {
+				var e struct {
+					RowKey       string
+					Owner, State string
+				}
+				if err := json.Unmarshal(raw, &e); err != nil {
+					return err
+				}
+				all[e.RowKey] = marker{Owner: e.Owner, State: e.State}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// missing tells whether the table does not exist, so that nothing is remembered.
+func missing(err error) bool { return azerr.Has(err, "TableNotFound") }
+
+// failed makes an error of the table one that is not the message's fault.
+func (k *Markers) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &outage{fmt.Errorf("markers in table %s: %w", k.path, azerr.Clean(err)), func(ctx context.Context) error {
+		return probeTable(ctx, k.table)
+	}}
+}
+
+// probeTable asks whether a table answers. That it does not know the entity is an answer.
+func probeTable(ctx context.Context, table *aztables.Client) error {
+	_, err := table.GetEntity(ctx, "azconcprobe", "azconcprobe", nil)
+	if err == nil || azerr.Classify(err).Kind == azerr.NotFound && !azerr.Has(err, "TableNotFound") {
+		return nil
+	}
+	return azerr.Clean(err)
+}
+
+// stored is how a marker is written, without a lineage: a marker proves by its owner who wrote it.
+type stored struct {
+	PartitionKey, RowKey string
+	Owner                string `json:"owner"`
+	State                string `json:"state"`
+	Expires              string `json:"expires"`
+	ExpiresType          string `json:"expires@odata.type"`
+	Until                string `json:"until,omitempty"`
+	UntilType            string `json:"until@odata.type,omitempty"`
+	Awaited              string `json:"awaited,omitempty"`
+	AwaitedType          string `json:"awaited@odata.type,omitempty"`
+	Buried               bool   `json:"buried,omitempty"`
+	Result               []byte `json:"result,omitempty"`
+	ResultType           string `json:"result@odata.type,omitempty"`
+	Session              string `json:"session,omitempty"`
+	Delivery             int    `json:"delivery,omitempty"`
+	Waited               int    `json:"waited,omitempty"`
+	Freed                int    `json:"freed,omitempty"`
+	ledger
+}
+
+func (m marker) encode(partition, row string) ([]byte, error) {
+	s := stored{PartitionKey: partition, RowKey: row, Owner: m.Owner, State: m.State, Buried: m.Buried, Result: m.Result,
+		Session: m.Session, Delivery: m.Delivery, Waited: m.Waited, Freed: m.Freed, ledger: m.ledger}
+	s.Expires, s.ExpiresType = dateTime(m.Expires)
+	s.Until, s.UntilType = dateTime(m.Until)
+	s.Awaited, s.AwaitedType = dateTime(m.Awaited)
+	if len(m.Result) > 0 {
+		s.ResultType = "Edm.Binary"
+	}
+	return json.Marshal(s)
+}
+
+func dateTime(t time.Time) (text, edm string) {
+	if t.IsZero() {
+		return "", ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.0000000Z"), "Edm.DateTime"
 }

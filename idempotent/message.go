@@ -32,7 +32,17 @@ type Message struct {
 	Inserted  time.Time // by the service's clock
 	Expires   time.Time // when the service throws it away
 
-	result []byte
+	result   []byte
+	stopping context.Context // ends when the consumer begins to stop
+}
+
+// Stopping returns a channel that is closed when the Consumer begins to stop, as the context of Run has ended. The handler's
+// own context ends SoftStop later: a handler that waits for something can end here, such as with Postpone.
+func (m *Message) Stopping() <-chan struct{} {
+	if m.stopping == nil {
+		return nil
+	}
+	return m.stopping.Done()
 }
 
 // SetResult has a result of up to 64 KiB kept with the message's marker, for DedupeComplete; otherwise it goes nowhere. It

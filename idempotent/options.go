@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/retry"
@@ -30,11 +31,10 @@ type ConsumerOptions struct {
 	// HandlerTimeout ends a handler's context. Negative or 0 means no bound. Defaults to 0.
 	HandlerTimeout time.Duration
 
-	// Markers remember which messages were handled; Dedupe says how. Defaults to none: a message that was sent twice, or
-	// could not be deleted when it was handled, is handled twice.
+	// Markers remember which messages were handled; Dedupe says how. Without them Dedupe must be DedupeInbox or DedupeNone.
 	Markers *Markers
 
-	// Dedupe is what Markers are used for. Defaults to DedupeOwner with Markers, to DedupeNone without.
+	// Dedupe is what Markers are used for. Defaults to DedupeOwner.
 	Dedupe Dedupe
 
 	// Replay is called, with DedupeComplete, instead of the handler for a copy of a message that was handled before, with
@@ -47,15 +47,17 @@ type ConsumerOptions struct {
 	// to none: a message that comes back is handled at once.
 	Sessions *Sessions
 
-	// Poison is where messages go that failed MaxAttempts times, were delivered more than MaxDeliveries times, or cannot be
-	// decoded. It is created if it is missing. Defaults to none: they are tried again until they expire.
+	// Poison is where messages go that failed MaxAttempts times, were started MaxDeliveries times and never finished, or cannot
+	// be decoded. It is created if it is missing. Defaults to none: they are tried again until they expire.
 	Poison *azqueue.QueueClient
 
 	// MaxAttempts bounds how often a handler may fail; negative means no bound. Defaults to 5.
 	MaxAttempts int
 
-	// MaxDeliveries bounds how often a message may be delivered without having been finished, such as one that kills its
-	// process; negative means no bound. Defaults to 20.
+	// MaxDeliveries bounds how often the handler of a message may start without anything being known of its end, as when it
+	// ends the process; negative means no bound. A message that has come back twice that way is handled alone, and its
+	// starts are counted from then on, at 1 request each. Of a message that is no envelope, without Markers or with
+	// DedupeRedelivery, all deliveries count that this Consumer has not itself given back. Defaults to 20.
 	MaxDeliveries int
 
 	// Backoff is the pause after a failed attempt. Defaults to full jitter of 1 s, doubling, at most 15 min.
@@ -78,11 +80,15 @@ type ConsumerOptions struct {
 	// MaxMessages has Run return after so many messages have been handled. Defaults to 0: no bound.
 	MaxMessages int
 
-	// SoftStop is how long handlers may go on when ctx has ended; then their contexts end. Defaults to 20 s.
-	SoftStop time.Duration
+	// SoftStop is how long handlers may go on when ctx has ended; then their contexts end. 0 ends them at once. Nil means
+	// 20 s.
+	SoftStop *time.Duration
 
-	// HardStop is how long they may take to return then. Defaults to 5 s.
-	HardStop time.Duration
+	// HardStop is how long they may take to return then. Nil means 5 s.
+	HardStop *time.Duration
+
+	// CreateQueue creates the queue if it is missing. Defaults to false: Run returns the service's error.
+	CreateQueue bool
 
 	// Middleware is put around the handler, the first one outermost. It sees what the handler returns before it is judged.
 	// Defaults to none.
@@ -116,8 +122,8 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	out.MaxVisibility = cmp.Or(out.MaxVisibility, out.Visibility)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
 	out.MaxDeliveries = cmp.Or(out.MaxDeliveries, 20)
-	out.SoftStop = cmp.Or(out.SoftStop, 20*time.Second)
-	out.HardStop = cmp.Or(out.HardStop, 5*time.Second)
+	out.SoftStop = cmp.Or(out.SoftStop, to.Ptr(20*time.Second))
+	out.HardStop = cmp.Or(out.HardStop, to.Ptr(5*time.Second))
 	out.Encoding = cmp.Or(out.Encoding, Auto)
 	out.Backoff = backoffOr(out.Backoff, time.Second, 15*time.Minute)
 	out.Poll = backoffOr(out.Poll, 100*time.Millisecond, 30*time.Second)
@@ -133,8 +139,8 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions.MaxVisibility: %v is not in %v…12h in whole seconds", out.MaxVisibility, out.Visibility)
 	case out.MaxMessages < 0:
 		return out, fmt.Errorf("ConsumerOptions.MaxMessages: %d is negative", out.MaxMessages)
-	case out.SoftStop < 0 || out.HardStop < 0:
-		return out, fmt.Errorf("ConsumerOptions: SoftStop %v or HardStop %v is negative", out.SoftStop, out.HardStop)
+	case *out.SoftStop < 0 || *out.HardStop < 0:
+		return out, fmt.Errorf("ConsumerOptions: SoftStop %v or HardStop %v is negative", *out.SoftStop, *out.HardStop)
 	}
 	if err := out.checkDedupe(); err != nil {
 		return out, err

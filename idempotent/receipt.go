@@ -105,7 +105,7 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		content = *text
 	}
 	var open time.Time // when the first request left whose outcome is open
-	pause := retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}
+	pause := retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}
 	for n := 0; ; n++ {
 		began := time.Now()
 		tried, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -113,6 +113,9 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		resp, err := r.queue.UpdateMessage(tried, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
 		cancel()
 		if err == nil {
+			if text != nil {
+				r.text = *text // a client without Policy sends it with every update
+			}
 			r.become(func() {
 				r.pop, r.until, r.visible = deref(resp.PopReceipt), began.Add(d), deref(resp.TimeNextVisible)
 			})
@@ -145,14 +148,15 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 	}
 }
 
-// delete takes the message out of the queue. Nil means that it is gone.
+// delete takes the message out of the queue. Nil means that it is gone. That the service does not know the message under our
+// receipt proves a deletion of ours only while nobody else can have received it: until the deadline.
 func (r *receipt) delete(ctx context.Context) error {
 	pop, err := r.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.give()
-	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+	again := retry.Budget{Attempts: 5, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}}.Start()
 	ambiguous := false
 	for {
 		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
@@ -160,8 +164,9 @@ func (r *receipt) delete(ctx context.Context) error {
 		_, err := r.queue.DeleteMessage(tried, r.id, pop, nil)
 		cancel()
 		out := azerr.Classify(err)
+		until, _ := r.deadline()
 		switch {
-		case err == nil, out.Kind == azerr.Lost && ambiguous:
+		case err == nil, out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):
 			r.become(func() { r.lost = true }) // there is nothing left to be done with it
 			return nil
 		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:

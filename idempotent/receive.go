@@ -3,7 +3,6 @@ package idempotent
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -13,19 +12,27 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// receiveAll receives as many messages as there are free slots, again and again.
-func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup) error {
-	empty, failures := 0, 0
+// receiveAll receives as many messages as there is room for, again and again.
+func (c *Consumer) receiveAll(ctx, work context.Context) error {
+	empty, failures, created := 0, 0, false
 	for {
 		n := c.reserve(ctx)
 		if n == 0 {
 			return nil
 		}
+		if !c.gate.wait(ctx, time.Time{}) {
+			return nil
+		}
 		batch, err := c.receive(ctx, n)
-		c.vacate(n - len(batch))
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
+		case err != nil && c.o.CreateQueue && !created && azerr.Has(err, "QueueNotFound"):
+			created = true
+			if err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: func() { c.requests.Add(1) }}).create(ctx); err != nil {
+				return err
+			}
+			continue
 		case err != nil:
 			c.tell(Event{Kind: Failed, Err: err})
 			if out := azerr.Classify(err); !out.Transient() && !out.Ambiguous() {
@@ -37,7 +44,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup
 			}
 			continue
 		case len(batch) == 0:
-			if c.o.ExitWhenEmpty && c.idle() {
+			if c.o.ExitWhenEmpty && c.nothingInFlight() {
 				return nil
 			}
 			if c.pause(ctx, c.o.Poll.Base/2+c.o.Poll.Wait(empty)) != nil {
@@ -47,57 +54,8 @@ func (c *Consumer) receiveAll(ctx, work context.Context, running *sync.WaitGroup
 			continue
 		}
 		empty, failures = 0, 0
-		running.Go(func() { c.begin(ctx, work, running, batch) })
+		c.running.Go(func() { c.begin(ctx, work, batch) })
 	}
-}
-
-// reserve waits until there is room for a full receive, and takes it. 0 means to stop.
-func (c *Consumer) reserve(ctx context.Context) (n int) {
-	for {
-		want, over := c.wanted()
-		switch {
-		case over, ctx.Err() != nil:
-			c.vacate(n)
-			return 0
-		case want == 0: // what is in our hands may be enough, or turn out to be copies
-			select {
-			case <-c.ready:
-			case <-ctx.Done():
-			}
-		case n >= want:
-			c.vacate(n - want)
-			return want
-		default:
-			select {
-			case c.slots <- struct{}{}:
-				n++
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-// wanted is how many messages to ask for, and whether there have been enough.
-func (c *Consumer) wanted() (n int, over bool) {
-	if c.o.MaxMessages == 0 {
-		return c.batch, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.o.MaxMessages - c.finished
-	return max(min(c.batch, left-len(c.inFlight)), 0), left <= 0
-}
-
-func (c *Consumer) vacate(n int) {
-	for range n {
-		<-c.slots
-	}
-}
-
-func (c *Consumer) idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.inFlight) == 0
 }
 
 // pause waits for the next look at the queue.
@@ -160,9 +118,15 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 	if d.e.as == Envelope {
 		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
 	}
+	d.m.stopping, d.settled = c.stopping, make(chan struct{})
+	if l, ok := c.recalled[id]; ok && d.e.as != Envelope {
+		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
+		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
+	}
 	d.receipt = newReceipt(c.queue, id, d.raw)
 	d.receipt.count = func() { c.requests.Add(1) }
 	d.receipt.adopt(deref(m.PopReceipt), began.Add(window))
 	c.inFlight[id] = d
+	c.stock[waiting]++
 	return d
 }

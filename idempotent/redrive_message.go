@@ -110,7 +110,7 @@ func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelo
 
 // untried is the text of a message as it was before it was first tried. What azconc has not written stays as it is.
 func untried(text string, e envelope) string {
-	if e.as != Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Freed == "" {
+	if e.as != Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Unfinished == 0 && e.Freed == "" {
 		return text
 	}
 	again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}

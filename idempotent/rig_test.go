@@ -49,7 +49,7 @@ func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	s.Queue("orders-poison")
 	r.queue, r.poison = r.client("orders", s), r.client("orders-poison", s)
 	var err error
-	if r.markers, err = NewMarkers(s.Table("markers")); err != nil {
+	if r.markers, err = NewMarkers(s.Table("markers"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if r.inbox, err = NewInbox(r.effects); err != nil {
@@ -94,6 +94,7 @@ func (r *rig) send(ids ...string) {
 
 func (r *rig) consumer(h Handler, o ConsumerOptions) *Consumer {
 	r.t.Helper()
+	o = withoutMarkers(o)
 	o.Event = func(e Event) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -222,3 +223,11 @@ type optimisticTx = optimistic.Tx
 
 // pass lets the bubble's time pass.
 func pass(d time.Duration) { bubble.Sleep(d) }
+
+// withoutMarkers says so of options that have none.
+func withoutMarkers(o ConsumerOptions) ConsumerOptions {
+	if o.Markers == nil && o.Dedupe == "" {
+		o.Dedupe = DedupeNone
+	}
+	return o
+}

@@ -123,7 +123,11 @@ func (k *Sessions) begin(ctx context.Context, tell func(error)) (*session, error
 // open makes a blob of a new name and leases it.
 func (s *session) open(ctx context.Context) error {
 	blob := s.of.container.NewBlockBlobClient(sessionPrefix + uuid.NewString())
-	if err := create(ctx, blob); err != nil {
+	tries := 6
+	if s.name != "" { // during an outage, the keeper asks again
+		tries = 1
+	}
+	if err := create(ctx, blob, tries); err != nil {
 		return err
 	}
 	l, err := pessimistic.Acquire(ctx, pessimistic.Blob(blob), &pessimistic.AcquireOptions{
@@ -149,10 +153,10 @@ func (s *session) open(ctx context.Context) error {
 }
 
 // create makes the blob. Nobody else has the name, so sending it again is harmless.
-func create(ctx context.Context, blob *blockblob.Client) error {
+func create(ctx context.Context, blob *blockblob.Client, tries int) error {
 	host, _ := os.Hostname()
 	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
-	err := resend(ctx, 6, tryTimeout, func(ctx context.Context) error {
+	err := resend(ctx, tries, tryTimeout, func(ctx context.Context) error {
 		_, err := blob.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{ownerKey: to.Ptr(owner)}})
 		return err
 	})

@@ -29,26 +29,39 @@ func (k *Sessions) blobOf(name string) string {
 // lookTimeout leaves time for the rest of a claim.
 const lookTimeout = tryTimeout / 3
 
-// living looks whether a session lives, and returns nil if it does not. The error says who it is, or why that cannot be
-// known: then it counts as alive. Requests: 1.
-func (k *Sessions) living(ctx context.Context, name string) error {
+// living looks whether a session lives: alive is nil if it does not, and says who it is if it does. An error says that this
+// cannot be known now. Requests: 1.
+func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	blob := k.blobOf(name)
 	if blob == "" {
-		return fmt.Errorf("session %s is not in container %s", name, k.path)
+		return fmt.Errorf("session %s is not in container %s", name, k.path), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	seen, err := pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)), nil)
-	switch out := azerr.Classify(err); {
-	case err == nil && seen.State.Free():
-		return nil
+	look := func(ctx context.Context) (pessimistic.Observation, error) {
+		return pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)), nil)
+	}
+	seen, err := look(ctx)
+	switch {
+	case err == nil && seen.State.Free(), noSuchBlob(err):
+		return nil, nil
 	case err == nil:
 		owner, _ := url.PathUnescape(seen.Metadata[ownerKey])
-		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another"))
-	case out.Kind == azerr.NotFound && out.Code != "": // a 404 without a code may come from anything on the way
-		return nil
+		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another")), nil
 	}
-	return fmt.Errorf("session %s may be alive: %w", name, err)
+	return nil, &outage{fmt.Errorf("session %s may be alive: %w", name, azerr.Clean(err)), func(ctx context.Context) error {
+		if _, err := look(ctx); err != nil && !noSuchBlob(err) {
+			return err
+		}
+		return nil
+	}}
+}
+
+// noSuchBlob tells whether the service says that the blob does not exist. A 404 without a code may come from anything on the
+// way, and a missing container says nothing about the session.
+func noSuchBlob(err error) bool {
+	out := azerr.Classify(err)
+	return out.Kind == azerr.NotFound && out.Code != "" && out.Code != "ContainerNotFound"
 }
 
 // looks asks for each session once.
@@ -57,16 +70,19 @@ type looks struct {
 	seen map[string]error
 }
 
-func (l *looks) living(ctx context.Context, name string) error {
-	err, seen := l.seen[name]
-	if !seen {
-		err = l.of.living(ctx, name)
-		if l.seen == nil {
-			l.seen = map[string]error{}
-		}
-		l.seen[name] = err
+func (l *looks) living(ctx context.Context, name string) (alive, err error) {
+	alive, seen := l.seen[name]
+	if seen {
+		return alive, nil
 	}
-	return err
+	if alive, err = l.of.living(ctx, name); err != nil {
+		return nil, err
+	}
+	if l.seen == nil {
+		l.seen = map[string]error{}
+	}
+	l.seen[name] = alive
+	return alive, nil
 }
 
 // sessionAge is how old a blob must be that nobody leases: a session begins without a lease.

@@ -1,6 +1,8 @@
 package idempotent
 
 import (
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
 	"cmp"
 	"context"
 	"errors"
@@ -102,7 +104,7 @@ func TestWhatIsGivenBackIsNotWaitedFor(t *testing.T) {
 						err := tt.give(ctx, a)
 						gave <- time.Now()
 						return err
-					}, nil, ConsumerOptions{SoftStop: 2 * time.Second, HardStop: time.Hour})
+					}, nil, ConsumerOptions{SoftStop: to.Ptr(2 * time.Second), HardStop: to.Ptr(time.Hour)})
 					close(joined)
 					pass(time.Second / 2)
 					claims := tableRequests(first)
@@ -143,7 +145,7 @@ func TestPatienceWithASessionThatLivesHasAnEnd(t *testing.T) {
 			o := &SessionsOptions{Patience: patience}
 			first := r.process()
 			first.wire.SetFaults(deaf(), aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Update Message")})
-			a := r.join(first, func(context.Context, *Message) error { pass(time.Hour); return nil }, o, ConsumerOptions{HardStop: time.Hour})
+			a := r.join(first, func(context.Context, *Message) error { pass(time.Hour); return nil }, o, ConsumerOptions{HardStop: to.Ptr(time.Hour)})
 			pass(time.Second)
 			began := time.Now()
 			var at time.Time
@@ -267,7 +269,7 @@ func TestRunFailsWithoutASession(t *testing.T) {
 func TestWhatIsStuckIsNotTakenOver(t *testing.T) {
 	inSessionBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
-		a := r.join(r.process(), func(context.Context, *Message) error { pass(5 * time.Minute); return nil }, nil, ConsumerOptions{SoftStop: time.Second, HardStop: time.Second})
+		a := r.join(r.process(), func(context.Context, *Message) error { pass(5 * time.Minute); return nil }, nil, ConsumerOptions{SoftStop: to.Ptr(time.Second), HardStop: to.Ptr(time.Second)})
 		pass(time.Second)
 		if err := a.leave(); !errors.As(err, new(*StuckError)) {
 			t.Errorf("%v", err)
@@ -286,7 +288,7 @@ func TestWhatIsStuckIsNotTakenOver(t *testing.T) {
 func TestWhatSessionsNeedIsSaid(t *testing.T) {
 	inSessionBubble(t, func(t *testing.T, r *rig) {
 		k := r.sessions(r.service, nil)
-		for _, o := range []ConsumerOptions{{Sessions: k}, {Sessions: k, Markers: r.markers, Dedupe: DedupeRedelivery}, {Sessions: k, Markers: r.markers, Dedupe: DedupeNone}} {
+		for _, o := range []ConsumerOptions{{Sessions: k, Dedupe: DedupeNone}, {Sessions: k, Markers: r.markers, Dedupe: DedupeRedelivery}, {Sessions: k, Markers: r.markers, Dedupe: DedupeNone}} {
 			if _, err := NewConsumer(r.queue, func(context.Context, *Message) error { return nil }, &o); err == nil || !strings.Contains(err.Error(), "they need Markers, with owner or complete") {
 				t.Errorf("%v", err)
 			}
@@ -302,8 +304,8 @@ func TestWhatSessionsNeedIsSaid(t *testing.T) {
 		if _, err := NewSessions(nil, nil); err == nil {
 			t.Error("no container")
 		}
-		if err := k.living(t.Context(), "elsewhere/azconcsession/1"); err == nil || !strings.Contains(err.Error(), "is not in container sessions") {
-			t.Errorf("of another container: %v", err)
+		if alive, err := k.living(t.Context(), "elsewhere/azconcsession/1"); err != nil || alive == nil || !strings.Contains(alive.Error(), "is not in container sessions") {
+			t.Errorf("of another container: %v, %v", alive, err)
 		}
 	})
 }
@@ -375,10 +377,11 @@ func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
 		}
 		receive := func() *delivery {
 			batch, err := c.receive(t.Context(), 1)
-			if err != nil || len(batch) != 1 || c.decide(t.Context(), batch)[batch[0]] != run {
+			if err != nil || len(batch) != 1 || c.dedupe.decide(t.Context(), batch) != nil || batch[0].fate != run {
 				t.Fatal(batch, err)
 			}
 			delete(c.inFlight, batch[0].m.ID)
+			delete(c.keys, batch[0].m.Key)
 			return batch[0]
 		}
 		early := receive()

@@ -47,9 +47,9 @@ func (e *steered) Error() string {
 
 func (e *steered) Unwrap() error { return e.err }
 
-// RetryAfter is an error to be returned by a handler: the message is delivered again after d, and the attempt counts.
-// Without it the pause comes from ConsumerOptions.Backoff.
-func RetryAfter(err error, d time.Duration) error { return &steered{retryLater, d, err} }
+// RetryAfter is an error to be returned by a handler: the message is delivered again after d, at once if that is 0, and the
+// attempt counts. Without it the pause comes from ConsumerOptions.Backoff. d is rounded up to whole seconds; negative is 0.
+func RetryAfter(err error, d time.Duration) error { return &steered{retryLater, max(d, 0), err} }
 
 // Poison is an error to be returned by a handler for which trying again is no use: the message goes to the poison queue
 // at once.
@@ -58,11 +58,12 @@ func Poison(err error) error { return &steered{poison, 0, err} }
 // Drop is an error to be returned by a handler whose message shall be deleted although it was not handled.
 func Drop(err error) error { return &steered{drop, 0, err} }
 
-// Postpone is to be returned by a handler that cannot begin yet: the message is delivered again after d, and the attempt
-// does not count.
-func Postpone(d time.Duration) error { return &steered{postpone, d, nil} }
+// Postpone is to be returned by a handler that cannot begin yet: the message is delivered again after d, and neither the attempt
+// nor the delivery counts, however often it happens. Of a message that is no envelope, without Markers, the Consumer remembers
+// that only as long as it runs.
+func Postpone(d time.Duration) error { return &steered{postpone, max(d, 0), nil} }
 
-// judge reads a handler's error.
+// judge reads a handler's error. A negative pause leaves it to ConsumerOptions.Backoff.
 func judge(err error) (verdict, time.Duration) {
 	if err == nil || errors.Is(err, ErrAlreadyApplied) {
 		return done, 0
@@ -70,5 +71,5 @@ func judge(err error) (verdict, time.Duration) {
 	if s, ok := errors.AsType[*steered](err); ok {
 		return s.what, s.after
 	}
-	return retryLater, 0
+	return retryLater, -1
 }

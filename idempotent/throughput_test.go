@@ -98,6 +98,7 @@ func (f *far) ours(n int, o ConsumerOptions) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var done atomic.Int64
+	o = withoutMarkers(o)
 	o.Event = func(e Event) {
 		if e.Kind == Completed && done.Add(1) == int64(n) {
 			cancel()

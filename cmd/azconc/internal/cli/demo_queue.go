@@ -119,7 +119,7 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 			c.N++
 			return tx.Put("counter", c)
 		})
-	}, &idempotent.ConsumerOptions{Concurrency: 1, ExitWhenEmpty: true})
+	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Concurrency: 1, ExitWhenEmpty: true})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (f *Factory) markers(table string) (*idempotent.Markers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewMarkers(tables.NewClient(table))
+	return idempotent.NewMarkers(tables.NewClient(table), nil)
 }
 
 // QueueService returns the client of the account's Queue service.

@@ -17,16 +17,17 @@ import (
 )
 
 type queueConsumeOptions struct {
-	factory *Factory
-	Queue   string
-	Exec    string
-	Markers string // table
-	Inbox   string // table/partition
-	Claims  string // container
-	Session string // container
-	Poison  string // queue
-	Options idempotent.ConsumerOptions
-	Backoff time.Duration
+	factory  *Factory
+	Queue    string
+	Exec     string
+	Markers  string // table
+	Inbox    string // table/partition
+	Claims   string // container
+	Session  string // container
+	Poison   string // queue
+	Options  idempotent.ConsumerOptions
+	Backoff  time.Duration
+	SoftStop time.Duration
 
 	inbox tableRef
 }
@@ -130,7 +131,7 @@ delivered again.`,
 	flags.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
 	flags.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
 	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after so many messages; 0 is no bound")
-	flags.DurationVar(&o.SoftStop, "soft-stop", 20*time.Second, "how long running commands may go on when told to stop")
+	flags.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may go on when told to stop")
 	flags.StringVar(&encoding, "encoding", "auto", "how messages are read: {auto | envelope | base64 | text}")
 	return cmd
 }
@@ -162,8 +163,8 @@ func (opts *queueConsumeOptions) check() error {
 		return usagef("--backoff %v is less than 1s", opts.Backoff)
 	case o.MaxMessages < 0:
 		return usagef("--max-messages %d is negative", o.MaxMessages)
-	case o.SoftStop < 0:
-		return usagef("--soft-stop %v is negative", o.SoftStop)
+	case opts.SoftStop < 0:
+		return usagef("--soft-stop %v is negative", opts.SoftStop)
 	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
 		return withHint(usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
 	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
@@ -194,6 +195,14 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	}
 	o := opts.Options
 	o.Backoff = retry.Backoff{Base: opts.Backoff}
+	o.SoftStop = &opts.SoftStop
+	switch {
+	case opts.Markers != "" || o.Dedupe != "":
+	case opts.Inbox != "":
+		o.Dedupe = idempotent.DedupeInbox
+	default:
+		o.Dedupe = idempotent.DedupeNone
+	}
 	if opts.Poison != "" {
 		if o.Poison, err = f.Queue(opts.Poison); err != nil {
 			return err
@@ -204,7 +213,7 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 		if err != nil {
 			return err
 		}
-		if o.Markers, err = idempotent.NewMarkers(tables.NewClient(opts.Markers)); err != nil {
+		if o.Markers, err = idempotent.NewMarkers(tables.NewClient(opts.Markers), nil); err != nil {
 			return err
 		}
 	}

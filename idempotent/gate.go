@@ -1,0 +1,143 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// outage is an error of something that a consumer needs besides its queue: the table of the markers or of the inbox, or the
+// container of the sessions or of the bodies. It is not the message's fault.
+type outage struct {
+	err   error
+	probe func(context.Context) error // asks whether it is over, in one request
+}
+
+func (e *outage) Error() string { return e.err.Error() }
+func (e *outage) Unwrap() error { return e.err }
+
+// gate keeps a consumer from receiving while something that it needs does not answer: what it would receive could not be
+// handled, and would be received again at once.
+type gate struct {
+	mu     sync.Mutex
+	opened chan struct{} // closed when the gate opens; nil while it is open
+}
+
+// wait waits until the gate is open, at most until then unless that is zero, and tells whether it is.
+func (g *gate) wait(ctx context.Context, until time.Time) bool {
+	g.mu.Lock()
+	opened := g.opened
+	g.mu.Unlock()
+	if opened == nil {
+		return ctx.Err() == nil
+	}
+	var over <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-opened:
+		return ctx.Err() == nil
+	case <-over:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// close closes the gate, and tells whether it was open.
+func (g *gate) close() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened != nil {
+		return false
+	}
+	g.opened = make(chan struct{})
+	return true
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.opened)
+	g.opened = nil
+}
+
+// probing spaces the probes of an outage: about a dozen in five minutes.
+var probing = retry.Backoff{Base: time.Second, Cap: 30 * time.Second}
+
+// suspend is called after a failure of something that the consumer needs. One that will not pass by itself, because the thing is
+// missing or forbidden, ends the consumer; otherwise nothing is received until the thing answers.
+//
+// It returns whether the gate is closed.
+func (c *Consumer) suspend(why error) bool {
+	failed, ok := errors.AsType[*outage](why)
+	if !ok {
+		failed = &outage{err: why}
+	}
+	out := azerr.Classify(failed)
+	if out.Kind == azerr.BadInput { // of one message
+		c.tell(Event{Kind: Failed, Err: why})
+		return false
+	}
+	if failed.probe == nil || hopeless(out) {
+		c.tell(Event{Kind: Failed, Err: why})
+		c.end(why)
+		return false
+	}
+	if !c.gate.close() {
+		return true
+	}
+	c.tell(Event{Kind: Failed, Err: fmt.Errorf("no message is received until this is over: %w", why)})
+	c.probes.Go(func() { c.probe(failed.probe, out.RetryAfter) })
+	return true
+}
+
+// hopeless tells whether waiting is no use.
+func hopeless(out azerr.Outcome) bool {
+	return !out.Transient() && !out.Ambiguous()
+}
+
+// probe opens the gate when the outage is over, or the consumer stops.
+func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
+	defer c.poke()
+	defer c.gate.open()
+	for n := 0; ; n++ {
+		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.Wait(n))) != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(plain(c.stopping), tryTimeout)
+		err := ask(ctx)
+		cancel()
+		out := azerr.Classify(err)
+		switch {
+		case err == nil:
+			c.late.flush(c.stopping)
+			return
+		case c.stopping.Err() != nil:
+			return
+		case hopeless(out):
+			c.tell(Event{Kind: Failed, Err: err})
+			c.end(err)
+			return
+		}
+		first = out.RetryAfter
+	}
+}
+
+// end has Run stop and return err.
+func (c *Consumer) end(err error) {
+	c.mu.Lock()
+	if c.fatal == nil {
+		c.fatal = azerr.Clean(err)
+	}
+	c.mu.Unlock()
+	c.stop(err)
+}

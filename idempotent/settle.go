@@ -1,0 +1,177 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// mark writes down that a message was handled, before it is deleted. If that fails, the message is deleted all the same: it
+// was handled, and must not be handled again. The marker is written when its table answers.
+func (c *Consumer) mark(work context.Context, d *delivery) {
+	var long error
+	if n := len(d.m.result); n > maxResult {
+		long = fmt.Errorf("the result was not stored: %d bytes are more than the %d that can be stored: store it in a blob, and its name here", n, maxResult)
+		d.m.result = nil
+	}
+	ctx, cancel := retry.Detached(work, 2*tryTimeout)
+	defer cancel()
+	err := c.dedupe.conclude(ctx, d, stateDone)
+	d.concluded = true
+	if long != nil {
+		c.tell(Event{Kind: Failed, Message: d.m, Err: long})
+	}
+	if err != nil {
+		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("that it was handled was not stored, and is stored later: %w", err)})
+		c.suspend(err)
+	}
+}
+
+// conclude decides what becomes of a message after its handler.
+func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error, took time.Duration) {
+	what, after := judge(err)
+	excuse := func(after time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error { return c.excuse(ctx, d, after) }
+	}
+	switch {
+	case what == done:
+		if c.settle(work, d, Completed, d.receipt.delete, nil) != nil {
+			noting, cancel := retry.Detached(work, tryTimeout)
+			defer cancel()
+			if noted := c.dedupe.undeleted(noting, d); noted != nil {
+				c.tell(Event{Kind: Failed, Message: d.m, Err: noted})
+			}
+		}
+	case what == drop:
+		_ = c.settle(work, d, Dropped, d.receipt.delete, err)
+	case errors.Is(cause, ErrOwnershipLost), errors.Is(err, ErrOwnershipLost) && !d.handled:
+		c.tell(Event{Kind: Lost, Message: d.m, Err: ErrOwnershipLost, Took: took})
+		c.letGo(work, d)
+	case errors.Is(err, errCrowded):
+		_ = c.settle(work, d, Returned, excuse(0), err)
+	case excusable(err):
+		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		if _, out := errors.AsType[*outage](err); out {
+			c.suspend(err)
+		}
+		_ = c.settle(work, d, Retried, excuse(c.o.Backoff.Wait(d.e.Excused)), err)
+	case what == poison:
+		c.poison(work, d, err)
+	case what == postpone:
+		_ = c.settle(work, d, Retried, excuse(after), err)
+	case errors.Is(cause, ErrStopping), errors.Is(err, errUnhandled):
+		_ = c.settle(work, d, Returned, excuse(0), err)
+	case c.o.MaxAttempts > 0 && d.m.Attempt >= c.o.MaxAttempts && c.o.Poison != nil:
+		c.poison(work, d, fmt.Errorf("failed %d times: %w", d.m.Attempt, err))
+	default:
+		if after < 0 {
+			after = c.o.Backoff.Wait(d.m.Attempt - 1)
+		}
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, after, err) }, err)
+	}
+}
+
+// excusable tells whether a handler's error is about something that the consumer needs, and not about the message.
+func excusable(err error) bool {
+	return errors.As(err, new(*excused)) || errors.As(err, new(*outage))
+}
+
+// putBack has the message delivered again after a pause. The attempt counts.
+func (c *Consumer) putBack(ctx context.Context, d *delivery, after time.Duration, why error) error {
+	e := d.e
+	e.Attempts, e.LastError = d.m.Attempt, clip(why.Error())
+	return c.giveBack(ctx, d, after, e)
+}
+
+// excuse has the message delivered again after a pause. The delivery does not count: its handler has not run, or has not failed.
+func (c *Consumer) excuse(ctx context.Context, d *delivery, after time.Duration) error {
+	e := d.e
+	e.Excused++
+	return c.giveBack(ctx, d, after, e)
+}
+
+// giveBack has the message delivered again after a pause, as the envelope that it is to be then. What it cannot carry goes into
+// its marker, or is remembered as long as the process lives.
+func (c *Consumer) giveBack(ctx context.Context, d *delivery, after time.Duration, e envelope) error {
+	if d.counted {
+		e.Unfinished--
+	}
+	if e.as == Envelope && d.decoded == nil {
+		if d.claimed {
+			e.Freed = d.m.Token().String()
+		}
+		if text, err := e.encode(Envelope); err == nil { // otherwise there is no room for what has happened
+			return d.receipt.rewrite(ctx, wholeSeconds(after), text)
+		}
+	}
+	d.e = e
+	c.recall(d)
+	if err := c.dedupe.forget(ctx, d, false); err != nil {
+		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+	}
+	return d.receipt.extend(ctx, wholeSeconds(after))
+}
+
+// maxRecalled bounds what is remembered of messages that carry no counts.
+const maxRecalled = 10_000
+
+// recall remembers the counts of a message that does not carry them.
+func (c *Consumer) recall(d *delivery) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.recalled) >= maxRecalled {
+		clear(c.recalled)
+	}
+	c.recalled[d.m.ID] = ledger{d.e.Attempts, d.e.Excused, d.e.Unfinished}
+}
+
+func wholeSeconds(d time.Duration) time.Duration {
+	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), week)
+}
+
+// poison moves the message to the poison queue: first the copy, then the marker, which lets another copy be handled from
+// then on, then the deletion. A crash in between leaves a second copy with the same id, or nothing undone.
+func (c *Consumer) poison(work context.Context, d *delivery, why error) {
+	if c.o.Poison == nil {
+		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, c.o.Backoff.Cap, why) }, why)
+		return
+	}
+	_ = c.settle(work, d, Poisoned, func(ctx context.Context) error {
+		facts := poisoned{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.as}
+		if err := bury(ctx, c.o.Poison, c.o.Markers, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
+			return err
+		}
+		if d.fate != unkeyed {
+			if err := c.dedupe.conclude(ctx, d, statePoisoned); err != nil {
+				c.suspend(err)
+				return err
+			}
+		}
+		return d.receipt.delete(ctx)
+	}, why)
+}
+
+// settle carries out what was decided, on a context of its own that ends when the message is not ours any more.
+func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do func(context.Context) error, why error) error {
+	until, _ := d.receipt.deadline()
+	ctx, cancel := retry.Detached(work, max(time.Until(until), tryTimeout))
+	defer cancel()
+	ctx, traced := c.trace(ctx, "settle", d.m)
+	err := do(ctx)
+	traced(err)
+	if err != nil {
+		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
+		if kind != Completed && kind != Dropped { // then that it is done is remembered
+			c.letGo(work, d)
+		}
+		return err
+	}
+	c.tell(Event{Kind: kind, Message: d.m, Err: why})
+	if kind == Completed || kind == Dropped {
+		c.unclaim(work, d)
+	}
+	return nil
+}

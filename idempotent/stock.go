@@ -1,0 +1,159 @@
+package idempotent
+
+import (
+	"context"
+	"time"
+)
+
+// What waits for a handler is kept from other consumers, and a receive of one message costs as much as one of 32. So a
+// consumer holds as many messages as it has handlers, and beyond that only what they will begin within a second, as far as the
+// latest ones tell. What waits longer all the same is given back.
+
+const (
+	patience   = time.Second // how long a message may wait for a handler
+	maxAhead   = 2 * maxReceive
+	maxClosing = 2 * maxReceive // besides one per handler
+	maxCopies  = 4 * maxReceive // that wait for another delivery of the same process
+)
+
+// pace remembers how long the latest handlers took.
+type pace struct {
+	last    [16]time.Duration
+	n       int
+	slowest time.Duration
+}
+
+// fewPaces say nothing.
+const fewPaces = 3
+
+func (p *pace) add(d time.Duration) {
+	old := p.last[p.n%len(p.last)]
+	p.last[p.n%len(p.last)] = d
+	p.n++
+	if d >= p.slowest {
+		p.slowest = d
+		return
+	}
+	if old < p.slowest {
+		return
+	}
+	p.slowest = 0
+	for _, one := range p.last {
+		p.slowest = max(p.slowest, one)
+	}
+}
+
+// ahead is how many messages handlers that are all at work will begin while one may wait.
+func (p *pace) ahead(handlers int) int {
+	switch {
+	case p.n < fewPaces:
+		return 0
+	case p.slowest <= time.Duration(handlers)*patience/maxAhead:
+		return maxAhead
+	}
+	return int(time.Duration(handlers) * patience / p.slowest)
+}
+
+// wanted is how many messages to ask for now, and whether MaxMessages have been handled. Consumer.mu is held.
+func (c *Consumer) wanted() (n int, over bool) {
+	ahead := c.pace.ahead(c.o.Concurrency)
+	target := c.o.Concurrency + ahead
+	room := target - c.stock[waiting] - c.stock[running]
+	if left := c.o.MaxMessages - c.finished; c.o.MaxMessages > 0 {
+		if left <= 0 {
+			return 0, true
+		}
+		room = min(room, left-len(c.inFlight)) // what is in flight may be enough, or turn out to be copies
+	}
+	switch {
+	case room <= 0, c.suspects > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
+		return 0, false
+	case room >= min(maxReceive, target), c.stock[waiting] == 0, c.o.MaxMessages > 0:
+		return min(room, maxReceive), false
+	}
+	return 0, false
+}
+
+// reserve waits until there is room for messages, and returns for how many. 0 means to stop.
+func (c *Consumer) reserve(ctx context.Context) int {
+	for {
+		c.mu.Lock()
+		n, over := c.wanted()
+		c.mu.Unlock()
+		switch {
+		case over, ctx.Err() != nil:
+			return 0
+		case n > 0:
+			return n
+		}
+		select {
+		case <-c.room:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// enter moves a delivery on to another stage.
+func (c *Consumer) enter(d *delivery, to stage) {
+	c.mu.Lock()
+	if d.stage == to {
+		c.mu.Unlock()
+		return
+	}
+	c.stock[d.stage]--
+	c.stock[to]++
+	d.stage = to
+	n, over := c.wanted()
+	idle := c.stock[waiting]+c.stock[running] == 0
+	c.mu.Unlock()
+	if n > 0 || over {
+		c.poke()
+	}
+	if idle {
+		c.notes.flush()
+	}
+}
+
+// poke has the receiver look again.
+func (c *Consumer) poke() {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
+// done forgets a delivery that is settled.
+func (c *Consumer) done(d *delivery) {
+	c.mu.Lock()
+	delete(c.inFlight, d.m.ID)
+	if c.keys[d.m.Key] == d {
+		delete(c.keys, d.m.Key)
+	}
+	c.stock[d.stage]--
+	if d.handled {
+		c.finished++
+	}
+	n, over := c.wanted()
+	idle := c.stock[waiting]+c.stock[running] == 0
+	c.mu.Unlock()
+	close(d.settled)
+	if n > 0 || over {
+		c.poke()
+	}
+	if idle {
+		c.notes.flush()
+	}
+	if c.o.ExitWhenEmpty || c.o.MaxMessages > 0 { // otherwise another look would find no more than the last one did
+		select {
+		case c.ready <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// nothingInFlight tells whether every delivery is settled.
+func (c *Consumer) nothingInFlight() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.inFlight) == 0
+}

@@ -1,0 +1,103 @@
+package idempotent
+
+import (
+	"context"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// A message that ends its process does so again when it is delivered again, and the messages beside it come back with it. After
+// the second delivery of which nothing is known, a message is suspect: it is handled alone, and its starts are counted, in the
+// message or in its marker, before they happen. Only those count for MaxDeliveries.
+
+// suspicion is how many deliveries must have ended without a word.
+const suspicion = 2
+
+// carries tells whether the counts of a message outlive the process.
+func (c *Consumer) carries(d *delivery) bool {
+	return d.e.as == Envelope || c.o.Dedupe == DedupeOwner || c.o.Dedupe == DedupeComplete
+}
+
+// unexplained is how many deliveries before this one have ended without a word.
+func (c *Consumer) unexplained(d *delivery) int {
+	return d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
+}
+
+// suspect tells whether a message may have ended its process. Of one that carries no counts only the number of deliveries is
+// known, of which MaxAttempts may have failed in peace.
+func (c *Consumer) suspect(d *delivery) bool {
+	if c.carries(d) && c.known(d) {
+		return c.unexplained(d) >= suspicion
+	}
+	return c.unexplained(d) >= max(suspicion, c.o.MaxAttempts)
+}
+
+// known tells whether the counts of a message are its own. A marker of a message that has none yet was written by its first
+// delivery.
+func (c *Consumer) known(d *delivery) bool {
+	return d.e.as == Envelope || d.e.Attempts+d.e.Excused+d.e.Unfinished > 0
+}
+
+// spent tells whether a message has used up MaxDeliveries, and how many starts or deliveries are known.
+func (c *Consumer) spent(d *delivery) (n int, spent bool) {
+	if c.carries(d) {
+		n = d.e.Unfinished
+	} else {
+		n = c.unexplained(d)
+	}
+	return n, c.o.MaxDeliveries > 0 && n >= c.o.MaxDeliveries
+}
+
+// countStart writes down that the handler of a suspect message starts. Requests: 1 for an envelope, which hides it again; else 1
+// for its marker.
+func (c *Consumer) countStart(ctx context.Context, d *delivery) error {
+	if !c.carries(d) || !c.suspect(d) {
+		return nil
+	}
+	e := d.e
+	e.Unfinished++
+	if e.as == Envelope {
+		text, err := e.encode(Envelope)
+		if err != nil {
+			return nil // there is no room for it
+		}
+		if err := d.receipt.rewrite(ctx, d.window, text); err != nil {
+			return &excused{err}
+		}
+	} else {
+		partition, row := partitionOf(c.path, d.m.Key), rowOf(d.m.Key)
+		counts := d.counts()
+		counts.Unfinished++
+		if _, err := optimistic.Transact(ctx, c.o.Markers.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
+			return tx.Merge(row, counts)
+		}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}}); err != nil {
+			return &excused{c.o.Markers.failed(err)}
+		}
+	}
+	d.e, d.counted = e, true
+	return nil
+}
+
+// quarantine keeps other messages from being received, and gives back those that wait for a handler, until release is called.
+func (c *Consumer) quarantine() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.suspects++; c.suspects == 1 {
+		close(c.crowded)
+	}
+	return func() {
+		c.mu.Lock()
+		if c.suspects--; c.suspects == 0 {
+			c.crowded = make(chan struct{})
+		}
+		c.mu.Unlock()
+		c.poke()
+	}
+}
+
+// crowd returns what is closed while a suspect message waits to be handled alone.
+func (c *Consumer) crowd() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crowded
+}
