@@ -54,6 +54,7 @@ func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Mark
 	}
 	id := deref(sent.Messages[0].MessageID)
 	o := ConsumerOptions{Encoding: as, Poison: poison, Markers: markers, ExitWhenEmpty: true}
+	o = withoutMarkers(o)
 	c, err := NewConsumer(queue, func(context.Context, *Message) error { return Poison(errors.New("broken")) }, &o)
 	if err != nil {
 		t.Fatal(err)

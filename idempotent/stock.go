@@ -3,6 +3,8 @@ package idempotent
 import (
 	"context"
 	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // What waits for a handler is kept from other consumers, and a receive of one message costs as much as one of 32. So a
@@ -76,13 +78,18 @@ func (c *Consumer) wanted() (n int, over bool) {
 
 // reserve waits until there is room for messages, and returns for how many. 0 means to stop.
 func (c *Consumer) reserve(ctx context.Context) int {
-	for {
+	for lingered := false; ; {
 		c.mu.Lock()
 		n, over := c.wanted()
+		some := n < min(maxReceive, c.o.Concurrency) && c.stock[running] > 0
 		c.mu.Unlock()
 		switch {
 		case over, ctx.Err() != nil:
 			return 0
+		case n > 0 && some && !lingered: // others that began together may be about to end
+			lingered = true
+			_ = retry.Sleep(ctx, linger)
+			continue
 		case n > 0:
 			return n
 		}
