@@ -107,7 +107,11 @@ func (f *Factory) Content() io.Writer {
 
 // Notef prints a line to stderr, with the program's name before it.
 func (f *Factory) Notef(format string, args ...any) {
-	fmt.Fprintf(f.Err, "azconc: "+format+"\n", args...)
+	line := fmt.Sprintf("azconc: "+format, args...)
+	if f.ErrTerminal {
+		line = printable(line)
+	}
+	fmt.Fprintln(f.Err, line)
 }
 
 // ClientOptions are for every client. Reads go by their Retry; writes switch it off. They are fresh each time, since some

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // result is what a command found or did: an object with snake_case names and an "outcome" for -o json, lines for people.
@@ -24,8 +25,23 @@ func (f *Factory) Print(r result) error {
 	}
 	var b bytes.Buffer
 	r.text(&b)
-	_, err := io.WriteString(f.Out, f.redactor.Redact(b.String()))
+	text := b.String()
+	if f.OutTerminal {
+		text = printable(text)
+	}
+	_, err := io.WriteString(f.Out, f.redactor.Redact(text))
 	return err
+}
+
+// printable replaces what a terminal could take for a command. Names, owners and reasons are whatever another writer has
+// stored.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 func (f *Factory) printJSON(v any) error {

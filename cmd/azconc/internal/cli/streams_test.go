@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,31 @@ func TestProgressIsForTerminals(t *testing.T) {
 		t.Errorf("progress = %q", got)
 	}
 }
+
+// Another writer chooses what metadata, owners and reasons hold.
+func TestStoredTextCannotControlATerminal(t *testing.T) {
+	s, _, stdout, stderr := TestStreams()
+	f := newFactory(s, nil)
+	stored := metadataShown{"owner": "web\x1b[2J\u009b-1"}
+	for _, terminal := range []bool{false, true} {
+		stdout.Reset()
+		stderr.Reset()
+		f.OutTerminal, f.ErrTerminal = terminal, terminal
+		if err := f.Print(stored); err != nil {
+			t.Fatal(err)
+		}
+		f.Notef("held by %s", stored["owner"])
+		for _, got := range []string{stdout.String(), stderr.String()} {
+			if strings.ContainsAny(got, "\x1b\u009b") == terminal || !strings.HasSuffix(got, "\n") {
+				t.Errorf("terminal %t: %q", terminal, got)
+			}
+		}
+	}
+}
+
+type metadataShown map[string]string
+
+func (m metadataShown) text(w io.Writer) { printMetadata(w, m) }
 
 func TestShellQuote(t *testing.T) {
 	for in, want := range map[string]string{"": "''", "jobs/a.json": "jobs/a.json", `"0x8D"`: `'"0x8D"'`, "it's": `'it'\''s'`} {
