@@ -34,7 +34,7 @@ func (s *Service) routeBlobIn(r *request, c *containerState) *answer {
 		return s.createBlob(r, c, cond)
 	}
 	if comp == "block" || comp == "appendblock" || comp == "page" {
-		if a := s.fetchSource(r); a != nil {
+		if a := s.fetchSource(r, conditions.fetch); a != nil {
 			return a
 		}
 	}
@@ -135,16 +135,16 @@ func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp 
 	if comp == "blocklist" {
 		return s.getBlockList(r, c, cond)
 	}
+	if a := snapshotsNamed(r); a != nil {
+		return a
+	}
 	base := c.blob(r.blob)
 	b := base
 	if b != nil && r.query.Get("snapshot") != "" {
 		b = b.at(r.query.Get("snapshot"))
 	}
 	if b == nil {
-		if cond.match != "" && comp != "tags" {
-			return conditionNotMet(http.StatusPreconditionFailed)
-		}
-		return noSuchBlob()
+		return noSuchBlob() // whatever the condition, where an emulator says 412 to an If-Match
 	}
 	if comp == "tags" {
 		var bad *answer

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"net/http"
 	"slices"
+	"strconv"
 )
 
 // putBlock stages a block. It knows no conditions but the lease, and does not change the blob.
@@ -154,7 +155,7 @@ func (s *Service) getBlockList(r *request, c *containerState, cond conditions) *
 	}
 	a := xmlAnswer(lists)
 	if b.committed {
-		a.version(b.etag, b.lastModified)
+		a.version(b.etag, b.lastModified).set("x-ms-blob-content-length", strconv.Itoa(len(b.content)))
 	}
 	return a
 }

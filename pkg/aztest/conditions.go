@@ -117,6 +117,15 @@ func (c conditions) source(b *blobState) *answer {
 	return a
 }
 
+// fetch evaluates the conditions on a source that is read like any blob: by Put Block From URL, Append Block From URL and
+// Put Page From URL. They pass on the status of that read under a code of their own.
+func (c conditions) fetch(b *blobState) *answer {
+	if a := c.read(b); a != nil {
+		return fail(a.status, "CannotVerifyCopySource", "The source condition specified using HTTP conditional header(s) is not met.")
+	}
+	return nil
+}
+
 // matches compares one header value, which may list several ETags on a read, quoted or bare.
 func matches(header, etag string) bool {
 	for one := range strings.SplitSeq(header, ",") {

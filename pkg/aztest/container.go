@@ -115,7 +115,10 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 		for name, value := range c.metadata {
 			a.set("x-ms-meta-"+name, value)
 		}
-		c.lease.describe(a)
+		if comp == "" {
+			a.set("x-ms-has-immutability-policy", "false").set("x-ms-has-legal-hold", "false")
+			c.lease.describe(a)
+		}
 		return a
 	}
 	return notImplemented()

@@ -42,8 +42,8 @@ func (c *copyState) progress() string { return fmt.Sprintf("%d/%d", c.copied, c.
 // sourceAddress names a blob to copy from.
 type sourceAddress struct{ container, blob, snapshot string }
 
-// source finds the blob that a request copies from, and checks the conditions on it.
-func (s *Service) source(r *request) (*blobState, sourceAddress, *answer) {
+// source finds the blob that a request copies from, and checks the conditions on it as met does.
+func (s *Service) source(r *request, met func(conditions, *blobState) *answer) (*blobState, sourceAddress, *answer) {
 	var at sourceAddress
 	from, err := url.Parse(r.header.Get("X-Ms-Copy-Source"))
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) source(r *request) (*blobState, sourceAddress, *answer) {
 	if bad != nil {
 		return nil, at, bad
 	}
-	return b, at, cond.source(b)
+	return b, at, met(cond, b)
 }
 
 // readable tells whether a source can be read with no more than the request says about it: unlike in Copy Blob, the
@@ -86,11 +86,11 @@ func (s *Service) find(at sourceAddress) *blobState {
 
 // fetchSource makes the content of another blob, or a range of it, the body of a request that names one: Put Block From
 // URL and its like.
-func (s *Service) fetchSource(r *request) *answer {
+func (s *Service) fetchSource(r *request, met func(conditions, *blobState) *answer) *answer {
 	if r.header.Get("X-Ms-Copy-Source") == "" {
 		return nil
 	}
-	b, at, bad := s.source(r)
+	b, at, bad := s.source(r, met)
 	if bad != nil {
 		return bad
 	}
@@ -117,11 +117,11 @@ func (s *Service) fetchSource(r *request) *answer {
 
 // putBlobFromURL is Put Blob with another blob for a body.
 func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, cond conditions) *answer {
-	source, _, bad := s.source(r)
+	source, _, bad := s.source(r, conditions.source)
 	if bad != nil {
 		return bad
 	}
-	if bad := s.fetchSource(r); bad != nil {
+	if bad := s.fetchSource(r, conditions.source); bad != nil {
 		return bad
 	}
 	if r.header.Get("X-Ms-Blob-Type") != "BlockBlob" {
@@ -137,14 +137,17 @@ func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, 
 
 // copyBlob copies within the account: at once, unless copies are held.
 func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond conditions) *answer {
-	source, at, bad := s.source(r)
+	source, at, bad := s.source(r, conditions.source)
 	if bad != nil {
 		return bad
 	}
-	if a := admitNew(r, c, old, cond); a != nil {
-		return a
-	}
 	atOnce := r.header.Get("X-Ms-Requires-Sync") == "true" // Copy Blob From URL
+	if a := admitNew(r, c, old, cond); a != nil {
+		if atOnce {
+			return a
+		}
+		return a.onTarget()
+	}
 	switch {
 	case old != nil && old.kind != source.kind:
 		return invalidBlobType()
@@ -178,6 +181,14 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	a.status = http.StatusAccepted
 	a.header.Del("Content-Md5")
 	return a.set("x-ms-copy-id", b.copied.id).set("x-ms-copy-status", b.copied.status)
+}
+
+// onTarget gives the answer of a failed condition the code with which Copy Blob tells the destination from the source.
+func (a *answer) onTarget() *answer {
+	if a.header.Get("x-ms-error-code") != "ConditionNotMet" {
+		return a
+	}
+	return fail(a.status, "TargetConditionNotMet", "The target condition specified using HTTP conditional header(s) is not met.")
 }
 
 // take makes source's content that of b and ends the copy. Content is shared: clipped, so that neither grows into the

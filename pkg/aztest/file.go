@@ -180,7 +180,7 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 		return ok(http.StatusCreated).version(sh.etag, sh.lastModified)
 	}
 	switch {
-	case sh == nil:
+	case sh == nil, !sh.deleted.IsZero() && r.method == http.MethodGet:
 		return noSuchShare()
 	case !sh.deleted.IsZero():
 		return shareBeingDeleted()

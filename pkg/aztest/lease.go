@@ -209,14 +209,16 @@ func leaseMismatch() *answer {
 func (l *lease) check(r *request, on string, needed bool) *answer {
 	id := r.header.Get("X-Ms-Lease-Id")
 	switch {
+	case id != "" && !leaseID.MatchString(strings.ToLower(id)):
+		return invalidHeader("x-ms-lease-id", id) // before the lease is looked at
 	case id == "" && needed && l.active():
 		return fail(http.StatusPreconditionFailed, "LeaseIdMissing", "There is currently a lease on the resource and no lease ID was specified in the request.")
 	case id == "" || l.active() && sameID(l.id, id):
 		return nil
 	case l.active():
 		return fail(http.StatusPreconditionFailed, "LeaseIdMismatchWith"+on+"Operation", "The lease ID specified did not match the lease ID for the resource.")
-	case l.state() == leaseExpired && sameID(l.id, id):
-		// The text is the one that users report; an emulator says LeaseNotPresent here.
+	case l.state() != leaseAvailable && sameID(l.id, id):
+		// It has expired, or its break has elapsed. An emulator says LeaseNotPresent here.
 		return fail(http.StatusPreconditionFailed, "LeaseLost", "A lease ID was specified, but the lease for the resource has expired.")
 	default:
 		return fail(http.StatusPreconditionFailed, "LeaseNotPresentWith"+on+"Operation", "There is currently no lease on the resource.")

@@ -106,7 +106,7 @@ func (s *Service) listContainers(r *request) *answer {
 	list := &listing{}
 	for _, name := range page {
 		c := s.containers[name]
-		item := listedContainer{Name: name, LastModified: c.lastModified.Format(http.TimeFormat), ETag: strings.Trim(c.etag, `"`)}
+		item := listedContainer{Name: name, LastModified: c.lastModified.Format(http.TimeFormat), ETag: c.etag}
 		item.LeaseState, item.LeaseStatus, item.LeaseDuration = c.lease.state(), c.lease.status(), c.lease.kind()
 		item.PublicAccess = c.access
 		if strings.Contains(r.query.Get("include"), "metadata") {
@@ -161,11 +161,10 @@ func listed(name string, b *blobState, include string) listedBlob {
 		ContentType: b.headers["Content-Type"], ContentEncoding: b.headers["Content-Encoding"], ContentLanguage: b.headers["Content-Language"],
 		ContentMD5: b.headers["Content-Md5"], CacheControl: b.headers["Cache-Control"], ContentDisposition: b.headers["Content-Disposition"],
 	}
+	if p.AccessTier = b.tier; p.AccessTier == "" && b.snapshot == "" {
+		p.AccessTier, p.AccessTierInferred = "Hot", "true"
+	}
 	switch b.kind {
-	case "BlockBlob":
-		if p.AccessTier = b.tier; p.AccessTier == "" {
-			p.AccessTier, p.AccessTierInferred = "Hot", "true"
-		}
 	case "PageBlob":
 		p.SequenceNumber = strconv.FormatInt(b.sequence, 10)
 	case "AppendBlob":

@@ -65,10 +65,13 @@ func (s *Service) fresh(r *request, c *containerState, old *blobState) (*blobSta
 	if staged := c.blobs[r.blob]; staged != nil {
 		b.lease = staged.lease
 	}
+	if b.tier != "" {
+		b.tiered = now()
+	}
 	if old != nil {
 		b.snapshots, b.created = old.snapshots, old.created
 		if b.tier == "" {
-			b.tier = old.tier
+			b.tier, b.tiered = old.tier, old.tiered
 		}
 	}
 	return b, nil

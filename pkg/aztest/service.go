@@ -163,7 +163,7 @@ func (s *Service) route(r *request) *answer {
 	}
 	switch r.host {
 	case tableHost:
-		return s.routeTable(r)
+		return s.routeTable(r).preferring(r)
 	case queueHost:
 		return s.routeQueue(r)
 	case fileHost:

@@ -63,11 +63,14 @@ func (s *Service) deleteBlob(r *request, b *blobState, c *containerState, cond c
 		return fail(http.StatusConflict, "SnapshotsPresent", "This operation is not permitted because the blob has snapshots.")
 	case snapshots == "only":
 		b.snapshots = nil
-		return ok(http.StatusAccepted)
+		return deleted()
 	}
 	delete(c.blobs, r.blob)
-	return ok(http.StatusAccepted)
+	return deleted()
 }
+
+// deleted says that nothing is kept: there is no soft delete here.
+func deleted() *answer { return ok(http.StatusAccepted).set("x-ms-delete-type-permanent", "true") }
 
 const archive = "Archive"
 
@@ -85,6 +88,6 @@ func (b *blobState) setTier(r *request) *answer {
 	if b.tier == archive && tier != archive {
 		status = http.StatusAccepted
 	}
-	b.tier = tier
+	b.tier, b.tiered = tier, now()
 	return ok(status)
 }

@@ -6,10 +6,23 @@ import (
 	"time"
 )
 
+// snapshotTime is the form of the time that names a snapshot.
+const snapshotTime = "2006-01-02T15:04:05.0000000Z"
+
 // at returns the snapshot of that time, or nil.
 func (b *blobState) at(snapshot string) *blobState {
 	if i := slices.IndexFunc(b.snapshots, func(s *blobState) bool { return s.snapshot == snapshot }); i >= 0 {
 		return b.snapshots[i]
+	}
+	return nil
+}
+
+// snapshotsNamed refuses a snapshot whose name is not a time.
+func snapshotsNamed(r *request) *answer {
+	for _, name := range []string{"snapshot", "prevsnapshot"} {
+		if _, err := time.Parse(snapshotTime, r.query.Get(name)); err != nil && r.query.Get(name) != "" {
+			return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+		}
 	}
 	return nil
 }
@@ -35,7 +48,7 @@ func (s *Service) snapshot(r *request, b *blobState) *answer {
 	}
 	moment := time.Now().UTC()
 	for {
-		copied.snapshot = moment.Format("2006-01-02T15:04:05.0000000Z")
+		copied.snapshot = moment.Format(snapshotTime)
 		if b.at(copied.snapshot) == nil {
 			break
 		}
@@ -58,5 +71,5 @@ func (s *Service) deleteSnapshot(r *request, b *blobState, cond conditions) *ans
 		return a
 	}
 	b.snapshots = slices.DeleteFunc(slices.Clone(b.snapshots), func(s *blobState) bool { return s == one })
-	return ok(http.StatusAccepted)
+	return deleted()
 }

@@ -34,7 +34,8 @@ type blobState struct {
 	headers      map[string]string // Content-Type and its like
 	metadata     map[string]string
 	tags         map[string]string
-	tier         string // "" is inferred from the account
+	tier         string    // "" is inferred from the account
+	tiered       time.Time // when the tier was set
 	lease        lease
 	snapshots    []*blobState // oldest first
 	snapshot     string       // the timestamp of a snapshot; "" for the blob itself
@@ -158,14 +159,15 @@ func (a *answer) properties(b *blobState, head bool) *answer {
 		}
 	}
 	b.copied.describe(a)
-	if b.snapshot == "" {
-		b.lease.describe(a)
+	if b.snapshot != "" {
+		return a.set("x-ms-snapshot", b.snapshot)
 	}
-	if head && b.kind == "BlockBlob" { // Get Blob does not tell the tier
+	b.lease.describe(a)
+	if head { // Get Blob does not tell the tier
 		if b.tier == "" {
 			a.set("x-ms-access-tier", "Hot").set("x-ms-access-tier-inferred", "true")
 		} else {
-			a.set("x-ms-access-tier", b.tier)
+			a.set("x-ms-access-tier", b.tier).set("x-ms-access-tier-change-time", b.tiered.Format(http.TimeFormat))
 		}
 	}
 	return a

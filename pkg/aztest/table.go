@@ -51,6 +51,7 @@ func (s *Service) Table(name string) *aztables.Client {
 type tables struct {
 	named      map[string]*tableState // by name in lower case: names differ by more than case
 	clock      time.Time              // the last Timestamp given out
+	batchStamp time.Time              // the Timestamp of all writes of the transaction that is carried out; zero outside of one
 	properties []byte                 // of the service, as they were set
 	batches    int
 }
@@ -83,8 +84,12 @@ func (s *Service) table(name string) *tableState {
 	return t
 }
 
-// stamp returns the Timestamp of the next write. No two writes share one, because it is all that the ETag is made of.
+// stamp returns the Timestamp of the next write, of which the ETag is made. No two versions of an entity share one; the
+// entities that one transaction writes do.
 func (s *Service) stamp() time.Time {
+	if !s.tables.batchStamp.IsZero() {
+		return s.tables.batchStamp
+	}
 	now := time.Now().UTC().Truncate(100)
 	if !now.After(s.tables.clock) {
 		now = s.tables.clock.Add(100)
@@ -223,6 +228,14 @@ func (s *Service) routeTable(r *request) *answer {
 	return s.writeEntity(r, t, at, func(*entity) {})
 }
 
+// preferring says which preference the service has taken note of, whether it could act on it or not.
+func (a *answer) preferring(r *request) *answer {
+	if r.method != http.MethodPost || r.container == "$batch" {
+		return a
+	}
+	return a.set("Preference-Applied", r.header.Get("Prefer"))
+}
+
 // liveTable returns a table that can be worked on. While a table is being deleted, every operation on it is told so
 // (REST: "Delete Table").
 func (s *Service) liveTable(name string) (*tableState, *answer) {
@@ -258,7 +271,7 @@ func (s *Service) createTable(r *request) *answer {
 	}
 	s.addTable(name)
 	if noContent(r) {
-		return ok(http.StatusNoContent).set("Preference-Applied", "return-no-content").set("DataServiceId", tableURL(name))
+		return ok(http.StatusNoContent).set("DataServiceId", tableURL(name)).set("Location", tableURL(name))
 	}
 	level := metadataOfRequest(r)
 	a := jsonAnswer(http.StatusCreated, level, listedTable(name, level, "$metadata#Tables/@Element"))
@@ -270,11 +283,8 @@ func (s *Service) routeNamedTable(r *request, name string) *answer {
 	switch {
 	case r.method != http.MethodDelete && r.method != http.MethodGet:
 		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
-	case t == nil:
+	case t == nil, !t.deleted.IsZero(): // no longer listed, and deleted once only
 		return failTable(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
-	case !t.deleted.IsZero():
-		_, bad := s.liveTable(name)
-		return bad
 	case r.method == http.MethodGet:
 		level := metadataOfRequest(r)
 		return jsonAnswer(http.StatusOK, level, listedTable(t.name, level, "$metadata#Tables/@Element"))

@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // batch carries out an entity group transaction (REST: "Performing entity group transactions"): all of its operations,
@@ -23,6 +24,8 @@ func (s *Service) batch(r *request) *answer {
 		return invalidInput("The batch cannot be read: " + err.Error() + ".")
 	}
 	s.tables.batches++
+	s.tables.batchStamp = s.stamp()
+	defer func() { s.tables.batchStamp = time.Time{} }()
 	undo := []func(){}
 	answers, failed := s.runBatch(operations, func(t *tableState, key entityKey, old *entity) {
 		undo = append(undo, func() {

@@ -47,6 +47,7 @@ const (
 	noLeaseID  said = "412 LeaseIdMissing"
 	otherLease said = "412 LeaseIdMismatchWithBlobOperation"
 	noLease    said = "412 LeaseNotPresentWithBlobOperation"
+	leaseLost  said = "412 LeaseLost"
 )
 
 // writing is what a write that takes every condition says; reading the same for a read.
@@ -57,8 +58,9 @@ var (
 	}
 	reading = map[string]said{
 		matchOther: notMet, noneMatchSame: notNew, noneMatchAny: "400 UnsatisfiableCondition", modifiedSince: notNew, unmodifiedLong: notMet, tagsOther: notMet,
-		leasedWithout: success, leasedOther: otherLease, leasedSame: success, freeWith: noLease, missing: noBlob, missingMatch: notMet,
+		leasedWithout: success, leasedOther: otherLease, leasedSame: success, freeWith: noLease, missing: noBlob, missingMatch: noBlob,
 	}
+	readsNothing = expect{emulator: notMet, why: "it looks at the condition before it looks for the blob"}
 )
 
 // target is the blob that a question is about.

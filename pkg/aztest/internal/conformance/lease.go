@@ -141,7 +141,7 @@ func Lease(t *testing.T, h Harness) {
 		ask(t, "acquire", success, a.acquire(-1))
 		ask(t, "break", success, b.break_(ref(int32(0))))
 		ask(t, "renew", "409 LeaseIsBrokenAndCannotBeRenewed", a.renew())
-		ask(t, "write with the id", noLease, x.write(someLease))
+		expect{service: leaseLost, emulator: noLease, why: "it has no code for a lease that was there"}.check(t, h, "write with the id", x.write(someLease))
 		ask(t, "break again", success, b.break_(nil))
 		ask(t, "acquire under another id", success, b.acquire(15))
 		ask(t, "release under the broken id", mismatch, a.release())

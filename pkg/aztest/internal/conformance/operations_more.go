@@ -47,7 +47,7 @@ func pageOperations() []operation {
 				r, err := x.page().UploadPages(ctx, page(), blob.HTTPRange{Count: 512}, &pageblob.UploadPagesOptions{AccessConditions: c})
 				return r.ETag, err
 			}},
-		{name: "Get Page Ranges", kind: "page", etag: true, says: reading,
+		{name: "Get Page Ranges", kind: "page", etag: true, says: reading, differ: map[string]expect{missingMatch: readsNothing},
 			run: func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error) {
 				r, err := x.page().NewGetPageRangesPager(&pageblob.GetPageRangesOptions{AccessConditions: c}).NextPage(ctx)
 				return r.ETag, err
@@ -72,11 +72,20 @@ func pageOperations() []operation {
 	}
 }
 
+const targetNotMet said = "412 TargetConditionNotMet"
+
 func copyOperations() []operation {
+	onTarget := expect{emulator: notMet, why: "it has one code for a condition, whether on the source or on the destination"}
 	return []operation{
 		{name: "Copy Blob", etag: true,
-			says:   with(writing, map[string]said{noneMatchAny: exists, missing: success, leasedSame: "412 InfiniteLeaseDurationRequired"}),
-			differ: map[string]expect{leasedSame: {emulator: success, why: "it takes a lease that ends for one that outlasts the copy"}},
+			says: with(writing, map[string]said{
+				matchOther: targetNotMet, noneMatchSame: targetNotMet, modifiedSince: targetNotMet, unmodifiedLong: targetNotMet, tagsOther: targetNotMet,
+				missingMatch: targetNotMet, noneMatchAny: exists, missing: success, leasedSame: "412 InfiniteLeaseDurationRequired",
+			}),
+			differ: map[string]expect{
+				leasedSame: {emulator: success, why: "it takes a lease that ends for one that outlasts the copy"},
+				matchOther: onTarget, noneMatchSame: onTarget, modifiedSince: onTarget, unmodifiedLong: onTarget, tagsOther: onTarget, missingMatch: onTarget,
+			},
 			run: func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error) {
 				r, err := x.any().StartCopyFromURL(ctx, x.source, &blob.StartCopyFromURLOptions{AccessConditions: c})
 				return r.ETag, err

@@ -1,0 +1,362 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/md5"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// server is what a scenario is replayed against.
+type server struct {
+	url   map[string]string // of each service, with the account
+	send  func(*http.Request) (*http.Response, error)
+	shift time.Duration // from recorded time to the server's time
+	exact bool          // the server's clock runs as the recorded one did
+}
+
+// answered is a replayed answer.
+type answered struct {
+	Answer
+	body []byte
+	date time.Time
+}
+
+// player replays one scenario. It keeps what the service chose, and what there is at which path.
+type player struct {
+	server
+	scenario Scenario
+	step     int
+	ours     map[string]string // what the recorded service chose: what this one chose
+	theirs   map[string]string // the reverse
+	made     map[string]bool   // paths at which something was created
+	contents map[string][]byte // by path, for the sums of sources
+}
+
+func newPlayer(s server, scenario Scenario) *player {
+	return &player{server: s, scenario: scenario, ours: map[string]string{}, theirs: map[string]string{}, made: map[string]bool{}, contents: map[string][]byte{}}
+}
+
+// play sends the next request, and returns how the answer differs from the recorded one.
+func (p *player) play() []string {
+	step := p.scenario.Steps[p.step]
+	p.prepare(step)
+	request, err := p.request(step)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	got, err := p.exchange(request)
+	p.step++
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if step.Answer.Status < 300 {
+		p.note(step)
+	}
+	return p.compare(step, got)
+}
+
+func (p *player) exchange(r *http.Request) (answered, error) {
+	response, err := p.send(r)
+	if err != nil {
+		return answered{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answered{}, err
+	}
+	a := answered{body: body, Answer: Answer{Status: response.StatusCode, Header: map[string]string{}}}
+	for name, values := range response.Header {
+		a.Header[strings.ToLower(name)] = values[0]
+	}
+	a.date, _ = http.ParseTime(response.Header.Get("Date"))
+	if a.Code = response.Header.Get("x-ms-error-code"); a.Code == "" && (a.Status >= 300 || a.Status == http.StatusAccepted) {
+		a.Code = CodeIn(body)
+	}
+	if a.Status < 300 {
+		if a.Shape = Shape(response.Header.Get("Content-Type"), body); len(a.Shape) == 0 && !described(response.Header.Get("Content-Type")) {
+			a.Length = len(body)
+		}
+		for _, line := range a.Shape { // of a transaction
+			if code, ok := strings.CutPrefix(line, "code="); ok {
+				a.Code = code
+			}
+		}
+	}
+	return a, nil
+}
+
+// request makes the request of a step, with what this service chose in the place of what the recorded one did.
+func (p *player) request(step Step) (*http.Request, error) {
+	segments := strings.Split(step.Path, "/")
+	for i, one := range segments {
+		segments[i] = p.mapped(one)
+	}
+	query := url.Values{}
+	for pair := range strings.SplitSeq(step.Query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		if err != nil {
+			return nil, err
+		}
+		if value, err = url.QueryUnescape(value); err != nil {
+			return nil, err
+		}
+		if name != "" {
+			query.Add(name, p.mapped(value))
+		}
+	}
+	body := p.body(step)
+	r, err := http.NewRequest(step.Method, p.url[p.scenario.Service], bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.URL.Path += strings.Join(segments, "/")
+	r.URL.RawQuery = query.Encode()
+	r.Header.Set("x-ms-version", cmp.Or(step.Version, p.scenario.Version))
+	r.Header.Set("x-ms-date", time.Now().UTC().Format(http.TimeFormat))
+	if !step.Anonymous {
+		r.Header.Set("Authorization", "SharedKey replay")
+	}
+	for name, value := range step.Header {
+		switch {
+		case value == RightSum:
+			value = p.sum(step, body)
+		case value == WrongSum:
+			value = sum([]byte("something else"))
+		case strings.HasSuffix(name, "modified-since"):
+			value = p.shifted(value)
+		case name == "x-ms-copy-source":
+			value = p.source(value)
+		default:
+			value = p.mapped(Expand(value))
+		}
+		r.Header.Set(name, value)
+	}
+	p.remember(step, body)
+	return r, nil
+}
+
+// shifted moves a date by as much as the clocks differ.
+func (p *player) shifted(date string) string {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return date
+	}
+	return at.Add(p.shift).UTC().Format(http.TimeFormat)
+}
+
+func (p *player) mapped(recorded string) string {
+	if value, ok := p.ours[recorded]; ok {
+		return value
+	}
+	if one := bare(recorded); one != recorded && p.ours[one] != "" {
+		return `"` + p.ours[one] + `"`
+	}
+	return recorded
+}
+
+// body makes the body of a step: text with what this service chose in it, or content that depends on the length only.
+func (p *player) body(step Step) []byte {
+	if step.Body == "" {
+		return content(step.Length)
+	}
+	text := Expand(step.Body)
+	if step.Path != "/$batch" {
+		return []byte(text)
+	}
+	for _, recorded := range slices.SortedFunc(maps.Keys(p.ours), func(a, b string) int { return len(b) - len(a) }) {
+		text = strings.ReplaceAll(text, recorded, p.ours[recorded])
+	}
+	// A transaction's requests name the whole URL, and its lines end as HTTP's do.
+	text = strings.ReplaceAll(text, " https://account.table.example/", " /")
+	for _, method := range []string{"POST", "PUT", "MERGE", "PATCH", "DELETE", "GET"} {
+		text = strings.ReplaceAll(text, "\n"+method+" /", "\n"+method+" "+p.url["table"]+"/")
+	}
+	return []byte(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n"))
+}
+
+func content(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = byte(i*7 + n)
+	}
+	return out
+}
+
+func sum(data []byte) string {
+	hash := md5.Sum(data)
+	return base64.StdEncoding.EncodeToString(hash[:])
+}
+
+// sum is that of the body, or of the part of the source that is copied.
+func (p *player) sum(step Step, body []byte) string {
+	from := step.Header["x-ms-copy-source"]
+	if from == "" {
+		return sum(body)
+	}
+	body = p.contents[sourcePath(from)]
+	if first, last, ok := rangeIn(step.Header["x-ms-source-range"]); ok && last < len(body) {
+		body = body[first : last+1]
+	}
+	return sum(body)
+}
+
+func (p *player) remember(step Step, body []byte) {
+	if step.Method == http.MethodPut && step.Query == "" && step.Header["x-ms-copy-source"] == "" {
+		p.contents[step.Path] = body
+	}
+}
+
+func sourcePath(source string) string {
+	u, err := url.Parse(source)
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
+// source makes the URL of a source one of this server's.
+func (p *player) source(recorded string) string {
+	u, err := url.Parse(recorded)
+	if err != nil {
+		return recorded
+	}
+	service, _, _ := strings.Cut(strings.TrimPrefix(u.Host, "account."), ".")
+	query := u.Query()
+	if query.Has("signed") {
+		query.Del("signed")
+		query.Set("sig", "replayed")
+	}
+	if at := query.Get("snapshot"); at != "" {
+		query.Set("snapshot", p.mapped(at))
+	}
+	return strings.TrimSuffix(p.url[service]+u.EscapedPath()+"?"+query.Encode(), "?")
+}
+
+// rangeIn reads "bytes=first-last" or "bytes first-last/total".
+func rangeIn(header string) (first, last int, ok bool) {
+	header = strings.TrimPrefix(strings.TrimPrefix(header, "bytes="), "bytes ")
+	header, _, _ = strings.Cut(header, "/")
+	from, to, _ := strings.Cut(header, "-")
+	first, err := strconv.Atoi(from)
+	if err != nil {
+		return 0, 0, false
+	}
+	last, err = strconv.Atoi(to)
+	return first, last, err == nil
+}
+
+// compare tells how an answer differs from the recorded one.
+func (p *player) compare(step Step, got answered) (differences []string) {
+	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
+	want := step.Answer
+	if got.Status != want.Status || got.Code != want.Code {
+		differ("answered %d %s, the service %d %s", got.Status, got.Code, want.Status, want.Code)
+		return differences
+	}
+	for name, value := range want.Header {
+		ours, there := got.Header[name]
+		switch {
+		case !there && !uncompared(name, step):
+			differ("no header %s (%s)", name, value)
+		case !there || value == "":
+		case Mapped[name]:
+			if problem := p.meet(bare(value), bare(ours)); problem != "" {
+				differ("%s: %s", name, problem)
+			}
+		case name == "last-modified":
+			p.compareDate(value, ours, differ)
+		case ours != value && !uncompared(name, step):
+			differ("%s: %s, the service %s", name, ours, value)
+		}
+	}
+	for name := range got.Header {
+		if _, there := want.Header[name]; !there && !slices.Contains(silent, name) && want.Status < 300 && !unexpected(name) {
+			differ("header %s: %s, which the service does not send", name, got.Header[name])
+		}
+	}
+	if want.Status < 300 && step.Method != http.MethodHead && !uncomparedBody(step) {
+		p.compareBody(want, got, differ)
+	}
+	return differences
+}
+
+func (p *player) compareDate(recorded, ours string, differ func(string, ...any)) {
+	want, errWant := http.ParseTime(recorded)
+	got, errGot := http.ParseTime(ours)
+	if errWant != nil || errGot != nil {
+		differ("last-modified: %q, the service %q", ours, recorded)
+		return
+	}
+	if off := got.Sub(want.Add(p.shift)).Abs(); p.exact && off > 5*time.Second {
+		differ("last-modified is %v off", off)
+	}
+}
+
+func (p *player) compareBody(want Answer, got answered, differ func(string, ...any)) {
+	if len(want.Shape) == 0 && len(got.Shape) == 0 {
+		if want.Length != got.Length {
+			differ("a body of %d bytes, the service %d", got.Length, want.Length)
+		}
+		return
+	}
+	var theirs, ours []string
+	for _, line := range want.Shape {
+		name, value, _ := strings.Cut(line, "=")
+		theirs = append(theirs, cmp.Or(map[bool]string{true: name}[Mapped[name]], name+"="+value))
+	}
+	for _, line := range got.Shape {
+		name, value, _ := strings.Cut(line, "=")
+		ours = append(ours, cmp.Or(map[bool]string{true: name}[Mapped[name]], Abbreviate(name+"="+value)))
+	}
+	if !slices.Equal(theirs, ours) {
+		differ("shows\n\t\t%q, the service\n\t\t%q", ours, theirs)
+		return
+	}
+	for i, line := range want.Shape {
+		name, value, _ := strings.Cut(line, "=")
+		_, our, _ := strings.Cut(got.Shape[i], "=")
+		if Mapped[name] {
+			if problem := p.meet(bare(value), bare(our)); problem != "" {
+				differ("%s: %s", name, problem)
+			}
+		}
+	}
+}
+
+// bare is an ETag without the quotes that lists of blobs leave out.
+func bare(etag string) string {
+	if len(etag) > 1 && etag[0] == '"' && etag[len(etag)-1] == '"' {
+		return etag[1 : len(etag)-1]
+	}
+	return etag
+}
+
+// meet notes that what the service chose corresponds to what this one chose. The correspondence is one to one.
+func (p *player) meet(theirs, ours string) string {
+	known, seen := p.ours[theirs]
+	reverse, used := p.theirs[ours]
+	switch {
+	case !seen && !used:
+		p.ours[theirs], p.theirs[ours] = ours, theirs
+	case seen && known != ours:
+		return fmt.Sprintf("%s is new, the service's %s is not", ours, theirs)
+	case used && reverse != theirs:
+		return fmt.Sprintf("%s is not new, the service's %s is", ours, theirs)
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// feature names what a request needs that aztest does not claim to have; "" for a request that is compared. A request
+// that shows the effect of such a feature needs it too.
+func feature(s Scenario, step Step) string {
+	name, comp := s.Name, compOf(step)
+	_, test, _ := strings.Cut(name, ".test_")
+	switch {
+	case step.Secondary:
+		return "the read-only secondary location"
+	case step.Anonymous:
+		return "requests without a credential"
+	case strings.Contains(name, "token_credential"):
+		return "tokens of Microsoft Entra"
+	case comp == "userdelegationkey":
+		return "user delegation keys"
+	case strings.HasPrefix(name, "test_cpk."):
+		return "keys that the client provides"
+	case step.Path == "/" && (comp == "properties" || comp == "stats") && !strings.Contains(step.Query, "restype=account"):
+		return "settings and statistics of a service"
+	case strings.Contains(test, "soft_delete"):
+		return "soft delete"
+	case s.Service == "blob" && strings.HasPrefix(test, "batch_"):
+		return "batches of blobs"
+	case strings.Contains(step.Path, "premiumcontainer"):
+		return "tiers of premium page blobs"
+	case strings.Contains(test, "rehydrat"):
+		return "coming back from the archive tier, which takes hours"
+	case step.Answer.Status == http.StatusInternalServerError, strings.HasSuffix(name, "test_append_block_from_url_with_maxsize_condition"):
+		return "a failure inside the service, and what followed it"
+	case unrecorded(s):
+		return "a container that came and went without a recorded request"
+	case s.Service == "file":
+		return fileFeature(step, test)
+	}
+	return ""
+}
+
+// unrecorded tells scenarios whose container is not found between requests that found it.
+func unrecorded(s Scenario) bool {
+	gone := slices.ContainsFunc(s.Steps, func(step Step) bool {
+		return step.Answer.Code == "ContainerNotFound" && step.Method == http.MethodPut && strings.Count(step.Path, "/") == 2
+	})
+	return gone && !slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Method == http.MethodDelete })
+}
+
+func fileFeature(step Step, test string) string {
+	comp := compOf(step)
+	switch {
+	case strings.Contains(step.Query, "sharesnapshot="), comp == "snapshot", strings.Contains(test, "snapshot"):
+		return "snapshots of shares"
+	}
+	return ""
+}
+
+// uncompared tells whether a header of the service is left out of the comparison, or its value.
+func uncompared(name string, step Step) bool {
+	for _, one := range uncomparedHeaders {
+		if slices.Contains(one.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// unexpected tells whether a header of ours, which the recorded answer does not have, is left out of the comparison.
+func unexpected(name string) bool {
+	for _, one := range unexpectedHeaders {
+		if slices.Contains(one.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func uncomparedBody(step Step) bool {
+	return step.Path == "/" && compOf(step) == "list" && !strings.Contains(step.Query, "prefix=")
+}
+
+type headers struct {
+	names []string
+	why   string
+}
+
+var uncomparedHeaders = []headers{
+	{[]string{"content-md5", "x-ms-blob-content-md5"}, "aztest returns the sums that a request sent or asked for; the service computes more, and newer versions another one"},
+	{[]string{"x-ms-tag-count"}, "sent with the value 0 in 2019 only, before blobs had tags"},
+}
+
+var unexpectedHeaders = []headers{
+	{[]string{"x-ms-server-encrypted", "x-ms-request-server-encrypted"}, "taken out of the recordings"},
+	{[]string{"content-length"}, "the service sends some answers in chunks"},
+	{[]string{"x-ms-is-hns-enabled"}, "came with a later version"},
+}
