@@ -1,6 +1,7 @@
 package aztest
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,10 +52,17 @@ type shareState struct {
 	etag         string
 	lastModified time.Time
 	metadata     map[string]string
+	quota        string // in GiB
 	lease        lease
 	files        map[string]*fileState
-	directories  map[string]bool // but the root, which is always there
+	directories  map[string]*directoryState // but the root, which is always there
 	deleted      time.Time
+}
+
+type directoryState struct {
+	etag         string
+	lastModified time.Time
+	metadata     map[string]string
 }
 
 type fileState struct {
@@ -85,7 +93,7 @@ func (f *shares) add(s *Service, name string, metadata map[string]string) *share
 	if f.named == nil {
 		f.named = map[string]*shareState{}
 	}
-	sh := &shareState{name: name, etag: s.newETag(), lastModified: now(), metadata: metadata, files: map[string]*fileState{}, directories: map[string]bool{}}
+	sh := &shareState{name: name, etag: s.newETag(), lastModified: now(), metadata: metadata, quota: "5120", files: map[string]*fileState{}, directories: map[string]*directoryState{}}
 	f.named[name] = sh
 	return sh
 }
@@ -137,6 +145,9 @@ func (s *Service) routeFile(r *request) *answer {
 	if r.container == "" {
 		return notImplemented()
 	}
+	if !containerName.MatchString(r.container) || len(r.container) > 63 || len(r.container) < 3 {
+		return fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
+	}
 	sh, comp := s.files.share(s, r.container), r.query.Get("comp")
 	directory := r.query.Get("restype") == "directory" || comp == "listhandles" || comp == "forceclosehandles"
 	if r.blob == "" && !directory {
@@ -150,7 +161,7 @@ func (s *Service) routeFile(r *request) *answer {
 	case comp == "listhandles" || comp == "forceclosehandles":
 		return sh.handleOperation(r)
 	case directory:
-		return sh.routeDirectory(r)
+		return s.routeDirectory(r, sh)
 	}
 	return s.routeOneFile(r, sh)
 }
@@ -177,6 +188,7 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 			return a
 		}
 		sh = s.files.add(s, r.container, metadata)
+		sh.quota = cmp.Or(r.header.Get("X-Ms-Share-Quota"), sh.quota)
 		return ok(http.StatusCreated).version(sh.etag, sh.lastModified)
 	}
 	switch {
@@ -193,15 +205,26 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 	switch {
 	case r.method == http.MethodDelete: // leases of its files do not guard it (REST: "Lease File", remarks)
 		sh.deleted = time.Now()
-		sh.files, sh.directories = map[string]*fileState{}, map[string]bool{}
+		sh.files, sh.directories = map[string]*fileState{}, map[string]*directoryState{}
 		return ok(http.StatusAccepted)
 	case comp == "" && r.method != http.MethodPut:
-		a := ok(http.StatusOK).version(sh.etag, sh.lastModified).set("x-ms-share-quota", "5120")
-		for name, value := range sh.metadata {
-			a.set("x-ms-meta-"+name, value)
-		}
+		a := ok(http.StatusOK).version(sh.etag, sh.lastModified).describing(sh.metadata).set("x-ms-share-quota", sh.quota).
+			set("x-ms-has-immutability-policy", "false").set("x-ms-has-legal-hold", "false")
 		sh.lease.describe(a)
 		return a
+	case comp == "metadata" && r.method != http.MethodPut:
+		return ok(http.StatusOK).version(sh.etag, sh.lastModified).describing(sh.metadata)
+	case comp == "metadata":
+		metadata, a := metadataOf(r)
+		if a != nil {
+			return a
+		}
+		sh.metadata = metadata
+	case comp == "properties" && r.method == http.MethodPut:
+		sh.quota = cmp.Or(r.header.Get("X-Ms-Share-Quota"), sh.quota)
+	default:
+		return notImplemented()
 	}
-	return notImplemented()
+	sh.etag, sh.lastModified = s.newETag(), now()
+	return ok(http.StatusOK).version(sh.etag, sh.lastModified)
 }

@@ -23,7 +23,7 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	f, comp := sh.files[r.blob], r.query.Get("comp")
 	write := r.method == http.MethodPut || r.method == http.MethodDelete
 	if f == nil && (r.method != http.MethodPut || comp != "") {
-		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+		return sh.notThere(r.blob)
 	}
 	switch comp {
 	case "lease":
@@ -52,7 +52,9 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 		return ok(http.StatusAccepted)
 	case comp == "" && r.method == http.MethodGet:
 		return f.get(r)
-	case comp == "" || comp == "metadata" && !write:
+	case comp == "metadata" && !write:
+		return ok(http.StatusOK).version(f.etag, f.lastModified).describing(f.metadata)
+	case comp == "":
 		return f.describe(ok(http.StatusOK), int64(len(f.content)))
 	case comp == "metadata":
 		metadata, a := metadataOf(r)
@@ -79,6 +81,9 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 		return notImplemented()
 	}
 	s.touchFile(f)
+	if comp == "properties" {
+		return f.written(ok(http.StatusOK))
+	}
 	return ok(http.StatusOK).version(f.etag, f.lastModified)
 }
 
@@ -113,7 +118,7 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 	if a := sh.parentOf(r.blob); a != nil {
 		return a
 	}
-	if sh.directories[r.blob] {
+	if sh.directories[r.blob] != nil {
 		return fail(http.StatusConflict, "ResourceTypeMismatch", "The specified resource type does not match the type of the existing resource.")
 	}
 	size, err := strconv.Atoi(r.header.Get("X-Ms-Content-Length"))
@@ -131,7 +136,28 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 	f.content, f.metadata, f.headers = make([]byte, size), metadata, fileHeaders(r)
 	f.readOnly = strings.Contains(r.header.Get("X-Ms-File-Attributes"), "ReadOnly")
 	s.writtenFile(f)
-	return ok(http.StatusCreated).version(f.etag, f.lastModified)
+	if at, ok := givenWriteTime(r); ok {
+		f.lastWrite, f.lastModified, f.etag = at, at.Truncate(time.Second), etagOf(at)
+	}
+	return f.written(ok(http.StatusCreated))
+}
+
+// givenWriteTime is the time of the last write that the creator of a file or directory gives it. The service makes
+// Last-Modified and the ETag of it too: two files that are created with one time have one ETag.
+func givenWriteTime(r *request) (time.Time, bool) {
+	at, err := time.Parse(snapshotTime, r.header.Get("X-Ms-File-Last-Write-Time"))
+	return at, err == nil
+}
+
+// etagOf is a time as the File service makes an ETag of it: in units of 100 ns since the year 1.
+func etagOf(at time.Time) string {
+	const unixEpoch = 621355968000000000
+	return fmt.Sprintf(`"0x%X"`, unixEpoch+at.Unix()*1e7+int64(at.Nanosecond())/100)
+}
+
+// written is what the answers to Create File and Set File Properties say about a file.
+func (f *fileState) written(a *answer) *answer {
+	return a.version(f.etag, f.lastModified).set("x-ms-file-id", f.id).set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(snapshotTime))
 }
 
 // putRange writes within the size of the file, which it cannot change (REST: "Put Range").
@@ -157,14 +183,12 @@ func (s *Service) putRange(r *request, f *fileState) *answer {
 
 func (f *fileState) describe(a *answer, size int64) *answer {
 	a.version(f.etag, f.lastModified).set("x-ms-type", "File").set("x-ms-file-id", f.id).set("Content-Type", "application/octet-stream").
-		set("x-ms-file-last-write-time", f.lastWrite.UTC().Format("2006-01-02T15:04:05.0000000Z"))
+		set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(snapshotTime))
 	a.size = size
 	for name, value := range f.headers {
 		a.set(name, value)
 	}
-	for name, value := range f.metadata {
-		a.set("x-ms-meta-"+name, value)
-	}
+	a.describing(f.metadata)
 	f.lease.describe(a)
 	return a
 }
@@ -172,7 +196,7 @@ func (f *fileState) describe(a *answer, size int64) *answer {
 func (f *fileState) get(r *request) *answer {
 	header := rangeOf(r)
 	if header == "" {
-		a := f.describe(ok(http.StatusOK), int64(len(f.content)))
+		a := f.describe(ok(http.StatusOK), int64(len(f.content))).set("Accept-Ranges", "bytes")
 		a.body = f.content
 		return a
 	}
@@ -186,7 +210,7 @@ func (f *fileState) get(r *request) *answer {
 	}
 	a := f.describe(ok(http.StatusPartialContent), last-first+1)
 	a.body = f.content[first : last+1]
-	return a.set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+	return a.set("Accept-Ranges", "bytes").set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
 }
 
 // leaseOperation differs from a blob's (REST: "Lease File"): infinite only, no renewal, a break has no period, and who
@@ -209,10 +233,11 @@ func (f *fileState) leaseOperation(r *request) *answer {
 	return f.lease.operate(r).version(f.etag, f.lastModified)
 }
 
-// checkFile is check with the statuses of the File service: a wrong id is 409 (REST: "Lease File", table of outcomes).
+// checkFile is check with the statuses of the File service: to a write a wrong id is 409 (REST: "Lease File", table of
+// outcomes), to a read 412, as real accounts have answered.
 func (l *lease) checkFile(r *request, needed bool) *answer {
 	a := l.check(r, "File", needed)
-	if a != nil && l.active() && r.header.Get("X-Ms-Lease-Id") != "" {
+	if a != nil && needed && l.active() && r.header.Get("X-Ms-Lease-Id") != "" {
 		a.status = http.StatusConflict
 	}
 	return a

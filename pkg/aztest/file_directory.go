@@ -9,41 +9,75 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // parentOf refuses what is to be in a directory that is not there.
 func (sh *shareState) parentOf(name string) *answer {
-	if dir := path.Dir(name); dir != "." && !sh.directories[dir] {
+	if dir := path.Dir(name); dir != "." && sh.directories[dir] == nil {
 		return fail(http.StatusNotFound, "ParentNotFound", "The specified parent path does not exist.")
 	}
 	return nil
 }
 
-// routeDirectory knows creating, deleting and listing directories.
-func (sh *shareState) routeDirectory(r *request) *answer {
-	there := r.blob == "" || sh.directories[r.blob]
-	switch comp := r.query.Get("comp"); {
-	case comp == "" && r.method == http.MethodPut:
-		if there || sh.files[r.blob] != nil {
-			return fail(http.StatusConflict, "ResourceAlreadyExists", "The specified resource already exists.")
-		}
-		if a := sh.parentOf(r.blob); a != nil {
-			return a
-		}
-		sh.directories[r.blob] = true
-		return ok(http.StatusCreated).version(sh.etag, sh.lastModified)
-	case !there:
-		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+// notThere answers for a file or a directory that is missing: a missing parent is said first.
+func (sh *shareState) notThere(name string) *answer {
+	if a := sh.parentOf(name); a != nil {
+		return a
+	}
+	return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+}
+
+// routeDirectory carries out an operation on a directory. The root is always there, and has the share's version.
+func (s *Service) routeDirectory(r *request, sh *shareState) *answer {
+	dir := sh.directories[r.blob]
+	if r.blob == "" {
+		dir = &directoryState{etag: sh.etag, lastModified: sh.lastModified}
+	}
+	comp, write := r.query.Get("comp"), r.method == http.MethodPut
+	switch {
+	case comp == "" && write:
+		return s.createDirectory(r, sh, dir != nil)
+	case dir == nil:
+		return sh.notThere(r.blob)
 	case comp == "list" && r.method == http.MethodGet:
-		return sh.list(r.blob)
+		return sh.list(r)
 	case comp == "" && r.method == http.MethodDelete && r.blob != "":
 		if sh.inside(r.blob) {
 			return fail(http.StatusConflict, "DirectoryNotEmpty", "The specified directory is not empty.")
 		}
 		delete(sh.directories, r.blob)
 		return ok(http.StatusAccepted)
+	case (comp == "" || comp == "metadata") && (r.method == http.MethodGet || r.method == http.MethodHead):
+		return ok(http.StatusOK).version(dir.etag, dir.lastModified).describing(dir.metadata)
+	case comp == "metadata" && write && r.blob != "":
+		metadata, a := metadataOf(r)
+		if a != nil {
+			return a
+		}
+		dir.metadata, dir.etag, dir.lastModified = metadata, s.newETag(), now()
+		return ok(http.StatusOK).version(dir.etag, dir.lastModified)
 	}
 	return notImplemented()
+}
+
+func (s *Service) createDirectory(r *request, sh *shareState, there bool) *answer {
+	if there || sh.files[r.blob] != nil {
+		return fail(http.StatusConflict, "ResourceAlreadyExists", "The specified resource already exists.")
+	}
+	if a := sh.parentOf(r.blob); a != nil {
+		return a
+	}
+	metadata, a := metadataOf(r)
+	if a != nil {
+		return a
+	}
+	dir := &directoryState{etag: s.newETag(), lastModified: now(), metadata: metadata}
+	if at, ok := givenWriteTime(r); ok {
+		dir.lastModified, dir.etag = at.Truncate(time.Second), etagOf(at)
+	}
+	sh.directories[r.blob] = dir
+	return ok(http.StatusCreated).version(dir.etag, dir.lastModified)
 }
 
 // inside tells whether a directory has something in it, listed or not.
@@ -61,24 +95,47 @@ func (sh *shareState) inside(dir string) bool {
 	return false
 }
 
-// list leaves out files whose deletion is pending (REST: "Managing file locks", SMB delete).
-func (sh *shareState) list(dir string) *answer {
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>`)
-	in := cmp.Or(dir, ".")
+// list lists directories first, then files, each in the order of their names. It leaves out files whose deletion is
+// pending (REST: "Managing file locks", SMB delete).
+func (sh *shareState) list(r *request) *answer {
+	in := cmp.Or(r.blob, ".")
+	listed := func(name string) bool {
+		return path.Dir(name) == in && strings.HasPrefix(path.Base(name), r.query.Get("prefix"))
+	}
+	var entries []string
 	for _, name := range slices.Sorted(maps.Keys(sh.directories)) {
-		if path.Dir(name) == in {
-			fmt.Fprintf(&b, "<Directory><Name>%s</Name><Properties /></Directory>", escaped(path.Base(name)))
+		if listed(name) {
+			entries = append(entries, fmt.Sprintf("<Directory><Name>%s</Name><Properties /></Directory>", escaped(path.Base(name))))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
-		if f := sh.files[name]; path.Dir(name) == in && !f.pending {
-			fmt.Fprintf(&b, "<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", escaped(path.Base(name)), len(f.content))
+		if f := sh.files[name]; listed(name) && !f.pending {
+			entries = append(entries, fmt.Sprintf("<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", escaped(path.Base(name)), len(f.content)))
 		}
 	}
-	b.WriteString(`</Entries><NextMarker /></EnumerationResults>`)
+	page, marker := pageOf(r, entries)
+	return entriesAnswer(page, marker)
+}
+
+// pageOf cuts the page out that a request asks for. The marker is the number of entries before it.
+func pageOf[T any](r *request, all []T) (page []T, marker string) {
+	from, _ := strconv.Atoi(r.query.Get("marker"))
+	size, err := strconv.Atoi(r.query.Get("maxresults"))
+	if err != nil || size < 1 {
+		size = 5000
+	}
+	from = min(max(0, from), len(all))
+	to := min(from+size, len(all))
+	if to < len(all) {
+		marker = strconv.Itoa(to)
+	}
+	return all[from:to], marker
+}
+
+func entriesAnswer(entries []string, marker string) *answer {
 	a := ok(http.StatusOK).set("Content-Type", "application/xml")
-	a.body = []byte(b.String())
+	a.body = fmt.Appendf(nil, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>%s</Entries><NextMarker>%s</NextMarker></EnumerationResults>`,
+		strings.Join(entries, ""), marker)
 	return a
 }
 
@@ -86,7 +143,7 @@ func (sh *shareState) list(dir string) *answer {
 // x-ms-max-results entries, and a request to close closes a hundred.
 func (sh *shareState) handleOperation(r *request) *answer {
 	recursive := strings.EqualFold(r.header.Get("X-Ms-Recursive"), "true")
-	if r.blob != "" && sh.files[r.blob] == nil && !sh.directories[r.blob] {
+	if r.blob != "" && sh.files[r.blob] == nil && sh.directories[r.blob] == nil {
 		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
 	var found []SMBHandle
@@ -103,19 +160,9 @@ func (sh *shareState) handleOperation(r *request) *answer {
 }
 
 func listHandles(r *request, found []SMBHandle) *answer {
-	from, _ := strconv.Atoi(r.query.Get("marker"))
-	size, err := strconv.Atoi(r.query.Get("maxresults"))
-	if err != nil || size < 1 {
-		size = 5000
-	}
-	from = min(from, len(found))
-	to, marker := min(from+size, len(found)), ""
-	if to < len(found) {
-		marker = strconv.Itoa(to)
-	}
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>`)
-	for _, h := range found[from:to] {
+	page, marker := pageOf(r, found)
+	var entries []string
+	for _, h := range page {
 		rights := "<AccessRight>Read</AccessRight>"
 		if h.Write {
 			rights += "<AccessRight>Write</AccessRight>"
@@ -123,13 +170,10 @@ func listHandles(r *request, found []SMBHandle) *answer {
 		if h.Delete {
 			rights += "<AccessRight>Delete</AccessRight>"
 		}
-		fmt.Fprintf(&b, "<Handle><HandleId>%s</HandleId><Path>%s</Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime><AccessRightList>%s</AccessRightList></Handle>",
-			escaped(h.ID), escaped(h.path), escaped(h.ClientName), h.opened.UTC().Format(http.TimeFormat), rights)
+		entries = append(entries, fmt.Sprintf("<Handle><HandleId>%s</HandleId><Path>%s</Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime><AccessRightList>%s</AccessRightList></Handle>",
+			escaped(h.ID), escaped(h.path), escaped(h.ClientName), h.opened.UTC().Format(http.TimeFormat), rights))
 	}
-	fmt.Fprintf(&b, `</Entries><NextMarker>%s</NextMarker></EnumerationResults>`, marker)
-	a := ok(http.StatusOK).set("Content-Type", "application/xml")
-	a.body = []byte(b.String())
-	return a
+	return entriesAnswer(entries, marker)
 }
 
 // closeHandles closes up to a hundred, and says by a marker when there are more.

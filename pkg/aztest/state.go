@@ -135,6 +135,14 @@ func (a *answer) version(etag string, modified time.Time) *answer {
 	return a.set("ETag", etag).set("Last-Modified", modified.Format(http.TimeFormat))
 }
 
+// describing puts metadata on an answer.
+func (a *answer) describing(metadata map[string]string) *answer {
+	for name, value := range metadata {
+		a.set("x-ms-meta-"+name, value)
+	}
+	return a
+}
+
 // properties puts everything on an answer that Get Blob and Get Blob Properties say about a blob.
 func (a *answer) properties(b *blobState, head bool) *answer {
 	a.version(b.etag, b.lastModified)

@@ -125,8 +125,8 @@ func parseBatch(r *request) ([]*request, error) {
 			operations = append(operations, op)
 		}
 	}
-	if len(operations) == 0 {
-		return nil, io.ErrUnexpectedEOF
+	if len(outer) == 0 {
+		return nil, io.ErrUnexpectedEOF // a change set may be empty, but it must be there
 	}
 	return operations, nil
 }

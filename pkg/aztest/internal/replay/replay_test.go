@@ -2,19 +2,31 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
 	"io"
+	"maps"
+	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
+
+const scopePage = "testdata/scope.md"
+
+var update = flag.Bool("update", false, "write "+scopePage)
 
 func newBody(b []byte) io.Reader { return bytes.NewReader(b) }
 
@@ -27,37 +39,123 @@ func facts(t *testing.T, service string) []Scenario {
 	return all
 }
 
+// count is how many requests of a service agreed, were excepted, and need which feature.
+type count struct {
+	requests, agreed, excepted int
+	features                   map[string]int
+}
+
+func (c count) inScope() int {
+	n := c.requests
+	for _, one := range c.features {
+		n -= one
+	}
+	return n
+}
+
+// inMemory replays a scenario in a bubble. send may be nil; otherwise it stands between the replay and the service.
+func inMemory(t *testing.T, s Scenario, send func(*http.Request, *aztest.Service) (*http.Response, error), each func(i int, step Step, differences []string)) {
+	synctest.Test(t, func(*testing.T) {
+		bubble.Sleep(time.Until(s.Began))
+		memory := aztest.New(nil)
+		to := server{
+			url:  map[string]string{"blob": memory.BlobURL(), "file": memory.FileURL(), "queue": memory.QueueURL(), "table": memory.TableURL()},
+			send: memory.Do, exact: true,
+		}
+		if send != nil {
+			to.send = func(r *http.Request) (*http.Response, error) { return send(r, memory) }
+		}
+		p := newPlayer(to, s)
+		for i, step := range s.Steps {
+			if wait := time.Until(s.Began.Add(time.Duration(step.At) * time.Second)); wait > 0 {
+				bubble.Sleep(wait)
+			}
+			each(i, step, p.play())
+		}
+	})
+}
+
+// TestTheInMemoryServiceAnswersAsRealAccountsDid replays everything that was recorded.
 func TestTheInMemoryServiceAnswersAsRealAccountsDid(t *testing.T) {
-	outer := t
+	counts, used := map[string]count{}, map[string]bool{}
+	inScope := 0
 	for _, service := range Services {
-		n, agree := 0, 0
+		c := count{features: map[string]int{}}
 		for _, s := range facts(t, service) {
-			synctest.Test(t, func(t *testing.T) {
-				bubble.Sleep(time.Until(s.Began))
-				memory := aztest.New(nil)
-				p := newPlayer(server{
-					url:  map[string]string{"blob": memory.BlobURL(), "file": memory.FileURL(), "queue": memory.QueueURL(), "table": memory.TableURL()},
-					send: memory.Do, exact: true,
-				}, s)
-				for i, step := range s.Steps {
-					if wait := time.Until(s.Began.Add(time.Duration(step.At) * time.Second)); wait > 0 {
-						bubble.Sleep(wait)
-					}
-					d := p.play()
-					if feature(s, step) != "" {
-						continue
-					}
-					n++
-					if len(d) == 0 {
-						agree++
-						continue
-					}
-					for _, one := range d {
-						outer.Logf("%s/%s %d: %s %s?%s: %s", service, s.Name, i, step.Method, step.Path, step.Query, one)
-					}
+			inMemory(t, s, nil, func(i int, step Step, differences []string) {
+				c.requests++
+				where := fmt.Sprintf("%s/%s %d", service, s.Name, i)
+				if f := feature(s, step); f != "" {
+					c.features[f]++
+					return
+				}
+				why, excepted := exceptions[where]
+				switch {
+				case len(differences) == 0:
+					c.agreed++
+				case excepted && why != "":
+					c.excepted++
+					used[where] = true
+				default:
+					t.Errorf("%s: %s %s?%s:\n\t%s", where, step.Method, step.Path, step.Query, strings.Join(differences, "\n\t"))
 				}
 			})
 		}
-		t.Logf("%s: %d of %d", service, agree, n)
+		counts[service] = c
+		inScope += c.inScope()
+		t.Logf("%s: %d requests, %d in scope: %d agree, %d excepted", service, c.requests, c.inScope(), c.agreed, c.excepted)
+		for _, f := range slices.Sorted(maps.Keys(c.features)) {
+			t.Logf("\tout of scope: %d × %s", c.features[f], f)
+		}
 	}
+	for where := range exceptions {
+		if !used[where] {
+			t.Errorf("%s agrees: it is no exception any more", where)
+		}
+	}
+	if inScope < 2000 || len(exceptions) > 20 {
+		t.Errorf("%d requests in scope, want 2000 at least, and %d exceptions, want 20 at most", inScope, len(exceptions))
+	}
+	keptPage(t, counts)
+}
+
+// keptPage holds the page about what is compared against the one that is kept.
+func keptPage(t *testing.T, counts map[string]count) {
+	t.Helper()
+	page := scopeOf(counts)
+	if *update {
+		if err := os.WriteFile(scopePage, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := os.ReadFile(scopePage); err != nil || string(kept) != page {
+		t.Errorf("%s is not what is generated: go test ./pkg/aztest/internal/replay -run RealAccounts -args -update (%v)\n%s", scopePage, err, page)
+	}
+}
+
+func scopeOf(counts map[string]count) string {
+	var b strings.Builder
+	b.WriteString("Generated by the replay (go test ./pkg/aztest/internal/replay -run RealAccounts -args -update).\n\n" +
+		"| service | requests | in scope | agree | excepted |\n|---|---:|---:|---:|---:|\n")
+	for _, service := range Services {
+		c := counts[service]
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", service, c.requests, c.inScope(), c.agreed, c.excepted)
+	}
+	b.WriteString("\n## Out of scope, by feature\n\n| service | feature | requests |\n|---|---|---:|\n")
+	for _, service := range Services {
+		for _, f := range slices.Sorted(maps.Keys(counts[service].features)) {
+			fmt.Fprintf(&b, "| %s | %s | %d |\n", service, f, counts[service].features[f])
+		}
+	}
+	b.WriteString("\n## Exceptions\n\n| request | why |\n|---|---|\n")
+	for _, where := range slices.Sorted(maps.Keys(exceptions)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", where, exceptions[where])
+	}
+	b.WriteString("\n## Headers that are not compared\n\n| service | header | why |\n|---|---|---|\n")
+	for _, list := range [][]headers{uncomparedHeaders, unexpectedHeaders} {
+		for _, h := range list {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", cmp.Or(h.service, "all"), strings.Join(h.names, ", "), h.why)
+		}
+	}
+	return b.String()
 }

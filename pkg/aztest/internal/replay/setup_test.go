@@ -73,7 +73,7 @@ func (p *player) note(step Step) {
 
 // create creates what was there before the scenario. It has no part in the comparison.
 func (p *player) create(path, query string, header map[string]string, body []byte) {
-	p.made[path] = true
+	p.made[path], p.before[path] = true, true
 	r, err := http.NewRequest(http.MethodPut, p.url[p.scenario.Service], newBody(body))
 	if err != nil {
 		panic(err)
