@@ -5,6 +5,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // writeConditions makes a write conditional on base, or on absence, with the caller's tags and lease on top.
@@ -44,4 +46,10 @@ func optionalTime(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// gone tells whether err, the answer to a read under c, means that the version is gone that the caller asked for. To an
+// If-Match on a missing blob the service answers 404, where emulators answer 412.
+func (c Conditions) gone(err error) bool {
+	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
 }

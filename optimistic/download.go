@@ -84,7 +84,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 // *ConflictError otherwise. After an error w may hold a part of the content: do not keep it.
 //
 // Other errors are *NotFoundError, ErrNotModified (a read condition that found nothing newer), *ConflictError (IfMatch,
-// IfUnmodifiedSince or IfTags did not hold), the context's cause, or what the service or w answered.
+// IfUnmodifiedSince or IfTags did not hold; Reason is Gone if the blob is missing and IfMatch names a version), the context's cause, or what the service or w answered.
 //
 // Cost: one request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
@@ -198,6 +198,8 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	case err == nil && part.notModified:
 		return nil, 0, fmt.Errorf("get %s: %w", d.resource, ErrNotModified)
 	case err == nil:
+	case d.o.Conditions.gone(err):
+		return nil, 0, &ConflictError{Op: d.op, Resource: d.resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
 	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
 		return nil, 0, &NotFoundError{Op: d.op, Resource: d.resource, Err: azerr.Clean(err)}
 	case out.Kind == azerr.Conflict:

@@ -169,6 +169,12 @@ func (s *snapshotting) base(ctx context.Context) (State, map[string]string, erro
 	out := azerr.Classify(err)
 	switch {
 	case err == nil:
+	case s.o.Conditions.gone(err):
+		s.res.Conflicts++
+		return State{}, nil, &ConflictError{
+			Op: s.op, Resource: s.resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
+			Attempts: s.res.Attempts, Elapsed: time.Since(s.began),
+		}
 	case out.Kind == azerr.NotFound:
 		return State{}, nil, &NotFoundError{Op: s.op, Resource: s.resource, Err: azerr.Clean(err)}
 	case out.Kind == azerr.Conflict:

@@ -180,7 +180,7 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 		s.SetFaults()
 		id := l.ID()
 		_, err = f.SetMetadata(t.Context(), &file.SetMetadataOptions{LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
-		if code(err) != "LeaseNotPresentWithFileOperation" {
+		if code(err) != "LeaseLost" {
 			t.Errorf("a write with the old id: %v", err)
 		}
 		_ = l.Release(t.Context())

@@ -82,8 +82,13 @@ func Has(err error, codes ...string) bool {
 
 // meant goes by the code. The status decides only where there is no code, or one that nobody has documented.
 func meant(status int, code string) meaning {
-	// The one exception: reads answer an unfulfilled If-None-Match with 304 and the code that other statuses use for
-	// "changed", which is the opposite.
+	// Writes that fetch their source pass on the status of that read. 412 and 304 say that a condition on the source was not
+	// met.
+	if code == "CannotVerifyCopySource" && (status == http.StatusPreconditionFailed || status == http.StatusNotModified) {
+		return codes["SourceConditionNotMet"]
+	}
+	// Otherwise reads answer an unfulfilled If-None-Match with 304 and the code that other statuses use for "changed", which
+	// is the opposite.
 	if status == http.StatusNotModified {
 		return notModified
 	}

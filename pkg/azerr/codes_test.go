@@ -66,6 +66,8 @@ var documented = []struct {
 	{"blob", 404, "not found", "BlobNotFound ContainerNotFound PreviousSnapshotNotFound"},
 	{"blob", 409, "throttled transient", "ContainerBeingDeleted PendingCopyOperation SnapshotOperationRateExceeded SystemInUse"},
 	{"blob", 404, "not found", "CannotVerifyCopySource"},
+	{"blob", 412, "conflict source changed", "CannotVerifyCopySource"}, // Put Block From URL and its like
+	{"blob", 304, "conflict source changed", "CannotVerifyCopySource"},
 	{"blob", 403, "unauthorised", "CannotVerifyCopySource"},
 	{"blob", 500, "unknown ambiguous transient", "CannotVerifyCopySource"},
 	{"blob", 409, "permanent", `BlobArchived BlobBeingRehydrated BlobImmutableDueToPolicy BlobImmutableDueToLegalHold
