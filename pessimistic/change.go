@@ -50,7 +50,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 	seen, err := l.wire.look(ctx, l.ID())
 	if v, reason := judge(err); v == definitive {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
-			reason = Expired
+			reason = l.lostBy()
 		}
 		return l.lose(reason, err)
 	}
@@ -61,6 +61,15 @@ func (l *Lease) Verify(ctx context.Context) error {
 		return nil
 	}
 	return l.lose(Expired, nil)
+}
+
+// lostBy says why the service answers LeaseLost, which it does for a lease that has expired and for one whose break has
+// elapsed: a lease cannot have expired before its end by our clock, which is the earlier one.
+func (l *Lease) lostBy() Reason {
+	if _, end, _ := l.Remaining(); end > 0 {
+		return Broken
+	}
+	return Expired
 }
 
 // Change gives the lease another id, a GUID, or a random one for "". Whoever knew the old one is locked out at once; the
