@@ -1,7 +1,7 @@
-// Package azerr is the one place that knows what an answer of Azure Storage means.
+// Package azerr is the one place that knows what a response of Azure Storage means.
 //
 // Classify turns an error of the SDK into an Outcome: what happened, why, and whether it is worth sending the request
-// again. It goes by the service's error code (x-ms-error-code, or the code in the body), never by the HTTP status as
+// again. It uses the service's error code (x-ms-error-code, or the code in the body), never by the HTTP status as
 // long as there is a code, because the status is not the meaning: 409 is "someone holds a lease", "wait, it is being
 // deleted", "it exists" and "this will never work", and the service's own pages disagree about the status of some codes.
 //

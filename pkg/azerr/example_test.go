@@ -15,11 +15,11 @@ func Example() {
 	err := fmt.Errorf("renew: %w", &azcore.ResponseError{StatusCode: 409, ErrorCode: "LeaseIdMismatchWithLeaseOperation"})
 	switch out := azerr.Classify(err); {
 	case out.Kind == azerr.Lost:
-		fmt.Println("somebody else has it now")
+		fmt.Println("another client holds it")
 	case out.Ambiguous():
 		fmt.Println("it may have been renewed")
 	}
-	// Output: somebody else has it now
+	// Output: another client holds it
 }
 
 func ExampleClean() {

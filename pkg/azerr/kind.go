@@ -1,16 +1,16 @@
 package azerr
 
-// Kind is what an answer means to the one who sent the request.
+// Kind is what a response means to the sender of the request.
 type Kind uint8
 
 // The kinds.
 const (
 	Other        Kind = iota // none of the below: unknown to this package
 	Conflict                 // the resource is not as the request demanded; Reason says how
-	Held                     // somebody else has it: a lease, an open handle
-	Lost                     // the caller's lease or pop receipt is not valid (any more)
-	Unknown                  // no answer, or one that leaves open whether the request was carried out
-	Throttled                // not now: the service is busy, or in a state that passes by itself
+	Held                     // another client holds it: a lease, an open handle
+	Lost                     // the caller's lease or pop receipt is not, or no longer, valid
+	Unknown                  // no response, or one that does not say whether the request was applied
+	Throttled                // the service is busy, or in a state that passes by itself
 	NotFound                 // there is no such resource
 	Unauthorised             // the caller may not do this
 	Permanent                // it is refused, and will be refused again
@@ -27,15 +27,15 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Reason is why a request met a Conflict, and, for files, what keeps it out.
+// Reason says why a request met a Conflict and, for files, what prevents it.
 type Reason uint8
 
 // The reasons.
 const (
 	None          Reason = iota
 	Changed              // another version than If-Match named, or another condition on the resource that did not hold
-	Gone                 // it was there and is not any more
-	Exists               // it is there and should not be
+	Gone                 // it existed and does not any more
+	Exists               // it exists and should not
 	Position             // append position or maximum size
 	Sequence             // page blob sequence number
 	BlockList            // staged blocks are gone: another commit discarded them

@@ -37,7 +37,7 @@ type InstallOptions struct {
 	// CacheDir is the folder that holds the installation's folder.
 	// Defaults to azconc in the user's cache folder (os.UserCacheDir).
 	CacheDir string
-	// Progress is told, in lines, what takes time. Defaults to nobody.
+	// Progress gets a line for each step that takes time. Defaults to none.
 	Progress io.Writer
 
 	_ struct{}
@@ -118,8 +118,8 @@ func Install(ctx context.Context, opts *InstallOptions) (string, error) {
 	return final, nil
 }
 
-// removeLeftovers removes what killed processes left half made, and a final folder of which somebody removed a part. The
-// caller holds the lock, so nobody is working in any of these.
+// removeLeftovers removes what killed processes left incomplete, and a final folder with parts missing. The caller holds
+// the lock, so no process is working in any of these.
 func removeLeftovers(final string) error {
 	stale, err := filepath.Glob(final + ".new-*")
 	if err != nil {

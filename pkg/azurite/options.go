@@ -26,7 +26,7 @@ type Options struct {
 	// StartTimeout bounds the time from the start of the process to its first answer; an installation is not part of it.
 	// Negative means no bound. Defaults to 1 minute.
 	StartTimeout time.Duration
-	// Progress is told, in lines, what takes time. Defaults to nobody.
+	// Progress gets a line for each step that takes time. Defaults to none.
 	Progress io.Writer
 
 	_ struct{}

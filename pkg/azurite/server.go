@@ -24,7 +24,7 @@ var preload []byte
 type Server struct {
 	accounts []Account
 	temp     string // removed by Stop: the preloaded script, and the data unless they are kept
-	keep     bool   // the data are somebody else's
+	keep     bool   // the data belong to the caller
 	process  *os.Process
 	stdin    io.Closer
 	said     *output
@@ -186,7 +186,7 @@ func (s *Server) await(ctx context.Context) error {
 }
 
 // probe asks each service for something that it refuses without looking for an account: Azurite has no better sign of
-// life that needs no signature, and its Server header tells that it is not somebody else's port.
+// life that needs no signature, and its Server header shows that the port is Azurite's.
 func (s *Server) probe(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, service := range services {
@@ -223,7 +223,7 @@ func (s *Server) TableURL() string { return s.accounts[0].TableURL }
 // Account returns the first account.
 func (s *Server) Account() Account { return s.accounts[0] }
 
-// NewAccount returns an account that nobody else was given, from the second one of Options.Accounts on.
+// NewAccount returns an account that no other call has returned, from the second one of Options.Accounts on.
 func (s *Server) NewAccount() (Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *Server) Stop() error {
 	return s.stopErr
 }
 
-// abandon is Stop for a server that nobody has got: what it held is worth nothing, and how it ended is known.
+// abandon is Stop for a server that was never returned: its data are worthless, and the reason of its end is known.
 func (s *Server) abandon() (err error) {
 	s.stop.Do(func() {
 		close(s.stopping)

@@ -11,7 +11,7 @@
 // The server starts when the first test asks for it and stops after the last one, so a run of tests that need none starts
 // none. Isolation is by account: each test gets one that no other test has seen, at no cost, and need not clean up.
 //
-// A test that needs Azurite never passes without it. It fails when Azurite cannot be had, with the reason, and it is
+// A test that needs Azurite never passes without it. It fails with the reason when Azurite is not available, and it is
 // skipped in one case only: AZCONC_SKIP_AZURITE=1 says that somebody chose so.
 package azuritetest
 
@@ -78,12 +78,12 @@ func Server(tb testing.TB) *azurite.Server {
 	skip(tb)
 	server, err := start()
 	if err != nil {
-		tb.Fatalf("Azurite is needed, and cannot be had: %v (%s=1 skips the tests that need it)", err, SkipVariable)
+		tb.Fatalf("Azurite is needed and not available: %v (%s=1 skips the tests that need it)", err, SkipVariable)
 	}
 	return server
 }
 
-// Account returns an account of the shared server that was given to nobody else: it is empty, and stays tb's alone.
+// Account returns an account of the shared server for tb alone; it is empty.
 func Account(tb testing.TB) azurite.Account {
 	tb.Helper()
 	account, err := Server(tb).NewAccount()

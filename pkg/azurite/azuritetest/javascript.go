@@ -29,7 +29,7 @@ func JavaScript(tb testing.TB, account azurite.Account, script string, args ...s
 	skip(tb)
 	sdk, err := installJavaScript(tb)
 	if err != nil {
-		tb.Fatalf("the JavaScript SDK is needed, and cannot be had: %v", err)
+		tb.Fatalf("the JavaScript SDK is needed and not available: %v", err)
 	}
 	cmd := exec.CommandContext(tb.Context(), "node", append([]string{script}, args...)...)
 	cmd.Env = append(os.Environ(), "SDK="+sdk, "CONNECTION="+account.ConnectionString())
