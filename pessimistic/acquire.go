@@ -16,8 +16,8 @@ import (
 
 // Acquire waits until it has the lease. Errors: *HeldError when Wait was over, ErrNotFound, ErrChanged with IfMatch, the
 // cause of ctx, or what the service said (an *OpError). On any error nothing is left behind: a request that may have been
-// carried out is followed by a release, on a context of its own, of 5 s twice at most. Should that fail too, the lease
-// ends by itself after its duration.
+// carried out is followed by a release, on a context of its own, which is tried for 10 s at most. Should that fail too, the
+// lease ends by itself after its duration.
 //
 // The lease's Context derives from ctx, so ctx should last as long as the work: bound the waiting by Wait, not by a
 // deadline on ctx. The caller must call Release.
@@ -168,25 +168,15 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	return grant{t0: t0, date: r.date}, nil
 }
 
-const (
-	releaseTries = 2
-	releaseTry   = 5 * time.Second
-)
-
 // abandon gives back what may have been granted. It works on when ctx has ended.
 func (c *claim) abandon(ctx context.Context) {
 	if !c.open || c.wire.seams.get().leaky {
 		return
 	}
 	c.open = false
-	for range releaseTries {
-		ctx, cancel := retry.Detached(ctx, releaseTry)
-		err := c.wire.release(ctx, c.id)
-		cancel()
-		if v, _ := judge(err); err == nil || v == definitive {
-			return
-		}
-	}
+	ctx, cancel := retry.Detached(ctx, releaseTime)
+	defer cancel()
+	_, _ = c.wire.releaseUntil(ctx, c.id)
 }
 
 // Adopt takes over a lease by its id, which another process has acquired and passed on, or this one before it was

@@ -83,11 +83,14 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	return 0, failedAs(ctx, "break", target.path, err)
 }
 
+// adminTry bounds one request that is about no lease of ours.
+const adminTry = 5 * time.Second
+
 func breakUntil(ctx context.Context, w wire, period int32, match azcore.ETag) (time.Duration, error) {
 	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	ambiguous := false
 	for {
-		tried, cancel := context.WithTimeout(ctx, maxDuration/2)
+		tried, cancel := context.WithTimeout(ctx, adminTry)
 		remaining, err := w.breaks(tried, period, match)
 		cancel()
 		if err == nil {

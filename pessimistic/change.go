@@ -15,10 +15,16 @@ import (
 // Renew renews the lease now, and tries again after transient faults until ctx or the lease ends. There is rarely a need
 // for it: the lease renews itself. Errors: *LostError, ErrReleased, the cause of ctx.
 func (l *Lease) Renew(ctx context.Context) error {
-	ctx, cancel := l.bound(ctx)
-	defer cancel()
+	ctx, leave, err := l.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	for {
-		err := l.renewOnce(ctx, true)
+		err := l.renewOnce(ctx)
+		if errors.Is(err, errBreaking) {
+			return context.Cause(l.ctx)
+		}
 		if err == nil {
 			return nil
 		}
@@ -41,13 +47,12 @@ func (l *Lease) Verify(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := l.bound(ctx)
-	defer cancel()
-	if err := l.take(ctx); err != nil {
+	ctx, leave, err := l.enter(ctx)
+	if err != nil {
 		return err
 	}
-	defer l.give()
-	seen, err := l.wire.look(ctx, l.ID())
+	defer leave()
+	seen, err := l.lookAtOwn(ctx)
 	if v, reason := judge(err); v == definitive {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
 			reason = l.lostBy()
@@ -70,6 +75,24 @@ func (l *Lease) lostBy() Reason {
 		return Broken
 	}
 	return Expired
+}
+
+// lookAtOwn looks with the lease's id, once more if that was being changed meanwhile.
+func (l *Lease) lookAtOwn(ctx context.Context) (Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.timing.try)
+	defer cancel()
+	for {
+		l.mu.Lock()
+		id, before := l.id, l.changes
+		l.mu.Unlock()
+		seen, err := l.wire.look(ctx, id)
+		if v, _ := judge(err); v != definitive || !l.changedSince(before) {
+			return seen, err
+		}
+		if err := retry.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return seen, err
+		}
+	}
 }
 
 // Change gives the lease another id, a GUID, or a random one for "". Whoever knew the old one is locked out at once; the
@@ -121,7 +144,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	again := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 	for {
 		tried, cancel := context.WithTimeout(ctx, l.timing.try)
-		err := l.changeOnce(tried, from, to)
+		_, err := l.changeOnce(tried, from, to)
 		cancel()
 		if err == nil {
 			return nil
@@ -144,16 +167,31 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	}
 }
 
-// changeOnce sends one change and takes note of a success.
-func (l *Lease) changeOnce(ctx context.Context, from, to string) error {
-	r, err := l.wire.change(ctx, from, to)
-	if err := ownAnswer(l.wire, r, err, to); err != nil {
-		return err
-	}
+// changeOnce sends one change and takes note of a success. overlapped says that another one was under way meanwhile.
+func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped bool, err error) {
 	l.mu.Lock()
-	l.id, l.next = to, ""
+	l.changing++
+	l.changes++
+	before, alone := l.changes, l.changing == 1
 	l.mu.Unlock()
-	return nil
+	r, err := l.wire.change(ctx, from, to)
+	err = ownAnswer(l.wire, r, err, to)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	overlapped = !alone || l.changes != before
+	l.changing--
+	l.changes++
+	if err == nil && l.next == to { // otherwise another one has taken note of it, and gone on
+		l.id, l.next = to, ""
+	}
+	return overlapped, err
+}
+
+// changedSince tells whether a change was under way at any time since l.changes was as given.
+func (l *Lease) changedSince(before int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changing > 0 || l.changes != before
 }
 
 // Reclaim goes on with a lease whose Context has ended, if that can be proved safe: it renews the lease, which the
@@ -162,34 +200,30 @@ func (l *Lease) changeOnce(ctx context.Context, from, to string) error {
 // this one is over without a need to release it. Otherwise the error is a *LostError, or says that no answer came, and
 // this handle still has to be released.
 //
+// Of several calls at once one succeeds; the others, and those after a Release, get ErrReleased.
+//
 // The proof is the real service's: an emulator renews an expired lease in cases in which it must not (Azurite#2352).
 // Containers prove less, since writing to a blob does not change its container.
 func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	if l.ctx.Err() == nil {
 		return l, nil
 	}
-	l.mu.Lock()
-	over := l.gaveBack || l.lost != nil && l.lost.Reason != Expired
-	lost := l.lost
-	l.mu.Unlock()
-	if over {
-		if lost != nil {
-			return nil, lost
-		}
-		return nil, ErrReleased
-	}
-	l.quit()
-	l.keepers.Wait()
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
 	defer l.give()
+	l.quit()
+	l.keepers.Wait()
 	l.mu.Lock()
+	if err := l.unclaimable(); err != nil {
+		l.mu.Unlock()
+		return nil, err
+	}
 	c := &claim{wire: l.wire, timing: l.timing, id: l.id, tries: 6, waited: l.waited}
 	from, to := l.id, l.next
 	l.mu.Unlock()
 	if to != "" {
-		if err := l.changeOnce(ctx, from, to); err != nil {
+		if _, err := l.changeOnce(ctx, from, to); err != nil {
 			return nil, failedAs(ctx, "reclaim", l.wire.target.path, err)
 		}
 		c.id = to
@@ -201,9 +235,12 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		}
 		return nil, failedAs(ctx, "reclaim", l.wire.target.path, err)
 	}
-	l.releasing.Do(func() {}) // nothing is left to be released by this handle
 	l.mu.Lock()
-	l.gaveBack = true
+	if err := l.unclaimable(); err != nil {
+		l.mu.Unlock()
+		return nil, err // a Release has begun meanwhile, and gives it back
+	}
+	l.gaveBack, l.goesOn = true, true
 	tenure, least := l.tenure, l.least
 	l.stir()
 	l.mu.Unlock()
@@ -211,4 +248,15 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	again.entrust(tenure, least)
 	again.emit(Event{Kind: Acquired, Took: again.wire.clock().now().since(t0)})
 	return again, nil
+}
+
+// unclaimable returns why there is nothing to be reclaimed. It is called with mu held.
+func (l *Lease) unclaimable() error {
+	switch {
+	case l.lost != nil && l.lost.Reason != Expired:
+		return l.lost
+	case l.gaveBack:
+		return ErrReleased
+	}
+	return nil
 }

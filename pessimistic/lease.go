@@ -31,21 +31,25 @@ type Lease struct {
 	quit    context.CancelFunc // of keeping
 	keepers sync.WaitGroup
 
-	turn   chan struct{} // holds a token while no request is under way: they are sent one at a time
-	hurry  chan struct{} // asks the renewer not to wait
-	rouse  chan struct{} // asks the watchman to look at the clocks
-	events sync.Mutex    // serialises hooks; never held while something is decided
+	turn   chan struct{}  // holds a token: changes and breaks are carried out one at a time
+	calls  sync.WaitGroup // Renew and Verify under way, which take no turn; added to with mu held
+	hurry  chan struct{}  // asks the renewer not to wait
+	rouse  chan struct{}  // asks the watchman to look at the clocks
+	events sync.Mutex     // serialises hooks; never held while something is decided
 
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
 	mu        sync.Mutex // guards what follows; never held while a request is under way
 	id        string
-	next      string        // the id that a Change with an unclear outcome may have given it
-	granted   instant       // t₀ of the last request that acquired or renewed it
-	broken    *brokenBy     // our own Break
+	next      string  // the id that a Change with an unclear outcome may have given it
+	granted   instant // t₀ of the last request that acquired or renewed it
+	changes   int     // begun and ended, to tell what overlaps with one
+	changing  int     // changes under way
+	broken    *brokenBy
 	lost      *LostError    // final
-	gaveBack  bool          // Release has begun
+	gaveBack  bool          // Release has begun, or Reclaim has succeeded
+	goesOn    bool          // under another handle: see Reclaim
 	stopped   bool          // ctx has ended, or is about to, because of a deadline
 	doubted   bool          // a Doubted event was not yet followed by Assured
 	untold    *LostError    // a doubt that was not yet told
@@ -58,10 +62,11 @@ type Lease struct {
 	failures  int
 }
 
-// brokenBy is a break of ours: it bounds the lease, and there is no renewing any more.
+// brokenBy is a break: it bounds the lease, and there is no renewing any more.
 type brokenBy struct {
-	at    instant
-	grace time.Duration
+	at      instant
+	grace   time.Duration
+	foreign bool // another client's, of which we have heard late: the work must stop at once
 }
 
 // newLease takes over what c was granted at t0.
@@ -163,6 +168,9 @@ func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 	if l.broken != nil {
 		elapsed := now.since(l.broken.at)
 		stop, hard = min(stop, l.broken.grace*2/3-elapsed), min(hard, l.broken.grace-elapsed)
+		if l.broken.foreign {
+			stop = min(stop, 0)
+		}
 	}
 	return stop, hard
 }
@@ -262,6 +270,18 @@ func (l *Lease) emit(e Event) {
 	l.events.Lock()
 	defer l.events.Unlock()
 	l.wire.hooks.emit(e)
+}
+
+// enter registers a request of the caller's that takes no turn, and bounds its context. A Release waits for leave.
+func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gaveBack || l.lost != nil {
+		return nil, nil, l.over(l.wire.clock().now())
+	}
+	l.calls.Add(1)
+	ctx, cancel := l.bound(ctx)
+	return ctx, func() { cancel(); l.calls.Done() }, nil
 }
 
 // bound makes a request of the caller's end with the keepers, so that Release need not wait for it.

@@ -11,12 +11,13 @@ import (
 // Release ends Context, waits for the renewer, and gives the lease back. It must be called once the work has stopped:
 // from then on anybody may acquire. Further calls return the same result without doing anything.
 //
-// It does not need ctx to be alive: the requests are sent on a context of their own, twice at most, for 5 s each and no
-// longer than the lease lasts; if giving back takes longer, the lease has ended by itself. Errors: *LostError when it was
-// over already, which is for the caller to ignore or not; *UnknownError when no answer came, and others may have to wait
-// for the lease to run out.
+// It does not need ctx to be alive: the request is sent on a context of its own, and again after a transient fault, about
+// once a second for 10 s at most and no longer than the lease lasts. Release returns when it was answered or that time is
+// over. Errors: *LostError when the lease was over already, which is for the caller to ignore or not; *UnknownError when
+// no answer came, so that others may have to wait for the lease to run out; *OpError when the service refused or could
+// not be reached, with the same consequence.
 //
-// Requests: 1, or none when somebody else has the lease already.
+// Requests: 1 if it is answered, or none when the lease is known to be another's.
 func (l *Lease) Release(ctx context.Context) error {
 	l.releasing.Do(func() {
 		l.holdOut(ctx)
@@ -30,8 +31,12 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	lost := l.close()
 	if !eager {
 		l.keepers.Wait()                 // a renewal must not follow the release
-		_ = l.take(context.Background()) // nor any other request; close has cut them off
+		l.calls.Wait()                   // nor any other request; close has cut them off
+		_ = l.take(context.Background()) // likewise
 		defer l.give()
+		if l.reclaimed() {
+			return nil // by a Reclaim that was under way: it is the new handle's to release
+		}
 		passed, left := l.passOn(ctx, lost)
 		if passed {
 			l.emit(Event{Kind: HandedOver})
@@ -49,6 +54,12 @@ func (l *Lease) giveBack(ctx context.Context) error {
 		l.keepers.Wait()
 	}
 	return cmpErr(lostOrNil(lost), err)
+}
+
+func (l *Lease) reclaimed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.goesOn
 }
 
 func lostOrNil(lost *LostError) error {
@@ -90,7 +101,7 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 	if left <= 0 {
 		left = releaseTry // it may have been renewed by a request whose answer was lost
 	}
-	ctx, cancel := retry.Detached(ctx, min(left, releaseTries*releaseTry))
+	ctx, cancel := retry.Detached(ctx, min(left, releaseTime))
 	defer cancel()
 	err := l.releaseID(ctx, ids[0])
 	if v, _ := judge(err); v == definitive && len(ids) > 1 {
@@ -99,37 +110,45 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 	return err
 }
 
+// releaseID sends the release until it is answered or ctx ends.
 func (l *Lease) releaseID(ctx context.Context, id string) error {
-	var last error
-	ambiguous := false
-	for try := range releaseTries {
-		if try > 0 {
-			if retry.Sleep(ctx, 250*time.Millisecond) != nil {
-				break
-			}
-		}
+	err, ambiguous := l.wire.releaseUntil(ctx, id)
+	switch v, reason := judge(err); {
+	case err == nil:
+		return nil
+	case v == definitive:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.loss(l.wire.clock().now(), reason, err)
+	case ambiguous:
+		return &UnknownError{Op: "release", Resource: l.wire.target.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
+	}
+	return opError("release", l.wire.target.path, err)
+}
+
+const (
+	releaseTime = 10 * time.Second // for all tries
+	releaseTry  = 3 * time.Second  // for one
+)
+
+// releaseUntil sends a release until it is answered or ctx ends. A refusal after an answer that was lost is a success:
+// the lease is gone, by the first of our requests as far as anybody can tell. ambiguous says that it may have been
+// carried out although err is not nil.
+func (w wire) releaseUntil(ctx context.Context, id string) (err error, ambiguous bool) {
+	again := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}}.Start()
+	for {
 		tried, cancel := context.WithTimeout(ctx, releaseTry)
-		err := l.wire.release(tried, id)
+		err = w.release(tried, id)
 		cancel()
-		switch v, reason := judge(err); {
-		case err == nil:
-			return nil
-		case v == definitive && ambiguous:
-			return nil // it is gone, by the first of our two requests as far as anybody can tell
-		case v == definitive:
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return l.loss(l.wire.clock().now(), reason, err)
+		if v, _ := judge(err); err == nil || v == definitive && ambiguous {
+			return nil, false
+		} else if v == definitive {
+			return err, false
 		}
-		last = err
 		o := azerr.Classify(err)
 		ambiguous = ambiguous || o.Ambiguous()
-		if !o.Transient() && !o.Ambiguous() {
-			return opError("release", l.wire.target.path, err)
+		if !o.Transient() && !o.Ambiguous() || again.Next(ctx, 0) != nil {
+			return err, ambiguous
 		}
 	}
-	if !ambiguous {
-		return opError("release", l.wire.target.path, last)
-	}
-	return &UnknownError{Op: "release", Resource: l.wire.target.path, Why: "if it was not carried out, others wait for the lease to run out", Err: last}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It goes on
@@ -32,19 +33,22 @@ func (l *Lease) renewer() {
 		if l.wire.seams.get().lazyTimer {
 			l.look()
 		}
-		if l.keeping.Err() != nil || l.given() {
+		if l.keeping.Err() != nil || l.brokenByUs() {
 			return
 		}
 		l.tellDoubt()
-		_ = l.renewOnce(l.keeping, false)
+		if errors.Is(l.renewOnce(l.keeping), errBreaking) {
+			l.watchBreak()
+			return
+		}
 	}
 }
 
-// given tells whether there is nothing left to renew: a lease that we broke ourselves cannot be renewed.
-func (l *Lease) given() bool {
+// brokenByUs tells whether we have broken the lease ourselves: then there is nothing left to renew.
+func (l *Lease) brokenByUs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.broken != nil
+	return l.broken != nil && !l.broken.foreign
 }
 
 // pauseAfterFailure is about a second. The service may wish for more, and gets it only as far as another try still
@@ -62,11 +66,9 @@ func (l *Lease) pauseAfterFailure() time.Duration {
 
 // renewOnce sends one renewal, and before it the change of id that is still open. The error says why the lease was not
 // renewed; the lease may be over then or not.
-func (l *Lease) renewOnce(ctx context.Context, patient bool) (err error) {
-	if err := l.take(ctx); err != nil {
-		return err
-	}
-	defer l.give()
+//
+// It does not wait for any other request of this lease: one that hangs must not cost the lease.
+func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	clock := l.wire.clock()
 	defer func() {
 		if p := recover(); p != nil { // of a hook, a health check or the SDK
@@ -80,29 +82,47 @@ func (l *Lease) renewOnce(ctx context.Context, patient bool) (err error) {
 	}
 	l.mu.Lock()
 	_, hard := l.remaining(clock.now())
-	id, next, over := l.id, l.next, l.gate(clock.now()) == gateClosed
+	over := l.gate(clock.now()) == gateClosed
 	l.mu.Unlock()
 	if over {
 		return l.Err()
 	}
-	limit := min(l.timing.try, hard)
-	if patient {
-		limit = hard // the caller's own context bounds it
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, min(l.timing.try, hard))
 	defer cancel()
-	if next != "" {
-		if err := l.changeOnce(ctx, id, next); err != nil {
-			return l.settle(clock.now(), err)
+	for {
+		t0, overlapped, err := l.renewal(ctx)
+		switch v, reason := judge(err); {
+		case v == definitive && overlapped: // it was about the id that the lease had before
+			if retry.Sleep(ctx, 100*time.Millisecond) == nil {
+				continue
+			}
+			err = context.Cause(ctx)
+		case v == definitive && reason == Broken:
+			return l.foundBroken(ctx, err)
 		}
-		id = next
+		return l.settle(t0, err)
 	}
-	t0 := clock.now()
+}
+
+// renewal sends the requests of renewOnce. overlapped says that the lease's id was being changed meanwhile, so that an
+// answer about the id that was sent says nothing about the lease.
+func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err error) {
+	clock := l.wire.clock()
+	l.mu.Lock()
+	id, next, before := l.id, l.next, l.changes
+	l.mu.Unlock()
+	t0 = clock.now()
+	if next != "" {
+		if overlapped, err = l.changeOnce(ctx, id, next); err != nil {
+			return t0, overlapped, err
+		}
+		return l.renewal(ctx)
+	}
 	r, err := l.wire.renew(ctx, id)
 	if l.wire.seams.get().lateStart {
 		t0 = clock.now()
 	}
-	return l.settle(t0, ownAnswer(l.wire, r, err, id))
+	return t0, l.changedSince(before), ownAnswer(l.wire, r, err, id)
 }
 
 func (l *Lease) checkHealth(ctx context.Context) error {
@@ -134,8 +154,10 @@ func (l *Lease) settle(t0 instant, err error) error {
 	}
 	stop, _ := l.remaining(now)
 	if err != nil {
-		_, l.unhealthy = errors.AsType[*unhealthyError](err)
-		l.failure = err
+		if t0.since(l.granted) >= 0 { // no later request has succeeded meanwhile
+			_, l.unhealthy = errors.AsType[*unhealthyError](err)
+			l.failure = err
+		}
 		l.failures++
 		l.mu.Unlock()
 		l.emit(Event{Kind: RenewFailed, Err: err, Margin: max(stop, 0)})
