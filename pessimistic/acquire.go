@@ -44,6 +44,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 		return nil, err
 	}
 	began := c.wire.clock().now()
+	c.wait = wait
 	q := queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
@@ -62,7 +63,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 			// wait, or we would wait for ourselves.
 			c.abandon(ctx)
 		}
-		if !wait || !held && !q.rideOut(err) {
+		if !wait || !held {
 			c.abandon(ctx)
 			if held {
 				return nil, q.heldError(err)
@@ -90,6 +91,9 @@ type claim struct {
 	timing timing
 	id     string
 	tries  int
+	wait   bool          // faults are ridden out: see next
+	limit  time.Duration // see AcquireOptions.Wait
+	began  instant       // of the call
 	waited time.Duration
 	open   bool // a request was sent that may have been granted
 }
@@ -100,8 +104,41 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	if o.requests != nil {
 		w.requests = o.requests
 	}
-	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries}
+	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.Wait, began: w.clock().now()}
 }
+
+// renewed is a claim to the same thing with an id of its own: what was broken under one id cannot be acquired with it.
+func (c *claim) renewed() *claim {
+	again := *c
+	again.id, again.open = uuid.NewString(), false
+	return &again
+}
+
+// faults starts a loop over the tries of one request. Its waits are next's.
+func (c *claim) faults() *retry.Loop {
+	if c.limit > 0 {
+		return faultsFor(max(c.limit-c.wire.clock().now().runSince(c.began), 0))
+	}
+	return faultsFor(-1)
+}
+
+func faultsFor(d time.Duration) *retry.Loop {
+	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+}
+
+// next waits for the next try after a transient fault. Who waits rides out faults for as long as it may wait: to the end
+// of Wait if there is one, and otherwise as soon as the service has ever answered. Until then a fault cannot be told from
+// a wrong address, and the tries are bounded.
+func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
+	patient := c.wait && (c.limit > 0 || c.wire.heard.Load())
+	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
+		return retry.ErrExhausted
+	}
+	return loop.Next(ctx, min(atLeast, longestWish))
+}
+
+// longestWish bounds what is granted to a Retry-After: whoever waits for a lock may get it sooner.
+const longestWish = 30 * time.Second
 
 // grant is an acquire that succeeded.
 type grant struct {
@@ -113,7 +150,7 @@ var errSlow = errors.New("the lease was granted so late that too little of it wa
 
 // ask sends acquire requests until one is answered. A transient fault is followed by the same request again.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
-	again := retry.Budget{Attempts: c.tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	again := c.faults()
 	for {
 		if ctx.Err() != nil {
 			return grant{}, context.Cause(ctx)
@@ -129,7 +166,7 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
 		if !o.Transient() && !errors.Is(err, errSlow) {
 			return grant{}, err
 		}
-		if again.Next(ctx, o.RetryAfter) != nil {
+		if c.next(ctx, again, o.RetryAfter) != nil {
 			if ctx.Err() != nil {
 				return grant{}, context.Cause(ctx)
 			}
@@ -212,7 +249,7 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 
 // prove renews a lease that may have expired. Success proves that nobody has had it meanwhile.
 func (c *claim) prove(ctx context.Context) (instant, error) {
-	again := retry.Budget{Attempts: c.tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+	again := c.faults()
 	for {
 		t0 := c.wire.clock().now()
 		err := c.renewal(ctx)
@@ -229,7 +266,7 @@ func (c *claim) prove(ctx context.Context) (instant, error) {
 		if ctx.Err() != nil {
 			return t0, context.Cause(ctx)
 		}
-		if !o.Transient() && !errors.Is(err, errSlow) || again.Next(ctx, o.RetryAfter) != nil {
+		if !o.Transient() && !errors.Is(err, errSlow) || c.next(ctx, again, o.RetryAfter) != nil {
 			return t0, err
 		}
 	}

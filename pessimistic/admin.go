@@ -75,13 +75,13 @@ func (k *Locker) wire(name string) (wire, error) {
 		return wire{}, err
 	}
 	w := newWire(Blob(client), k.opts.Hooks)
-	w.seams = k.opts.seams
+	w.seams, w.heard = k.opts.seams, &k.heard
 	return w, nil
 }
 
 // looksAt looks until it is answered.
 func (k *Locker) looksAt(ctx context.Context, w wire) (seen Observation, err error) {
-	err = k.repeat(ctx, func(ctx context.Context) error {
+	err = k.repeat(ctx, adminTry, func(ctx context.Context) error {
 		seen, err = w.look(ctx, "")
 		return err
 	})
@@ -89,10 +89,10 @@ func (k *Locker) looksAt(ctx context.Context, w wire) (seen Observation, err err
 }
 
 // repeat sends a request that may be repeated until it is answered.
-func (k *Locker) repeat(ctx context.Context, send func(context.Context) error) error {
+func (k *Locker) repeat(ctx context.Context, try time.Duration, send func(context.Context) error) error {
 	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	for {
-		tried, cancel := context.WithTimeout(ctx, maxDuration/2)
+		tried, cancel := context.WithTimeout(ctx, try)
 		err := send(tried)
 		cancel()
 		if err == nil {
@@ -106,6 +106,9 @@ func (k *Locker) repeat(ctx context.Context, send func(context.Context) error) e
 		}
 	}
 }
+
+// listTry bounds one request for up to 5,000 blobs and their metadata.
+const listTry = 30 * time.Second
 
 // ListOptions tunes List. The zero value is the default.
 type ListOptions struct {
@@ -125,7 +128,9 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 	if opts != nil {
 		o = *opts
 	}
-	return k.list(ctx, newWire(Container(k.client), k.opts.Hooks), o)
+	w := newWire(Container(k.client), k.opts.Hooks)
+	w.heard = &k.heard
+	return k.list(ctx, w, o)
 }
 
 func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[LockInfo, error] {
@@ -136,7 +141,7 @@ func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[Lock
 		}
 		for more := true; more; more = deref(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
-			err := k.repeat(ctx, func(ctx context.Context) (err error) {
+			err := k.repeat(ctx, listTry, func(ctx context.Context) (err error) {
 				ctx, done := w.send(ctx, "list")
 				// A pager is of no use after its first error, so every request gets one.
 				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)

@@ -102,7 +102,7 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 	}
 	select {
 	case called := <-p.called:
-		t.queue.waited = t.claim.wire.clock().now().since(t.queue.began)
+		t.queue.waited = t.queue.run()
 		if called.err != nil {
 			return nil, nil, called.err
 		}
@@ -212,8 +212,10 @@ func (l *line) handOver(b *baton) bool {
 // inherit makes a Held of a lease that the goroutine before has handed over: it stamps the lock with a fence of its own,
 // on the version that the one before has left. Nothing but the stamp is sent.
 func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
+	b.claim.tries, b.claim.wait, b.claim.waited = t.claim.tries, t.claim.wait, t.queue.waited
+	b.claim.limit, b.claim.began = t.claim.limit, t.claim.began
+	b.claim.wire.heard = t.claim.wire.heard
 	t.claim = b.claim
-	t.claim.tries, t.claim.waited = t.opts.Tries, t.queue.waited
 	l := newLease(ctx, t.claim, b.granted, t.opts)
 	if ctx.Err() != nil {
 		t.passed = true
@@ -243,7 +245,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	l.mu.Lock()
 	var left time.Duration
 	if l.tenure != nil && l.least > 0 {
-		left = l.least - l.wire.clock().now().since(l.tenure.at)
+		left = l.least - l.wire.clock().now().runSince(l.tenure.at)
 	}
 	l.mu.Unlock()
 	if left <= 0 {

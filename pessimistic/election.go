@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -67,15 +69,14 @@ const intentSuffix = "/intent" // the lock of the one who wants to take over the
 // When the lead ends before onElected wants to, Run runs again, whatever onElected returns, except for an error marked
 // with retry.Stop. When onElected returns of its own accord, Run returns what it returned, and has resigned.
 //
-// Errors otherwise: the cause of ctx, ErrNotFound when the container is missing, or what the service said. Requests: as
+// Run rides out transient faults for as long as ctx lasts, from the start: an outage ends a term, and never the candidacy.
+//
+// Errors otherwise: the cause of ctx, ErrNotFound when the container is missing, or the service's refusal. Requests: as
 // for Locker.Lock, and one renewal every third of the duration while leading.
 func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Held) error) error {
 	for {
-		h, err := e.locker.Lock(ctx, e.name, nil)
+		h, err := e.locker.lock(ctx, e.name, &LockOptions{steadfast: true}, true)
 		if err != nil {
-			if errors.Is(err, ErrLost) && ctx.Err() == nil {
-				continue // won, and lost again before it was ours
-			}
 			return err
 		}
 		err = e.govern(ctx, h, onElected)
@@ -88,11 +89,16 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 		if !errors.Is(err, errAgain) {
 			return err
 		}
-		// Others have waited for longer than we have.
-		if err := retry.Sleep(ctx, pollDefaults(e.locker.opts.Poll).Cap); err != nil {
+		if err := retry.Sleep(ctx, e.standBack()); err != nil {
 			return err
 		}
 	}
+}
+
+// standBack is for how long a former leader lets the others win, who have waited for longer. Each of them looks once in
+// Poll.Cap, and soon after when a look or what follows is lost, so twice that leaves time for a few losses.
+func (e *Election) standBack() time.Duration {
+	return 2 * pollDefaults(e.locker.opts.Poll).Cap
 }
 
 // errAgain says that the lead has ended against the will of who led.
@@ -170,33 +176,53 @@ func (e *Election) Resign(ctx context.Context) (bool, error) {
 // that the leader of its beginning does not lead any more. With a leader that is not Preemptible it waits for his end;
 // when this process leads, or nobody does, there is nothing to wait for.
 //
-// Requests: a HEAD, and with a leader those of Locker.Lock and one HEAD per look.
+// Like Run it rides out transient faults until ctx ends. Errors: the cause of ctx, ErrNotFound when the container is
+// missing, or the service's refusal. Requests: a HEAD, and with a leader those of Locker.Lock and one HEAD per look.
 func (e *Election) Preempt(ctx context.Context) error {
 	// Before the intent is shown, since he may be gone by the time that it is.
-	first, err := e.Leader(ctx)
-	switch {
-	case e.Leads(), errors.Is(err, ErrNotFound), err == nil && !first.Held:
-		return nil
-	case err != nil:
+	first, err := e.leaderUntilHeard(ctx)
+	if err != nil || e.Leads() || !first.Held {
 		return err
 	}
-	return e.locker.Do(ctx, e.name+intentSuffix, nil, func(ctx context.Context, _ *Held) error {
+	h, err := e.locker.lock(ctx, e.name+intentSuffix, &LockOptions{steadfast: true}, true)
+	if err != nil {
+		return err
+	}
+	return doHolding(ctx, h, func(ctx context.Context) error {
 		p := pace{Backoff: pollDefaults(e.locker.opts.Poll)}
 		for {
-			now, err := e.Leader(ctx)
-			switch {
-			case errors.Is(err, ErrNotFound):
-				return nil
-			case err != nil:
+			now, err := e.leaderUntilHeard(ctx)
+			if err != nil || !now.Held || e.Leads() {
 				return err
-			case !now.Held || now.ETag != first.ETag:
-				return nil
+			}
+			if now.ETag != first.ETag {
+				if now.Since.After(first.Observed) {
+					return nil // acquired after we began, hence by another
+				}
+				// Our first look may have come between the acquisition of the one who leads and his stamp.
+				first.ETag = now.ETag
 			}
 			if err := retry.Sleep(ctx, p.next()); err != nil {
 				return err
 			}
 		}
 	})
+}
+
+// leaderUntilHeard is Leader, again and again until it is answered. No lock is a lock that nobody holds.
+func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
+	for n := 0; ; n++ {
+		info, err := e.Leader(ctx)
+		switch o := azerr.Classify(err); {
+		case errors.Is(err, ErrNotFound) && !azerr.Has(err, "ContainerNotFound"):
+			return LockInfo{}, nil
+		case err == nil, ctx.Err() != nil, !o.Transient():
+			return info, err
+		}
+		if err := retry.Sleep(ctx, retryLook.Wait(n)); err != nil {
+			return info, err
+		}
+	}
 }
 
 // Leader tells who leads, or who led last: Held says which. Errors: ErrNotFound when there was no leader yet. Requests: 1.

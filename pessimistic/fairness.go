@@ -32,7 +32,7 @@ func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration 
 	if p.ended.at.IsZero() {
 		return 0
 	}
-	gap, row := now.since(p.ended), p.ended.since(p.since)
+	gap, row := now.runSince(p.ended), p.ended.runSince(p.since)
 	var want time.Duration
 	switch {
 	case p.contended > 0:
@@ -46,11 +46,12 @@ func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration 
 }
 
 // yield rests, if it should, before the service is asked. A row of holdings ends with a rest.
+// It never lasts beyond the time for which the caller wants to wait.
 func (l *line) yield(ctx context.Context, t *taking) error {
 	now := t.claim.wire.clock().now()
 	l.all.mu.Lock()
 	p := l.past
-	if !p.ended.at.IsZero() && now.since(p.ended) > t.opts.Poll.Base {
+	if !p.ended.at.IsZero() && now.runSince(p.ended) > t.opts.Poll.Base {
 		l.past = past{}
 	}
 	rest := p.rest(now, t.limit(), t.opts.Poll)
@@ -64,7 +65,11 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 	if rest <= 0 {
 		return nil
 	}
-	return retry.Sleep(ctx, rest+time.Duration(rand.Int64N(int64(t.opts.Poll.Base)+1)))
+	rest += time.Duration(rand.Int64N(int64(t.opts.Poll.Base) + 1))
+	if t.opts.Wait > 0 {
+		rest = min(rest, t.opts.Wait-t.queue.run())
+	}
+	return retry.Sleep(ctx, rest)
 }
 
 // remember notes how the present holding ended. It is called with all.mu held.
@@ -72,11 +77,11 @@ func (l *line) remember(now instant) {
 	if l.holding == nil {
 		return
 	}
-	l.past = past{since: l.since, ended: now, held: now.since(l.holding.at), contended: l.contended, spent: l.spent}
+	l.past = past{since: l.since, ended: now, held: now.runSince(l.holding.at), contended: l.contended, spent: l.spent}
 	if l.all.past == nil || len(l.all.past) >= maxPast {
 		kept := map[string]past{}
 		for name, p := range l.all.past {
-			if now.since(p.ended) < time.Minute {
+			if now.runSince(p.ended) < time.Minute {
 				kept[name] = p
 			}
 		}

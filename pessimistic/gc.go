@@ -133,9 +133,9 @@ func (c *collection) deleted(info LockInfo) {
 // when an answer of ours was lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
-	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests}
+	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests, heard: c.wire.heard}
 	ambiguous := false
-	err := c.k.repeat(ctx, func(ctx context.Context) error {
+	err := c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
 		ctx, done := w.send(ctx, "delete")
 		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: ifMatch(info.ETag)}})
 		done(err)

@@ -318,3 +318,17 @@ func deleteWith(id string) *blob.DeleteOptions {
 
 // pass lets the bubble's time pass.
 func pass(d time.Duration) { bubble.Sleep(d) }
+
+// rewrite changes a blob's metadata as a foreign program does, under a lease or, with "", without one.
+func rewrite(ctx context.Context, w *world, name, lease string, change func(map[string]string)) error {
+	client := w.service.BlockBlob("box", name)
+	props, err := client.GetProperties(ctx, nil)
+	if err != nil {
+		return err
+	}
+	metadata := lowered(props.Metadata)
+	change(metadata)
+	_, err = client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(lease)}}})
+	return err
+}

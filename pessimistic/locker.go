@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -37,6 +39,7 @@ type Locker struct {
 	path   string
 	opts   LockerOptions
 	lines  lines
+	heard  atomic.Bool // an answer of the service
 }
 
 // LockerOptions tunes a Locker. The zero value is the default.
@@ -82,6 +85,8 @@ type LockerOptions struct {
 type LockOptions struct {
 	// Wait bounds how long Lock waits for another holder. Negative or 0 means no bound but the end of ctx. Defaults to 0.
 	Wait time.Duration
+
+	steadfast bool // faults are ridden out although nothing was ever heard of the service
 
 	_ struct{}
 }
@@ -162,11 +167,16 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
-// blob is the lock blob of a name.
+// bears tells whether a call that waits should bear with a fault: see claim.next.
+func (k *Locker) bears(err error, o LockOptions) bool {
+	return (o.Wait > 0 || o.steadfast || k.heard.Load()) && azerr.Classify(err).Transient()
+}
+
 // Path is the path of a lock's blob, container and prefix included, by which it differs from all other locks of the account.
 // No request is sent.
 func (k *Locker) Path(name string) string { return k.path + "/" + k.opts.Prefix + name }
 
+// blob is the lock blob of a name.
 func (k *Locker) blob(name string) (*blockblob.Client, error) {
 	full := k.opts.Prefix + name
 	if name == "" || len([]rune(full)) > maxBlobName {

@@ -30,9 +30,10 @@ type AcquireOptions struct {
 	// Poll.Cap, drawn at random from a range that grows with the last one. Defaults to 250 ms and 5 s.
 	Poll retry.Backoff
 
-	// Tries bounds how often one request is sent again after a transient fault, before anything was heard of another
-	// holder; negative means no bound. A waiter who has heard of one rides out faults for as long as it may wait.
-	// Defaults to 6.
+	// Tries bounds how often one request is sent after a transient fault (a 503, a connection that breaks, a name that
+	// does not resolve); negative means no bound. It is for calls that do not wait. Those that do ride out faults for as
+	// long as they may wait, with one exception: with no Wait, and as long as the service has not answered at all, Tries
+	// counts, because an outage cannot be told from a wrong address. Defaults to 6.
 	Tries int
 
 	// IfMatch demands a version of the blob. Containers cannot be asked for one. Defaults to none.

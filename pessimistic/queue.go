@@ -16,16 +16,19 @@ type queue struct {
 	began instant
 	pace  pace
 
-	heard   bool // of another holder
-	refused int  // looks in a row that were refused
+	heard   bool          // of another holder
+	refused int           // looks in a row that were refused
+	failed  int           // looks in a row that failed
+	wish    time.Duration // the service's Retry-After to the last one
 	waited  time.Duration
 	seen    Observation // the last one
 }
 
-// rideOut tells whether a waiter should bear with a fault: only once it is known that it asks in the right place.
-func (q *queue) rideOut(err error) bool {
-	return q.heard && azerr.Classify(err).Transient()
-}
+// retryLook spaces the looks after one that failed: a look that was lost must not cost a waiter its place.
+var retryLook = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
+
+// run returns for how long the caller has waited.
+func (q *queue) run() time.Duration { return q.wire.clock().now().runSince(q.began) }
 
 // untilFree returns nil when the lease looks free, a *HeldError when the time for waiting is over, or why it cannot go
 // on. cause is what the last attempt met.
@@ -45,9 +48,13 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 
 // sleep waits for the next look.
 func (q *queue) sleep(ctx context.Context, cause error) error {
-	now := q.wire.clock().now()
-	q.waited = now.since(q.began)
-	pause := q.pace.next()
+	q.waited = q.run()
+	var pause time.Duration
+	if q.failed > 0 {
+		pause = max(retryLook.Wait(q.failed-1), min(q.wish, longestWish))
+	} else {
+		pause = q.pace.next()
+	}
 	if q.wait > 0 {
 		if q.waited >= q.wait {
 			return q.heldError(cause)
@@ -55,17 +62,17 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		pause = min(pause, q.wait-q.waited)
 	}
 	err := retry.Sleep(ctx, pause)
-	q.waited = q.wire.clock().now().since(q.began)
+	q.waited = q.run()
 	return err
 }
 
 // looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
-	tried, cancel := context.WithTimeout(ctx, maxDuration/2)
+	tried, cancel := context.WithTimeout(ctx, adminTry)
 	seen, err := q.wire.look(tried, "")
 	cancel()
 	if err == nil {
-		q.seen, q.refused = seen, 0
+		q.seen, q.refused, q.failed = seen, 0, 0
 		return seen.State.Free(), nil
 	}
 	if ctx.Err() != nil {
@@ -83,6 +90,8 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 		return false, err
 	}
 	if o.Transient() {
+		q.failed++
+		q.wish = o.RetryAfter
 		return false, nil
 	}
 	return false, err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // RWLock lets many readers in, or one writer, over all processes that use the same name.
@@ -92,12 +94,16 @@ func (w *RWLock) TryLock(ctx context.Context) (*Held, error) {
 // drain waits until no reader is left, while h keeps new ones out.
 func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait bool) error {
 	began := time.Now()
-	p := pace{Backoff: w.readers.poll}
+	p, failed := pace{Backoff: w.readers.poll}, 0
 	for {
 		reader, found, err := w.reader(h.Context())
+		pause := p.next()
 		switch {
 		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
 			return context.Cause(h.Context()) // the gate was lost meanwhile
+		case err != nil && wait && (limit == 0 || time.Since(began) < limit) && azerr.Classify(err).Transient():
+			pause = retryLook.Wait(failed)
+			failed++
 		case err != nil:
 			return err
 		case !found:
@@ -105,7 +111,6 @@ func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait b
 		case !wait || limit > 0 && time.Since(began) >= limit:
 			return w.readers.heldBy(reader, began)
 		}
-		pause := p.next()
 		if limit > 0 {
 			pause = min(pause, limit-time.Since(began))
 		}
@@ -154,14 +159,22 @@ func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 			return slot, nil
 		}
 		_ = slot.Release(ctx)
-		for err == nil && writer.Held {
-			if w.readers.pause(limited, p.next()) != nil {
+		for failed := 0; err != nil || writer.Held; {
+			pause := p.next()
+			if err != nil {
+				if ctx.Err() != nil || limited.Err() == nil && !w.locker.bears(err, o) {
+					return nil, err
+				}
+				pause = retryLook.Wait(failed)
+				failed++
+			}
+			if w.readers.pause(limited, pause) != nil {
+				if err != nil && ctx.Err() == nil && !errors.Is(err, errWaited) {
+					return nil, err // an outage is what kept us waiting
+				}
 				return nil, w.readers.waited(limited, began, writer, false)
 			}
-			writer, err = w.writer(ctx)
-		}
-		if err != nil {
-			return nil, err
+			writer, err = w.writer(limited)
 		}
 	}
 }

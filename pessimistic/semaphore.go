@@ -130,20 +130,34 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		}
 	}
 	defer func() { s.front <- struct{}{} }()
-	slot, err := s.try(ctx, s.sticky())
-	p := pace{Backoff: s.poll}
-	for slot == nil && err == nil {
+	slot, err := s.try(ctx, s.sticky(), o)
+	p, failed := pace{Backoff: s.poll}, 0
+	for slot == nil {
 		var holder LockInfo
-		if slot, holder, err = s.sweep(ctx); slot != nil || err != nil {
-			break
+		if err == nil {
+			slot, holder, err = s.sweep(ctx, limited, o)
 		}
-		if !wait {
-			err = s.heldBy(holder, began)
-			break
+		pause := p.next()
+		switch {
+		case slot != nil:
+			return slot, nil
+		case err == nil && !wait:
+			return nil, s.heldBy(holder, began)
+		case err == nil:
+			failed = 0
+		case limited.Err() == nil && !(wait && s.locker.bears(err, o)), ctx.Err() != nil:
+			return nil, err
+		default:
+			pause = retryLook.Wait(failed)
+			failed++
 		}
-		if s.pause(limited, p.next()) != nil {
+		if s.pause(limited, pause) != nil {
+			if err != nil && !errors.Is(err, errWaited) && ctx.Err() == nil {
+				return nil, err // an outage is what kept us waiting
+			}
 			return nil, s.waited(limited, began, holder, false)
 		}
+		err = nil
 	}
 	return slot, err
 }
@@ -184,8 +198,8 @@ func (s *Semaphore) sticky() int {
 }
 
 // try takes one slot if it is free.
-func (s *Semaphore) try(ctx context.Context, i int) (*Slot, error) {
-	h, err := s.locker.TryLock(ctx, s.slotName(i))
+func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error) {
+	h, err := s.locker.lock(ctx, s.slotName(i), &o, false)
 	if errors.Is(err, ErrHeld) {
 		return nil, nil
 	}
@@ -198,11 +212,12 @@ func (s *Semaphore) try(ctx context.Context, i int) (*Slot, error) {
 	return &Slot{Held: h, Number: i, semaphore: s}, nil
 }
 
-// sweep looks at all slots and takes a free one. If there is none it returns one of the holders.
-func (s *Semaphore) sweep(ctx context.Context) (*Slot, LockInfo, error) {
+// sweep looks at all slots and takes a free one. If there is none it returns one of the holders. The look ends with
+// limited.
+func (s *Semaphore) sweep(ctx, limited context.Context, o LockOptions) (*Slot, LockInfo, error) {
 	taken := make([]bool, s.slots)
 	var holder LockInfo
-	for info, err := range s.locker.List(ctx, &ListOptions{Prefix: s.prefix, Held: true}) {
+	for info, err := range s.locker.List(limited, &ListOptions{Prefix: s.prefix, Held: true}) {
 		if err != nil {
 			return nil, holder, err
 		}
@@ -216,7 +231,7 @@ func (s *Semaphore) sweep(ctx context.Context) (*Slot, LockInfo, error) {
 		if taken[i] {
 			continue
 		}
-		if slot, err := s.try(ctx, i); slot != nil || err != nil {
+		if slot, err := s.try(ctx, i, o); slot != nil || err != nil {
 			return slot, holder, err
 		}
 	}

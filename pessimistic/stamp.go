@@ -15,17 +15,11 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
-	"github.com/azconc/azconc/pkg/retry"
 )
-
-// again is the budget for a request of a Locker that may be repeated.
-func (c *claim) again() *retry.Loop {
-	return retry.Budget{Attempts: c.tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
-}
 
 // find looks at the lock blob, and makes it when it is missing.
 func (t *taking) find(ctx context.Context) (Observation, error) {
-	again := t.claim.again()
+	again := t.claim.faults()
 	for {
 		seen, err := t.lookOnce(ctx)
 		if err == nil {
@@ -46,7 +40,7 @@ func (t *taking) find(ctx context.Context) (Observation, error) {
 		if o.Kind != azerr.Conflict && o.Kind != azerr.Held && !o.Transient() && !o.Ambiguous() {
 			return seen, err
 		}
-		if again.Next(ctx, o.RetryAfter) != nil {
+		if t.claim.next(ctx, again, o.RetryAfter) != nil {
 			if ctx.Err() != nil {
 				return seen, context.Cause(ctx)
 			}
@@ -117,7 +111,7 @@ func (s stamp) write(ctx context.Context) (azcore.ETag, error) {
 	if s.err != nil {
 		return "", s.err
 	}
-	again := s.t.claim.again()
+	again := faultsFor(-1) // for as long as the lease lasts
 	ambiguous := false
 	for {
 		etag, err := s.once(ctx)
@@ -151,7 +145,7 @@ func (s stamp) write(ctx context.Context) (azcore.ETag, error) {
 		default:
 			return "", err
 		}
-		if again.Next(ctx, o.RetryAfter) != nil {
+		if s.t.claim.next(ctx, again, o.RetryAfter) != nil {
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
 			}

@@ -2,6 +2,8 @@ package pessimistic
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -23,6 +25,7 @@ type taking struct {
 	passed bool // the lease, and with it the place in the line, has been passed on
 }
 
+// lock gets in line, and takes the lock when it is our turn.
 func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
 	client, err := k.blob(name)
 	if err != nil {
@@ -41,6 +44,11 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
+	c.wait, c.wire.heard = wait, &k.heard
+	if opts != nil && opts.steadfast {
+		c.wire.heard = new(atomic.Bool)
+		c.wire.heard.Store(true)
+	}
 	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
 		queue: queue{wire: c.wire, wait: o.Wait, began: c.wire.clock().now(), pace: pace{Backoff: o.Poll}}}
 	line, handed, err := k.lines.enter(ctx, t, wait)
@@ -48,11 +56,29 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		return nil, err
 	}
 	t.line = line
-	h, err := t.turn(ctx, handed, wait)
+	h, err := t.turns(ctx, handed, wait)
 	if err != nil && !t.passed {
 		line.leave(ctx, err, c.wire.clock().now())
 	}
 	return h, err
+}
+
+// turns goes on when a lease is lost before it was anybody's: when it is broken, or its blob deleted, between the
+// acquisition or hand-over and the stamp. To who waits that is another wait.
+func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Held, error) {
+	for tries := 1; ; tries++ {
+		h, err := t.turn(ctx, handed, wait)
+		o := azerr.Classify(err)
+		again := errors.Is(err, ErrLost) || o.Kind == azerr.Conflict && o.Reason == azerr.Changed
+		if err == nil || !again || t.passed || ctx.Err() != nil || !wait && tries > 1 {
+			return h, err
+		}
+		if t.opts.Wait > 0 && t.queue.run() >= t.opts.Wait {
+			return nil, t.queue.heldError(err)
+		}
+		handed, t.made = nil, false
+		t.claim = t.claim.renewed()
+	}
 }
 
 // turn is what the one in front of the line does: it takes what it was handed, or asks the service.
@@ -102,9 +128,11 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 			return seen, g, nil
 		case ctx.Err() != nil:
 			return seen, grant{}, asked
-		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound, t.queue.rideOut(asked):
+		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound:
 			// Somebody was faster. Looking again tells who.
 			seen, err = t.find(ctx)
+		case o.Transient() && t.queue.heard: // faults to the end of Wait
+			return seen, grant{}, t.queue.heldError(asked)
 		default:
 			return seen, grant{}, asked
 		}

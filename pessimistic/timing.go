@@ -98,6 +98,10 @@ func (i instant) since(j instant) time.Duration {
 	return i.at.Sub(j.at) + max(0, i.jumpSince(j))
 }
 
+// runSince is the time that has passed since j by the monotonic clock, for waits that a clock which is set must neither
+// end nor stretch.
+func (i instant) runSince(j instant) time.Duration { return i.at.Sub(j.at) }
+
 // jumpSince is what the wall clock has gained on the monotonic one.
 func (i instant) jumpSince(j instant) time.Duration {
 	return i.at.Round(0).Sub(j.at.Round(0)) - i.at.Sub(j.at) + i.jumped - j.jumped

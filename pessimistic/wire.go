@@ -17,6 +17,7 @@ type wire struct {
 	target   Resource
 	hooks    Hooks
 	requests *atomic.Int64
+	heard    *atomic.Bool // an answer of the service, whatever it said
 	seams    *seams
 }
 
@@ -42,7 +43,7 @@ func (s *seams) get() seams {
 }
 
 func newWire(target Resource, hooks Hooks) wire {
-	return wire{target: target, hooks: hooks, requests: new(atomic.Int64)}
+	return wire{target: target, hooks: hooks, requests: new(atomic.Int64), heard: new(atomic.Bool)}
 }
 
 func (w wire) clock() clock { return clock{w.seams.get().jumped} }
@@ -61,9 +62,15 @@ func (w wire) send(ctx context.Context, op string) (context.Context, func(error)
 	if onlyInfinite(w.target) {
 		ctx = context.WithValue(ctx, counterKey{}, w.requests)
 	}
-	done := func(error) {}
+	traced := func(error) {}
 	if w.hooks.Trace != nil {
-		ctx, done = w.hooks.Trace(ctx, op, w.target.path)
+		ctx, traced = w.hooks.Trace(ctx, op, w.target.path)
+	}
+	done := func(err error) {
+		if err == nil || azerr.Classify(err).Status != 0 {
+			w.heard.Store(true)
+		}
+		traced(err)
 	}
 	if w.seams.get().sdkRetries {
 		return ctx, done

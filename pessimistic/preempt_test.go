@@ -1,0 +1,104 @@
+package pessimistic
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/fence"
+)
+
+// led is who leads, by the holders themselves.
+type led struct {
+	mu    sync.Mutex
+	now   string
+	fence fence.Token
+	log   []string
+}
+
+func (l *led) as(name string) func(context.Context, *Held) error {
+	return func(ctx context.Context, h *Held) error {
+		l.mu.Lock()
+		l.now, l.fence, l.log = name, h.Fence(), append(l.log, name)
+		l.mu.Unlock()
+		<-ctx.Done()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.fence == h.Fence() {
+			l.now = ""
+		}
+		return nil
+	}
+}
+
+func (l *led) get() (string, fence.Token) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now, l.fence
+}
+
+// With one response in five lost, the leader of the beginning is gone when Preempt returns, and the candidate that asked
+// leads next.
+func TestPreemptDeposesTheLeaderAlthoughResponsesAreLost(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
+			ctx, cancel := context.WithCancel(t.Context())
+			var l led
+			var all sync.WaitGroup
+			one := w.election(w.lockerOf(&LockerOptions{Owner: "one"}), &ElectionOptions{Preemptible: true})
+			two := w.election(w.lockerOf(&LockerOptions{Owner: "two"}), &ElectionOptions{Preemptible: true})
+			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+			all.Go(func() { _ = one.Run(ctx, l.as("one")) })
+			for name, _ := l.get(); name == ""; name, _ = l.get() {
+				pass(10 * time.Millisecond)
+			}
+			_, before := l.get()
+			pass(time.Duration(seed) * 137 * time.Millisecond)
+			all.Go(func() { _ = two.Run(ctx, l.as("two")) })
+			pass(time.Second)
+			if err := two.Preempt(ctx); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			if name, token := l.get(); name == "one" && token == before {
+				t.Errorf("seed %d: the leader of the beginning leads on", seed)
+			}
+			pass(time.Minute)
+			if name, _ := l.get(); name != "two" {
+				t.Errorf("seed %d: %q leads a minute later; leaders were %v", seed, name, l.log)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
+}
+
+// A leader that is seen between its acquisition and its stamp looks like the holder before it.
+func TestPreemptIsNotDeceivedByAStampThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+		ctx, cancel := context.WithCancel(t.Context())
+		var l led
+		var all sync.WaitGroup
+		mustRelease(t, locked(t, w.direct(nil), "leader", nil).Lease)
+		pass(time.Minute)
+		one := w.election(w.lockerOf(nil), &ElectionOptions{Preemptible: true})
+		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 4})
+		all.Go(func() { _ = one.Run(ctx, l.as("one")) })
+		for w.state("leader") != StateLeased {
+			pass(time.Millisecond)
+		}
+		two := w.election(w.direct(nil), nil)
+		if err := two.Preempt(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if name, _ := l.get(); name == "one" || len(l.log) != 1 {
+			t.Errorf("%q leads on; leaders were %v", name, l.log)
+		}
+		cancel()
+		all.Wait()
+	})
+}

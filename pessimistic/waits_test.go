@@ -1,0 +1,151 @@
+package pessimistic
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// A lock that is broken, or deleted, while it is handed over is not the loss of those who only wait for it.
+func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
+	for name, strike := range map[string]func(t *testing.T, w *world, h *Held){
+		"broken": func(t *testing.T, w *world, h *Held) {
+			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+				t.Error(err)
+			}
+		},
+		"broken, and taken by another": func(t *testing.T, w *world, h *Held) {
+			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+				t.Error(err)
+			}
+			other := locked(t, w.direct(nil), "job", nil)
+			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.Lease) })
+		},
+		"deleted": func(t *testing.T, w *world, h *Held) {
+			if _, err := w.service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(h.ID())); err != nil {
+				t.Error(err)
+			}
+		},
+		"changed by its holder": func(t *testing.T, w *world, h *Held) {
+			if _, err := w.service.BlockBlob("box", "job").Upload(t.Context(), body(""), nil); err == nil {
+				t.Error("a leased blob was overwritten without the lease")
+			}
+			if err := rewrite(t.Context(), w, "job", h.ID(), func(m map[string]string) { m["team"] = "blue" }); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				k := w.lockerOf(nil)
+				h := locked(t, k, "job", nil)
+				var q queued
+				q.start(t.Context(), k, 10, time.Second)
+				pass(time.Second)
+				strike(t, w, h)
+				_ = h.Release(t.Context())
+				q.done(t, k)
+				if len(q.errs) != 0 || len(q.order) != 10 {
+					t.Errorf("%d had it; errors %v", len(q.order), q.errs)
+				}
+			})
+		})
+	}
+}
+
+// The same in the moment between the acquisition and the stamp.
+func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		mustRelease(t, locked(t, k, "job", nil).Lease)
+		breaks := 2
+		w.witness.on(func(c carried) {
+			if c.op == "acquire" && c.status == 201 && breaks > 0 {
+				breaks--
+				if _, err := Break(context.Background(), Blob(w.service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		mustRelease(t, locked(t, k, "job", nil).Lease)
+		if breaks != 0 {
+			t.Errorf("%d breaks were not made", breaks)
+		}
+		breaks = 2
+		if _, err := k.TryLock(t.Context(), "job"); !errors.Is(err, ErrLost) && !errors.Is(err, ErrHeld) {
+			t.Errorf("TryLock = %v", err)
+		}
+	})
+}
+
+// A wall clock that is set does not end a wait, nor stretch it.
+func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, w *world, s *seams) error{
+		"Acquire": func(ctx context.Context, w *world, s *seams) error {
+			_, err := Acquire(ctx, Blob(w.blob("job")), &AcquireOptions{Wait: 20 * time.Second, seams: s})
+			return err
+		},
+		"Lock": func(ctx context.Context, w *world, s *seams) error {
+			k := w.lockerOf(nil)
+			k.opts.seams = s
+			_, err := k.Lock(ctx, "job", &LockOptions{Wait: 20 * time.Second})
+			return err
+		},
+	} {
+		for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+			inBubble(t, func(t *testing.T, w *world) {
+				h := locked(t, w.direct(nil), "job", nil)
+				var wall time.Duration
+				began := time.Now()
+				time.AfterFunc(3*time.Second, func() { wall = jump })
+				err := wait(t.Context(), w, &seams{jumped: func() time.Duration { return wall }})
+				held, ok := errors.AsType[*HeldError](err)
+				if took := time.Since(began); !ok || took < 20*time.Second || took > 21*time.Second || held.Waited < 20*time.Second || held.Waited > 21*time.Second {
+					t.Errorf("%s, %v: %v after %v", name, jump, err, took)
+				}
+				mustRelease(t, h.Lease)
+			})
+		}
+	}
+}
+
+// The pause in which others shall have a look counts against Wait.
+func TestTheRestBetweenTwoHoldingsEndsWithWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		other := locked(t, w.direct(nil), "job", nil)
+		time.AfterFunc(5*time.Second, func() { mustRelease(t, other.Lease) })
+		h := locked(t, k, "job", nil) // it has met another
+		pass(10 * time.Second)
+		mustRelease(t, h.Lease)
+		began := time.Now()
+		h = locked(t, k, "job", &LockOptions{Wait: time.Second})
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("a free lock took %v with a Wait of 1 s", took)
+		}
+		mustRelease(t, h.Lease)
+	})
+}
+
+// A waiter whose look is lost looks again soon.
+func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldWith(t, nil)
+		h := locked(t, w.direct(nil), "job", nil)
+		k := w.lockerOf(&LockerOptions{Poll: pollEvery(5 * time.Second)})
+		began := time.Now()
+		time.AfterFunc(8*time.Second, func() { mustRelease(t, h.Lease) })
+		time.AfterFunc(9*time.Second, func() {
+			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Get Blob Properties"), Count: 1})
+		})
+		next := locked(t, k, "job", nil)
+		if took := time.Since(began); took > 11*time.Second {
+			t.Errorf("it was had after %v", took)
+		}
+		mustRelease(t, next.Lease)
+	})
+}
