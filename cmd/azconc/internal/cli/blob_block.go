@@ -204,7 +204,7 @@ func newBlobBlockListCmd(f *Factory, runF func(*blobBlockListOptions) error) *co
 
 type blockListResult struct {
 	Outcome string       `json:"outcome"`
-	Blob    string       `json:"blob"`
+	Blob    string       `json:"resource"`
 	ETag    string       `json:"etag"`
 	Blocks  []blockShown `json:"blocks"`
 }

@@ -30,6 +30,8 @@ func newBlobCopyCmd(f *Factory, runF func(*blobCopyOptions) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "copy <container/blob> <container/blob>",
 		Short: "Have the service copy a blob onto another",
+
+		Annotations: map[string]string{resourceArg: "true"},
 		Long: `Have the service copy a blob, the first one, onto another. Content and metadata are of one version of the source.
 
 The conditions are on the destination, those named --source on the source. The source is read by the service: it may also

@@ -48,7 +48,7 @@ func newBlobListCmd(f *Factory, runF func(*blobListOptions) error) *cobra.Comman
 
 type blobListResult struct {
 	Outcome   string     `json:"outcome"`
-	Container string     `json:"container"`
+	Container string     `json:"resource"`
 	Blobs     []blobItem `json:"blobs"`
 	Truncated bool       `json:"truncated"`
 

@@ -256,7 +256,7 @@ func newBlobPageRangesCmd(f *Factory, runF func(*blobPageRangesOptions) error) *
 
 type pageRangesResult struct {
 	Outcome string      `json:"outcome"`
-	Blob    string      `json:"blob"`
+	Blob    string      `json:"resource"`
 	ETag    string      `json:"etag"`
 	Size    int64       `json:"size"`
 	Ranges  []pageRange `json:"ranges"`

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -60,9 +58,8 @@ func (f *Factory) blobServiceClient(r blobRef) (*azservice.Client, error) {
 	}
 	endpoint := c.endpoint[blobService]
 	if r.endpoint != "" {
-		// A credential is only shown to the account it belongs to; a token is good for any.
-		if same := strings.EqualFold(strings.TrimSuffix(endpoint, "/"), r.endpoint); !same && !c.login && endpoint != "" {
-			return nil, withHint(usagef("the URL is of another account than the credential"), "give --auth-mode login, or a URL with a SAS")
+		if err := c.sameAccount(blobService, r.endpoint); err != nil {
+			return nil, err
 		}
 		endpoint = r.endpoint
 	}

@@ -12,11 +12,12 @@ type completionOptions struct {
 func newCompletionCmd(f *Factory, runF func(*cobra.Command, *completionOptions) error) *cobra.Command {
 	opts := &completionOptions{factory: f}
 	return &cobra.Command{
-		Use:       "completion {bash | zsh | fish | powershell}",
-		Short:     "Print a completion script for a shell",
-		Args:      resourceArgs("the shell"),
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Example:   "  source <(azconc completion bash)",
+		Use:         "completion {bash | zsh | fish | powershell}",
+		Short:       "Print a completion script for a shell",
+		Args:        resourceArgs("the shell"),
+		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},
+		Annotations: map[string]string{textOnly: "true"},
+		Example:     "  source <(azconc completion bash)",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Shell = args[0]
 			if runF != nil {

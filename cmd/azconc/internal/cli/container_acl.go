@@ -106,7 +106,7 @@ func newContainerACLShowCmd(f *Factory, runF func(*containerACLOptions) error) *
 
 type aclResult struct {
 	Outcome   string      `json:"outcome"`
-	Container string      `json:"container"`
+	Container string      `json:"resource"`
 	ETag      string      `json:"etag"`
 	ACL       aclDocument `json:"acl"`
 }

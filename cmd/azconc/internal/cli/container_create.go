@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ The container is stamped with an id, so that a create whose answer was lost is n
 
 type containerCreateResult struct {
 	Outcome   string `json:"outcome"`
-	Container string `json:"container"`
+	Container string `json:"resource"`
 	Created   bool   `json:"created"`
 	ETag      string `json:"etag"`
 	Ambiguous int    `json:"ambiguous"`
@@ -129,6 +130,9 @@ func containerMadeBy(ctx context.Context, client *container.Client, id string, f
 	return "", &unknownError{why: "a container is there that does not carry our stamp, made or changed since", err: answer}
 }
 
+// metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").
+var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // parsePairs reads repeated name=value flags.
 func parsePairs(flag string, pairs []string) (map[string]string, error) {
 	if len(pairs) == 0 {
@@ -139,6 +143,9 @@ func parsePairs(flag string, pairs []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
 			return nil, usagef("%s %q is not name=value", flag, p)
+		}
+		if !metadataName.MatchString(name) {
+			return nil, withHint(usagef("%s %q is not a name", flag, name), "a name has letters, digits and underscores, and does not begin with a digit")
 		}
 		name = strings.ToLower(name)
 		if _, twice := out[name]; twice {

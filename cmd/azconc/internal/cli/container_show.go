@@ -47,7 +47,7 @@ func newContainerShowCmd(f *Factory, runF func(*containerShowOptions) error) *co
 
 type containerShowResult struct {
 	Outcome      string            `json:"outcome"`
-	Container    string            `json:"container"`
+	Container    string            `json:"resource"`
 	ETag         string            `json:"etag"`
 	LastModified time.Time         `json:"last_modified"`
 	LeaseState   string            `json:"lease_state,omitempty"`

@@ -30,7 +30,9 @@ type Factory struct {
 	terminal   io.Writer // what an editor draws on
 	verbose    bool
 	timeout    time.Duration
+	version    bool
 	flags      connectionFlags
+	urls       map[service]accountURL
 	redactor   *redactor
 	transport  *http.Transport
 	wire       policy.Transporter // in place of transport, for tests
@@ -79,6 +81,12 @@ func (f *Factory) begin(cmd *cobra.Command, args []string) error {
 	}
 	if f.Output != "text" && f.Output != "json" {
 		return usagef("--output %q is neither text nor json", f.Output)
+	}
+	if f.JSON() && (cmd.Annotations[textOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.version) {
+		return withHint(usagef("-o json means nothing to %s, which prints text", cmd.CommandPath()), "leave it out")
+	}
+	if err := f.localNames(cmd, args); err != nil {
+		return err
 	}
 	if f.timeout < 0 {
 		return usagef("--timeout %v is negative", f.timeout)

@@ -181,21 +181,22 @@ func text[S ~string](s *S) string { return string(deref(s)) }
 
 // leaseResult is what a lease verb prints. In text it is what a script wants next: the id, or the seconds left.
 type leaseResult struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	LeaseID   string `json:"lease_id,omitempty"`
-	Duration  string `json:"duration,omitempty"`
-	Remaining *int32 `json:"remaining_s,omitempty"`
-	ETag      string `json:"etag,omitempty"`
-	Ambiguous int    `json:"ambiguous"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	Outcome     string `json:"outcome"`
+	Resource    string `json:"resource"`
+	LeaseID     string `json:"lease_id,omitempty"`
+	DurationMS  int64  `json:"duration_ms,omitempty"`
+	Infinite    bool   `json:"infinite,omitempty"`
+	RemainingMS *int64 `json:"remaining_ms,omitempty"`
+	ETag        string `json:"etag,omitempty"`
+	Ambiguous   int    `json:"ambiguous"`
+	Requests    int64  `json:"requests"`
+	ElapsedMS   int64  `json:"elapsed_ms"`
 }
 
 func (r leaseResult) text(w io.Writer) {
 	switch {
-	case r.Remaining != nil:
-		fmt.Fprintln(w, *r.Remaining)
+	case r.RemainingMS != nil:
+		fmt.Fprintln(w, *r.RemainingMS/1000)
 	case r.LeaseID != "":
 		fmt.Fprintln(w, r.LeaseID)
 	default:

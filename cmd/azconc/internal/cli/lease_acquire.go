@@ -117,10 +117,7 @@ func leaseAcquireRun(ctx context.Context, opts *leaseAcquireOptions) error {
 	if err != nil {
 		return err
 	}
-	r := leaseResult{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Duration: "infinite"}
-	if opts.Seconds > 0 {
-		r.Duration = (time.Duration(opts.Seconds) * time.Second).String()
-	}
+	r := leaseResult{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Infinite: opts.Seconds < 0, DurationMS: max(0, int64(opts.Seconds)*1000)}
 	waiting := retry.Budget{Attempts: -1, Elapsed: opts.Wait, Backoff: leasePoll}.Start()
 	for {
 		var etag azcore.ETag

@@ -95,7 +95,8 @@ func leaseBreakRun(ctx context.Context, opts *leaseBreakOptions) error {
 	if err != nil {
 		return afterAmbiguous(s, err)
 	}
-	r := leaseResult{Outcome: "broken", Resource: opts.On.String(), Remaining: &left}
+	remaining := int64(left) * 1000
+	r := leaseResult{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
 	if left > 0 {
 		r.Outcome = "breaking"
 	}

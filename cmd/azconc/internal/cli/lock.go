@@ -45,14 +45,15 @@ func (f *Factory) locker(on blobRef, opts *pessimistic.LockerOptions) (*pessimis
 
 // lockShown is a lock as show and list print it.
 type lockShown struct {
-	Lock     string `json:"lock"`
+	Lock     string `json:"resource"`
 	Held     bool   `json:"held"`
 	State    string `json:"state"`
 	Owner    string `json:"owner,omitempty"`
 	Fence    int64  `json:"fence,omitempty"`
 	Since    string `json:"since,omitempty"`
 	HeldMS   int64  `json:"held_ms,omitempty"`
-	Duration string `json:"duration,omitempty"`
+	LeaseMS  int64  `json:"duration_ms,omitempty"`
+	Infinite bool   `json:"infinite,omitempty"`
 	ETag     string `json:"etag"`
 }
 
@@ -61,11 +62,8 @@ func showLock(container string, i pessimistic.LockInfo) lockShown {
 		Lock: container + "/" + i.Name, Held: i.Held, State: string(i.State), Owner: i.Owner, Fence: int64(i.Fence),
 		Since: timeText(i.Since), ETag: string(i.ETag),
 	}
-	switch {
-	case i.Duration == pessimistic.Infinite:
-		s.Duration = "infinite"
-	case i.Duration > 0:
-		s.Duration = i.Duration.String()
+	if s.Infinite = i.Duration == pessimistic.Infinite; i.Duration > 0 {
+		s.LeaseMS = i.Duration.Milliseconds()
 	}
 	if i.Held && !i.Observed.IsZero() && !i.Since.IsZero() {
 		s.HeldMS = i.Observed.Sub(i.Since).Milliseconds()
@@ -86,9 +84,14 @@ func (s lockShown) lines(w io.Writer) {
 			held += ", being broken"
 		}
 	}
-	fence := ""
+	fence, lease := "", ""
+	if s.Infinite {
+		lease = "infinite"
+	} else if s.LeaseMS > 0 {
+		lease = (time.Duration(s.LeaseMS) * time.Millisecond).String()
+	}
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	printFields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", s.Duration, "fence", fence, "etag", s.ETag)
+	printFields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", lease, "fence", fence, "etag", s.ETag)
 }

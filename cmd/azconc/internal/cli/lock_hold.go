@@ -56,7 +56,7 @@ azconc lock run is the safer choice: it stops the work when the lock is lost. He
 
 type lockHoldResult struct {
 	Outcome string `json:"outcome"`
-	Lock    string `json:"lock"`
+	Lock    string `json:"resource"`
 	Owner   string `json:"owner"`
 	Fence   int64  `json:"fence"`
 	ETag    string `json:"etag"`

@@ -112,7 +112,7 @@ func (f *Factory) replay(key string, out idempotent.Outcome) error {
 
 type onceShowResult struct {
 	Outcome string `json:"outcome"`
-	Key     string `json:"key"`
+	Key     string `json:"resource"`
 	At      string `json:"at"`
 	Bytes   int    `json:"bytes"`
 	Output  string `json:"output"`
@@ -167,7 +167,7 @@ func newOnceForgetCmd(f *Factory, runF func(*onceOptions) error) *cobra.Command 
 
 type onceForgetResult struct {
 	Outcome   string `json:"outcome"`
-	Key       string `json:"key"`
+	Key       string `json:"resource"`
 	Requests  int64  `json:"requests"`
 	ElapsedMS int64  `json:"elapsed_ms"`
 }

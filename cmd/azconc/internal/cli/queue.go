@@ -36,9 +36,6 @@ func newQueueCmd(f *Factory) *cobra.Command {
 // parseQueue reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
 // queues and metadata").
 func parseQueue(arg string) (string, error) {
-	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
-		return "", withHint(usagef("a queue is given by its name, not by a URL"), "the account comes from --account-name or --connection-string")
-	}
 	if err := validContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
 		return "", withHint(usagef("%q is not a queue's name", arg),
 			"a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
@@ -67,7 +64,7 @@ func (f *Factory) markers(table string) (*idempotent.Markers, error) {
 func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
 	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
 	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
-	c, err := f.connection()
+	c, err := f.connectionTo(queueService)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +108,7 @@ type queueOptions struct {
 // queueResult is what a verb prints that did something to a queue.
 type queueResult struct {
 	Outcome   string `json:"outcome"`
-	Queue     string `json:"queue"`
+	Queue     string `json:"resource"`
 	MessageID string `json:"message_id,omitempty"`
 	Ambiguous int    `json:"ambiguous"`
 	Requests  int64  `json:"requests"`

@@ -178,7 +178,7 @@ func (opts *queueConsumeOptions) check() error {
 // consumeResult sums up what became of the messages.
 type consumeResult struct {
 	Outcome   string         `json:"outcome"`
-	Queue     string         `json:"queue"`
+	Queue     string         `json:"resource"`
 	Messages  map[string]int `json:"messages"`
 	Handled   int            `json:"handled"`
 	Requests  int64          `json:"requests"`

@@ -58,7 +58,7 @@ before it is visible again.`,
 
 type queueExtendResult struct {
 	Outcome   string `json:"outcome"`
-	Queue     string `json:"queue"`
+	Queue     string `json:"resource"`
 	MessageID string `json:"message_id"`
 	receiptFields
 	Requests  int64 `json:"requests"`

@@ -71,7 +71,7 @@ ago than --claim-age. Nothing that is still needed is touched, whoever is at wor
 
 type queueGCResult struct {
 	Outcome  string `json:"outcome"`
-	Queue    string `json:"queue"`
+	Queue    string `json:"resource"`
 	Markers  int    `json:"markers"`
 	Inbox    int    `json:"inbox"`
 	Bodies   int    `json:"bodies"`

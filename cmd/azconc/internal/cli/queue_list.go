@@ -74,7 +74,7 @@ are hidden because somebody is at work on them.`
 
 type queueShowResult struct {
 	Outcome  string            `json:"outcome"`
-	Queue    string            `json:"queue"`
+	Queue    string            `json:"resource"`
 	Messages int32             `json:"approximate_message_count"`
 	Metadata map[string]string `json:"metadata"`
 }

@@ -92,7 +92,7 @@ func messageText(text, decode string) string {
 
 type receiveResult struct {
 	Outcome   string         `json:"outcome"`
-	Queue     string         `json:"queue"`
+	Queue     string         `json:"resource"`
 	Messages  []messageShown `json:"messages"`
 	Ambiguous int            `json:"ambiguous"`
 	Requests  int64          `json:"requests"`

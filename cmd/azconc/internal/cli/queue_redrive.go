@@ -96,7 +96,7 @@ are hidden by something else, such as a redrive that was interrupted, the exit c
 
 type redriveResult struct {
 	Outcome   string `json:"outcome"`
-	From      string `json:"from"`
+	From      string `json:"resource"`
 	Into      string `json:"into"`
 	Moved     int    `json:"moved"`
 	Left      int    `json:"left"`

@@ -81,7 +81,7 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 
 type sendResult struct {
 	Outcome     string `json:"outcome"`
-	Queue       string `json:"queue"`
+	Queue       string `json:"resource"`
 	ID          string `json:"id"`
 	MessageID   string `json:"message_id"`
 	PopReceipt  string `json:"pop_receipt"`

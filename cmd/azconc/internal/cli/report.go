@@ -51,8 +51,15 @@ func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 	if cmd.HasSubCommands() {
 		return command, ""
 	}
-	return command, display(cmd.Flags().Arg(0))
+	arg := 0
+	if cmd.Annotations[resourceArg] != "" {
+		arg = 1
+	}
+	return command, display(cmd.Flags().Arg(arg))
 }
+
+// resourceArg annotates a command whose resource is its second argument: the one that it changes.
+const resourceArg = "azconc-resource-is-second"
 
 func failure(err error, v verdict, on, message, hint string) map[string]any {
 	out := map[string]any{"outcome": v.outcome, "error": message, "exit_code": v.code}

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -18,8 +16,13 @@ func newRootCmd(f *Factory) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
-		RunE:              runGroup,
 		PersistentPreRunE: f.begin,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.version && len(args) == 0 {
+				return versionRun(&versionOptions{factory: f})
+			}
+			return runGroup(cmd, args)
+		},
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc help exit-codes`,
 	}
@@ -30,6 +33,8 @@ func newRootCmd(f *Factory) *cobra.Command {
 	root.SetHelpTemplate(helpTemplate)
 	root.SetFlagErrorFunc(flagError)
 	f.addFlags(root)
+	root.Flags().BoolVar(&f.version, "version", false, "print the version")
+	root.SetHelpCommand(newHelpCmd())
 
 	root.AddGroup(
 		&cobra.Group{ID: "optimistic", Title: "Change it only if nobody else has:"},
@@ -63,15 +68,19 @@ func runGroup(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
+	return unknownCommand(cmd, args[0])
+}
+
+// suggestions are the verbs that a word may have been meant for, the likeliest first.
+func suggestions(cmd *cobra.Command, word string) []string {
+	s := cmd.SuggestionsFor(word)
+	for _, topic := range cmd.Commands() {
+		if topic.IsAdditionalHelpTopicCommand() && inCommon(topic.Name(), word) > 2 {
+			s = append(s, topic.Name())
+		}
 	}
-	err := usagef("unknown command %q for %q", args[0], cmd.CommandPath())
-	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-		slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(inCommon(b, args[0]), inCommon(a, args[0])) })
-		return withHint(err, fmt.Sprintf("did you mean %s?", strings.Join(s, " or ")))
-	}
-	return err
+	slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(inCommon(b, word), inCommon(a, word)) })
+	return s
 }
 
 // inCommon is the length of the beginning that a and b share.

@@ -109,7 +109,7 @@ func newShareShowCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command 
 
 type shareShowResult struct {
 	Outcome      string            `json:"outcome"`
-	Share        string            `json:"share"`
+	Share        string            `json:"resource"`
 	ETag         string            `json:"etag"`
 	LastModified time.Time         `json:"last_modified"`
 	LeaseState   string            `json:"lease_state,omitempty"`

@@ -80,7 +80,7 @@ func parseTableRef(arg string, parts int) (tableRef, error) {
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
-	c, err := f.connection()
+	c, err := f.connectionTo(tableService)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ A table carries no mark of who created it: when the answer is lost and the table
 
 type tableResult struct {
 	Outcome   string `json:"outcome"`
-	Table     string `json:"table"`
+	Table     string `json:"resource"`
 	Ambiguous int    `json:"ambiguous"`
 	Requests  int64  `json:"requests"`
 	ElapsedMS int64  `json:"elapsed_ms"`

@@ -55,7 +55,7 @@ Entities of one answer are one version each; a query that takes several answers 
 
 type tableQueryResult struct {
 	Outcome  string         `json:"outcome"`
-	Table    string         `json:"table"`
+	Table    string         `json:"resource"`
 	Entities []entityResult `json:"entities"`
 }
 
