@@ -40,7 +40,7 @@ func TestATermDrainsAndASecondOneHurries(t *testing.T) {
 				}
 			}
 			s := newShell(t, fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;QueueEndpoint=%s/%s;", aztest.Account, aztest.Key, queues.URL, aztest.Account))
-			cmd, said := s.command("queue", "consume", "orders", "--exec", c.command, "--soft-stop", "10m")
+			cmd, said := s.command("queue", "consume", "orders", "--exec", c.command, "--dedupe", "none", "--soft-stop", "10m")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

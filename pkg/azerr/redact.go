@@ -14,27 +14,28 @@ const (
 	assign = `["']?[ \t]*(?:` + equals + `|:)[ \t]*[\["']*`
 )
 
-// announced are the secrets that stand behind a name: the pattern of what is before them, the bytes that end them, and
-// how long they are at least.
+// announced are the secrets that stand behind a name: the pattern of what is before them, the bytes that end them, how
+// long they are at least, and texts, in lower case, of which a text that the pattern matches has at least one.
 var announced = []struct {
 	before *regexp.Regexp
 	ends   string
 	least  int
+	hints  []string
 }{
 	// The signature of a shared access signature. No word boundary before it: an escape sequence ends in letters too.
-	{regexp.MustCompile(`(?i)sig` + equals), delimiters, 1},
-	{regexp.MustCompile(`(?i)\bsig(?:["'][ \t]*:[ \t]*[\["']*|:\[)`), delimiters, 1},
+	{regexp.MustCompile(`(?i)sig` + equals), delimiters, 1, []string{"sig"}},
+	{regexp.MustCompile(`(?i)\bsig(?:["'][ \t]*:[ \t]*[\["']*|:\[)`), delimiters, 1, []string{"sig"}},
 
 	// Headers. The name of the scheme stays, because it explains refusals.
-	{regexp.MustCompile(`(?i)authorization` + assign + `(?:[a-z]+[ \t]+)?`), delimiters, 1},
-	{regexp.MustCompile(`(?i)SharedKey(?:Lite)?[ \t]+[a-z0-9-]+:`), delimiters, 1},
-	{regexp.MustCompile(`(?i)Bearer[ \t]+`), delimiters, 16},
+	{regexp.MustCompile(`(?i)authorization` + assign + `(?:[a-z]+[ \t]+)?`), delimiters, 1, []string{"authorization"}},
+	{regexp.MustCompile(`(?i)SharedKey(?:Lite)?[ \t]+[a-z0-9-]+:`), delimiters, 1, []string{"sharedkey"}},
+	{regexp.MustCompile(`(?i)Bearer[ \t]+`), delimiters, 16, []string{"bearer"}},
 
 	// Connection strings, forms and environments.
-	{regexp.MustCompile(`(?i)(?:account-?key|access_?key|azure_storage_key|encryption-key|client_secret|client_assertion|access_token|refresh_token)` + assign), delimiters, 1},
+	{regexp.MustCompile(`(?i)(?:account-?key|access_?key|azure_storage_key|encryption-key|client_secret|client_assertion|access_token|refresh_token)` + assign), delimiters, 1, []string{"key", "client_", "_token"}},
 
 	// The service repeats a signature that it did not accept.
-	{regexp.MustCompile(`(?i)signature found in the HTTP request `), blanks, 1},
+	{regexp.MustCompile(`(?i)signature found in the HTTP request `), blanks, 1, []string{"signature"}},
 }
 
 const (
@@ -42,13 +43,8 @@ const (
 	delimiters = blanks + `&;,"'<>(){}[]`
 )
 
-// recognised are the secrets known by their own form or by what follows them: the group of each pattern.
-var recognised = []*regexp.Regexp{
-	regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`), // a password
-
-	// Whatever stands before it: an account key is 64 bytes in base64.
-	regexp.MustCompile(`(?i)((?:[a-z0-9+/]|%2[bf]){86}(?:==|%3d%3d))`),
-}
+// password is one in a URL.
+var password = regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`)
 
 // Redact blanks every secret in s: signatures of shared access signatures, account keys, tokens, authorization headers,
 // passwords in URLs. What else a shared access signature says (permissions, times) stays, because it explains refusals.
@@ -79,7 +75,13 @@ type span struct{ start, end int }
 // up to others.
 func secretSpans(s string) []span {
 	var spans []span
+	lower := strings.ToLower(s)
 	for _, secret := range announced {
+		// The patterns take long, and most texts are long because of something else. One letter has no lower case that is
+		// equal to it under a pattern's (?i).
+		if !slices.ContainsFunc(secret.hints, func(hint string) bool { return strings.Contains(lower, hint) }) && !strings.Contains(s, "\u017f") {
+			continue
+		}
 		end := 0
 		for _, name := range secret.before.FindAllStringIndex(s, -1) {
 			start := name[1]
@@ -94,11 +96,62 @@ func secretSpans(s string) []span {
 			}
 		}
 	}
-	for _, pattern := range recognised {
-		for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
-			spans = append(spans, span{m[2], m[3]})
-		}
+	for _, m := range password.FindAllStringSubmatchIndex(s, -1) {
+		spans = append(spans, span{m[2], m[3]})
 	}
+	spans = append(spans, keySpans(s)...)
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	return spans
+}
+
+// keySpans returns where account keys are, whatever stands before them: 64 bytes in base64, which are 86 digits and "==", each
+// of which may be escaped for a URL.
+func keySpans(s string) (spans []span) {
+	const digits = 86
+	for end := 0; ; {
+		at := strings.IndexAny(s[end:], "=%")
+		if at < 0 {
+			return spans
+		}
+		at, end = end+at, end+at+1
+		n := padding(s[at:])
+		if n == 0 {
+			continue
+		}
+		start, found, without := at, 0, 0
+		for found < digits && start > 0 {
+			if start >= 3 && s[start-3] == '%' && s[start-2] == '2' && strings.ContainsRune("bBfF", rune(s[start-1])) {
+				if found == digits-2 {
+					without = start - 2 // if it is no escape, its last two characters are the last digits
+				}
+				start, found = start-3, found+1
+				continue
+			}
+			if !isBase64(s[start-1]) {
+				break
+			}
+			start, found = start-1, found+1
+		}
+		if found < digits && without > 0 {
+			start, found = without, digits
+		}
+		if found == digits {
+			spans = append(spans, span{start, at + n})
+		}
+	}
+}
+
+// padding is how long the "==" is that s begins with; 0 if there is none.
+func padding(s string) int {
+	switch {
+	case strings.HasPrefix(s, "=="):
+		return 2
+	case len(s) >= 6 && strings.EqualFold(s[:6], "%3d%3d"):
+		return 6
+	}
+	return 0
+}
+
+func isBase64(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }

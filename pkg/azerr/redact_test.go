@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRedactBlanksEverySecretAndLeavesTheRest(t *testing.T) {
@@ -155,6 +159,54 @@ func BenchmarkRedact(b *testing.B) {
 					Redact(in)
 				}
 			})
+		}
+	}
+}
+
+// TestAccountKeysAreFoundAsThePatternDoes holds the search against the pattern that says what an account key is.
+func TestAccountKeysAreFoundAsThePatternDoes(t *testing.T) {
+	key := regexp.MustCompile(`(?i)((?:[a-z0-9+/]|%2[bf]){86}(?:==|%3d%3d))`)
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", "Z", "9", "+", "/", "%2b", "%2F", "%2", "b", "%", "=", "==", "%3d%3D", "%3d", " ", "é"}
+	matched := 0
+	for range 3000 {
+		var b strings.Builder
+		for size := 130 + random.IntN(120); b.Len() < size; {
+			switch random.IntN(30) {
+			case 0:
+				b.WriteString(pieces[random.IntN(len(pieces))])
+			default:
+				b.WriteString(pieces[random.IntN(7)])
+			}
+		}
+		b.WriteString([]string{"==", "%3D%3d", "="}[random.IntN(3)])
+		s := b.String()
+		for _, m := range key.FindAllStringIndex(s, -1) {
+			matched++
+			if !slices.ContainsFunc(keySpans(s), func(got span) bool { return got.start <= m[0] && got.end >= m[1] }) {
+				t.Fatalf("%q: found %v, want %v", s, keySpans(s), m)
+			}
+		}
+		for _, got := range keySpans(s) {
+			if !key.MatchString(s[got.start:got.end]) {
+				t.Fatalf("%q: %q is no key", s, s[got.start:got.end])
+			}
+		}
+	}
+	if matched < 100 {
+		t.Errorf("%d keys are few", matched)
+	}
+}
+
+// TestALongTextIsRedactedInNoTime: 64 KiB took a third of a second, so that a handler's output kept a core busy for minutes.
+func TestALongTextIsRedactedInNoTime(t *testing.T) {
+	for _, filler := range []string{"x", " ", "%2b", "=", "sig", "a=b&"} {
+		began := time.Now()
+		if text := strings.Repeat(filler, 4<<20/len(filler)); Redact(text) != text {
+			t.Errorf("%q: there is nothing to redact", filler)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("4 MiB of %q took %v", filler, took)
 		}
 	}
 }

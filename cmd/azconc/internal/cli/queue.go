@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func newQueueCmd(f *Factory) *cobra.Command {
@@ -58,6 +62,44 @@ func (f *Factory) markers(table string) (*idempotent.Markers, error) {
 		return nil, err
 	}
 	return idempotent.NewMarkers(tables.NewClient(table), nil)
+}
+
+// createMarkers creates the table of the markers if it is missing, and says so. A credential may be good for a table that is
+// there and not for making one: whether it is there, its use shows.
+func (f *Factory) createMarkers(ctx context.Context, table string) error {
+	tables, err := f.TableService()
+	if err != nil {
+		return err
+	}
+	_, err = sendWrite(ctx, func(ctx context.Context) error {
+		_, err := tables.CreateTable(ctx, table, nil)
+		return err
+	})
+	switch {
+	case err == nil:
+		f.Notef("created table %s, which remembers messages that were handled", table)
+	case azerr.Has(err, "TableAlreadyExists"), azerr.Classify(err).Kind == azerr.Unauthorised:
+	default:
+		return err
+	}
+	return nil
+}
+
+// createQueue creates a queue if it is missing, and says so.
+func (f *Factory) createQueue(ctx context.Context, queue *azqueue.QueueClient, name string) error {
+	var answer *http.Response
+	_, err := sendWrite(ctx, func(ctx context.Context) error {
+		_, err := queue.Create(policy.WithCaptureResponse(ctx, &answer), nil)
+		return err
+	})
+	switch {
+	case azerr.Has(err, "QueueAlreadyExists"): // with other metadata
+	case err != nil:
+		return err
+	case answer.StatusCode == http.StatusCreated:
+		f.Notef("created queue %s", name)
+	}
+	return nil
 }
 
 // QueueService returns the client of the account's Queue service.

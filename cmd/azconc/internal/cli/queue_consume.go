@@ -28,9 +28,13 @@ type queueConsumeOptions struct {
 	Options  idempotent.ConsumerOptions
 	Backoff  time.Duration
 	SoftStop time.Duration
+	Create   bool
 
 	inbox tableRef
 }
+
+// defaultMarkers is the table of --markers.
+const defaultMarkers = "azconcmarkers"
 
 func newQueueConsumeCmd(f *Factory, runF func(*queueConsumeOptions) error) *cobra.Command {
 	opts := &queueConsumeOptions{factory: f}
@@ -42,33 +46,36 @@ func newQueueConsumeCmd(f *Factory, runF func(*queueConsumeOptions) error) *cobr
 		Long: `Run a command, with a shell, for every message, until told to stop.
 
 The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which copies have in common),
-AZCONC_ATTEMPT, AZCONC_DELIVERIES and AZCONC_FENCE in its environment. Its exit status says what becomes of the message:
+AZCONC_ATTEMPT, AZCONC_DELIVERIES, AZCONC_FENCE and AZCONC_HEADERS (a JSON object) in its environment. Its exit status says what
+becomes of the message:
 
   0   done: it is deleted
-  75  try again later
+  75  postponed: it is delivered again after a pause that grows, and the attempt does not count
   65  poison: it goes to the poison queue at once
-  else, or ended by a signal: try again later
+  else, or ended by a signal: it failed, and is delivered again after --backoff, up to --max-attempts times
 
 While the command runs its message is kept hidden; if it cannot be, the command and all it has started is ended before
-another can receive the message.
+another can receive the message. What it prints passes through; with --concurrency above 1, when it has ended.
 
-With --markers a table remembers messages, and --dedupe says what for:
+A table remembers messages: --markers, which is created if it is missing. --dedupe says what for:
 
   owner       of several copies of a message one is handled, and the others are deleted (the default)
-  complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB)
+  complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB, or nothing)
   redelivery  only a message that was handled and could not be deleted is remembered; copies are handled like others
+  none        there is no table, and copies are handled like others
 
 A message that comes again is handled at once, although the consumer that had it before may only have been slow. With
 --sessions it is left to that one, as long as it lives.
 
-With --inbox the effect of a message happens once, however often it was sent and delivered, and whoever was killed: what
-the command prints are writes of one table partition, as azconc table transact takes them, which azconc carries out in one
-transaction with a mark that the message was applied. The command itself can be run again, so it should do nothing else.
+With --inbox the effect of a message happens once, however often it was sent and delivered, and whichever process was killed:
+what the command prints are writes of one table partition, as azconc table transact takes them, which azconc carries out in one
+transaction with a mark that the message was applied. The command itself can be run again, so it should do nothing else. The
+partition remembers the messages, so --markers is not used unless it is given.
 
 TERM or INT lets running commands finish for --soft-stop, and a second one ends them. Messages that are not finished are
 delivered again.`,
 		Args: resourceArgs("<queue>"),
-		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison --markers azconcmarkers
+		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
   azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -79,6 +86,9 @@ delivered again.`,
 				if opts.Poison, err = parseQueue(opts.Poison); err != nil {
 					return err
 				}
+			}
+			if opts.Markers == "" && o.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || o.Dedupe != "") {
+				opts.Markers = defaultMarkers
 			}
 			if err := checkTable("--markers", opts.Markers); err != nil {
 				return err
@@ -100,15 +110,6 @@ delivered again.`,
 			if err := opts.check(); err != nil {
 				return err
 			}
-			switch opts.Options.Dedupe {
-			case "", idempotent.DedupeNone:
-			case idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery:
-				if opts.Markers == "" {
-					return withHint(usagef("--dedupe %s needs --markers", opts.Options.Dedupe), "--markers names the table that remembers; azconc table create makes one")
-				}
-			default:
-				return usagef("--dedupe %q is neither owner, complete, redelivery nor none", opts.Options.Dedupe)
-			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -117,12 +118,13 @@ delivered again.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
-	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled")
-	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner with --markers)")
+	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner; none with --inbox)")
 	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that what the command prints is applied to, once per message")
-	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease by which other consumers know whether this one lives; needs --markers")
+	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease by which other consumers know whether this one lives")
 	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with the bodies that are too large for a message")
 	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
+	flags.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
 	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
 	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "how long others wait for a message whose consumer has crashed: 3s to 12h")
 	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "end a command after this long")
@@ -146,6 +148,11 @@ func parseReceiving(s string) (idempotent.Encoding, error) {
 
 func (opts *queueConsumeOptions) check() error {
 	o := opts.Options
+	switch o.Dedupe {
+	case "", idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery, idempotent.DedupeNone:
+	default:
+		return usagef("--dedupe %q is neither owner, complete, redelivery nor none", o.Dedupe)
+	}
 	switch {
 	case opts.Exec == "":
 		return usagef("--exec is missing")
@@ -208,13 +215,17 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 			return err
 		}
 	}
-	if opts.Markers != "" {
-		tables, err := f.TableService()
-		if err != nil {
+	if opts.Create {
+		if err := f.createQueue(ctx, queue, opts.Queue); err != nil {
 			return err
 		}
-		if o.Markers, err = idempotent.NewMarkers(tables.NewClient(opts.Markers), nil); err != nil {
-			return err
+	}
+	if opts.Markers != "" && o.Dedupe != idempotent.DedupeNone {
+		if o.Markers, err = f.markers(opts.Markers); err == nil {
+			err = f.createMarkers(ctx, opts.Markers)
+		}
+		if err != nil {
+			return withHint(err, "--dedupe none does without a table, and copies are handled like others")
 		}
 	}
 	if opts.Session != "" {
@@ -227,15 +238,23 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.progress("finished")}
 	o.Event = counts.add
-	h := &execHandler{f: f, command: opts.Exec}
+	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
+	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
+	if f.JSON() {
+		h.out.to = f.Err
+	}
+	if o.Dedupe == idempotent.DedupeComplete {
+		h.keep = maxKeptResult
+	}
 	if opts.Inbox != "" {
+		h.keep = maxEffect
 		if h.effect, err = f.applyIn(opts.inbox); err != nil {
 			return err
 		}
 	}
 	if o.Dedupe == idempotent.DedupeComplete {
 		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
-			h.print(result)
+			h.out.print(result)
 			return nil
 		}
 	}

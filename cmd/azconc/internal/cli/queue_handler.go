@@ -3,32 +3,52 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"io"
 	"time"
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // execHandler runs the command.
 type execHandler struct {
 	f       *Factory
 	command string
+	out     *handlerOutput
+	keep    int                                                                // how much of what it prints is the result
 	effect  func(ctx context.Context, m *idempotent.Message, out []byte) error // of what it has printed; nil prints it
-	out     sync.Mutex                                                         // one command's output at a time
+	backoff retry.Backoff                                                      // for messages that are postponed
 }
 
-// statusPoison is EX_DATAERR. Any other failure is for later, 75 (EX_TEMPFAIL) by name.
-const statusPoison = 65
+const (
+	statusPoison = 65 // EX_DATAERR
+	statusLater  = 75 // EX_TEMPFAIL
+
+	// maxEffect is more than the writes of a transaction can have (REST: "Performing entity group transactions", 4 MiB),
+	// as JSON.
+	maxEffect = 32 << 20
+	// maxKeptResult is what DedupeComplete stores of a result. One byte more has the library say that it is too long.
+	maxKeptResult = 64<<10 + 1
+)
 
 func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
+	headers, err := json.Marshal(m.Headers)
+	if err != nil {
+		return err
+	}
+	if m.Headers == nil {
+		headers = []byte("{}")
+	}
+	printed := &head{limit: h.keep}
 	c := &shellCommand{
 		line: h.command, what: "the command", stdin: m.Body, stderr: h.f.Err,
 		env: append(append([]string{}, h.f.Env...),
 			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
-			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String()),
+			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String(), "AZCONC_HEADERS="+string(headers)),
 		grace: func(cause error) time.Duration {
 			if errors.Is(cause, idempotent.ErrOwnershipLost) {
 				return 0 // another may have the message in a moment
@@ -36,40 +56,49 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 			return 2 * time.Second
 		},
 	}
-	end, err := c.run(ctx)
-	if h.effect == nil {
-		h.print(end.out)
-		m.SetResult(end.out)
+	var end shellEnd
+	if h.effect != nil {
+		c.stdout = printed
+		end, err = c.run(ctx)
+	} else {
+		err = h.out.run(func(w io.Writer) (err error) {
+			c.stdout = io.MultiWriter(w, printed)
+			end, err = c.run(ctx)
+			return err
+		})
 	}
-	why := end.failure(h.effect != nil)
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case why == "" && h.effect != nil:
-		return h.effect(ctx, m, end.out)
-	case why == "":
-		return nil
 	}
+	if why := end.failure(h.keep > 0); why != "" {
+		return h.failure(m, end, why)
+	}
+	if h.effect != nil {
+		if printed.cut() {
+			return fmt.Errorf("the command printed %d bytes, more than the %d of a transaction", printed.n, maxEffect)
+		}
+		return h.effect(ctx, m, printed.data)
+	}
+	m.SetResult(printed.data)
+	return nil
+}
+
+// failure is what becomes of a message whose command has not succeeded.
+func (h *execHandler) failure(m *idempotent.Message, end shellEnd, why string) error {
 	if end.said != "" {
 		why += ": " + end.said
 	}
-	if end.Code == statusPoison {
+	switch end.Code {
+	case statusPoison:
 		return idempotent.Poison(errors.New(why))
+	case statusLater:
+		pause := max(time.Second, (h.backoff.Base + h.backoff.Wait(m.Deliveries-1)).Round(time.Second))
+		return fmt.Errorf("%s: %w", why, idempotent.Postpone(pause))
 	}
 	return errors.New(why)
-}
-
-// print passes on what a command has printed, whole, so that two at a time do not mix. With -o json it goes to stderr.
-func (h *execHandler) print(text []byte) {
-	h.out.Lock()
-	defer h.out.Unlock()
-	to := h.f.Out
-	if h.f.JSON() {
-		to = h.f.Err
-	}
-	_, _ = to.Write(text)
 }
 
 // applyIn has what a command prints be the effect of its message: writes of one partition, in a transaction with the mark

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -19,18 +21,20 @@ type queueSendOptions struct {
 	Message  idempotent.Outgoing
 	Encoding string
 	Claims   string // container
+	Create   bool
 }
 
 func newQueueSendCmd(f *Factory, runF func(*queueSendOptions) error) *cobra.Command {
 	opts := &queueSendOptions{factory: f}
+	var headers []string
 	cmd := &cobra.Command{
 		Use:   "send <queue> --file <file>",
-		Short: "Send a message that is one in effect, even if it had to be sent twice",
+		Short: "Send a message under an id by which duplicates are known",
 		Long: `Send a message. It gets an id before it is first sent, which is printed, and under which it is sent again when an answer is
 lost: azconc queue consume knows copies by it. If the exit code is 5, send it again with --id and the id that is named.
 
-The id travels in an envelope. With --encoding base64, as Azure Functions wants it, or text, the message is the body alone,
-and one that had to be sent twice is two.
+The id and any --header travel in an envelope. With --encoding base64, as Azure Functions wants it, or text, the message is the body alone, and
+one that had to be sent twice is two.
 
 A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if that is not enough kept in
 a blob of that container until it is handled: azconc queue consume needs --claim-check, too, to find it there.`,
@@ -44,10 +48,15 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 			if opts.File == "" {
 				return withHint(usagef("--file is missing"), "--file - reads stdin")
 			}
+			if opts.Message.Headers, err = parseHeaders(headers); err != nil {
+				return err
+			}
 			m := opts.Message
 			switch {
 			case len(m.ID) > 200:
 				return usagef("--id has %d bytes: 200 are the most", len(m.ID))
+			case !utf8.ValidString(m.ID):
+				return withHint(usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: two ids that are not could not be told apart")
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
 				return usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
 			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
@@ -57,6 +66,9 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 			case idempotent.Envelope, idempotent.Base64, idempotent.Text:
 			default:
 				return usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
+			}
+			if len(headers) > 0 && opts.Encoding != string(idempotent.Envelope) {
+				return usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
 			}
 			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
 				return usagef("--claim-check needs --encoding envelope: %s cannot say where a body is", opts.Encoding)
@@ -72,11 +84,33 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
 	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` that duplicates are known by (default a new one)")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "`name=value` to travel with it; may be repeated")
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
 	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long nobody can receive it, up to 168h")
 	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "when it is thrown away unread; negative: never (default 168h)")
 	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
 	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "how the text is made: {envelope | base64 | text}")
 	return cmd
+}
+
+// parseHeaders reads name=value pairs. Names are kept as they are.
+func parseHeaders(pairs []string) (map[string]string, error) {
+	headers, size := map[string]string{}, 0
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || !utf8.ValidString(pair) {
+			return nil, usagef("--header %q is not name=value in UTF-8", pair)
+		}
+		if _, twice := headers[name]; twice {
+			return nil, usagef("--header %s is given twice", name)
+		}
+		headers[name] = value
+		size += len(name) + len(value)
+	}
+	if size > 16<<10 {
+		return nil, usagef("--header: all together have %d bytes: %d are the most", size, 16<<10)
+	}
+	return headers, nil
 }
 
 type sendResult struct {
@@ -144,7 +178,7 @@ func queueSendRun(ctx context.Context, opts *queueSendOptions) error {
 	if opts.Message.Body, err = f.wholeContent(ctx, opts.File, limit); err != nil {
 		return err
 	}
-	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims})
+	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create})
 	if err != nil {
 		return err
 	}

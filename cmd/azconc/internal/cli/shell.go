@@ -17,6 +17,7 @@ type shellCommand struct {
 	line   string
 	env    []string
 	stdin  []byte
+	stdout io.Writer // nil keeps it: shellEnd.out
 	stderr io.Writer
 	what   string // for messages: "the filter"
 
@@ -35,9 +36,13 @@ type shellEnd struct {
 // that it could not be run at all.
 func (c *shellCommand) run(ctx context.Context) (shellEnd, error) {
 	var out bytes.Buffer
+	stdout := c.stdout
+	if stdout == nil {
+		stdout = &out
+	}
 	said := &tail{limit: 4 << 10}
 	command := &proc.Command{
-		Args: []string{"sh", "-c", c.line}, Env: c.env, Stdin: bytes.NewReader(c.stdin), Stdout: &out, Stderr: io.MultiWriter(c.stderr, said),
+		Args: []string{"sh", "-c", c.line}, Env: c.env, Stdin: bytes.NewReader(c.stdin), Stdout: stdout, Stderr: io.MultiWriter(c.stderr, said),
 	}
 	stop, done := make(chan time.Duration, 1), make(chan struct{})
 	var watch sync.WaitGroup
@@ -74,11 +79,28 @@ type tail struct {
 }
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.data = append(t.data, p...)
-	if extra := len(t.data) - t.limit; extra > 0 {
-		t.data = t.data[extra:]
+	n := len(p)
+	p = p[max(0, n-t.limit):]
+	if extra := len(t.data) + len(p) - t.limit; extra > 0 {
+		t.data = append(t.data[:0], t.data[extra:]...)
 	}
-	return len(p), nil
+	t.data = append(t.data, p...)
+	return n, nil
 }
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.data), "") }
+
+// head keeps the first bytes of what is written to it.
+type head struct {
+	limit int
+	data  []byte
+	n     int // of all there was
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	h.n += len(p)
+	h.data = append(h.data, p[:min(len(p), h.limit-len(h.data))]...)
+	return len(p), nil
+}
+
+func (h *head) cut() bool { return h.n > len(h.data) }

@@ -37,13 +37,22 @@ func TestStreams() (s *Streams, in, out, err *bytes.Buffer) {
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // redactor is the last step before stderr. It holds back an unfinished line, so that no secret passes in two halves;
-// Flush lets a prompt out.
+// Flush lets a prompt out. Of a line that is too long to be held back it lets through what holds no part of a secret.
+// Memory is bounded, and the effort is linear in what is written.
 type redactor struct {
 	mu      sync.Mutex
 	w       io.Writer
-	buf     []byte
+	buf     []byte // of an unfinished line
+	limit   int    // of buf; 0 is heldLine
 	secrets []string
 }
+
+const (
+	heldLine = 64 << 10
+	heldMost = 1 << 20
+	// secretMost is more than a secret and its name have.
+	secretMost = 8 << 10
+)
 
 func (r *redactor) know(secrets ...string) {
 	r.mu.Lock()
@@ -55,20 +64,52 @@ func (r *redactor) know(secrets ...string) {
 	}
 }
 
-func (r *redactor) Write(p []byte) (int, error) {
+func (r *redactor) Write(p []byte) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.buf = append(r.buf, p...)
-	end := bytes.LastIndexAny(r.buf, "\r\n") + 1
+	for n < len(p) {
+		part := p[n:min(len(p), n+heldLine)]
+		if err := r.add(part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+func (r *redactor) add(p []byte) error {
+	end := bytes.LastIndexAny(p, "\r\n") + 1
 	if end == 0 {
-		return len(p), nil
+		r.buf = append(r.buf, p...)
+		if len(r.buf) < max(r.limit, heldLine) {
+			return nil
+		}
+		return r.pass()
 	}
-	line := r.redact(string(r.buf[:end]))
-	r.buf = append(r.buf[:0], r.buf[end:]...)
-	if _, err := io.WriteString(r.w, line); err != nil {
-		return 0, err
+	line := r.redact(string(append(r.buf, p[:end]...)))
+	r.buf, r.limit = append(r.buf[:0], p[end:]...), 0
+	_, err := io.WriteString(r.w, line)
+	return err
+}
+
+// pass lets the beginning of a long line through, up to a place that is in no secret.
+func (r *redactor) pass() error {
+	text := string(r.buf)
+	whole := r.redact(text)
+	for cut := len(text) - secretMost; cut > len(text)/2; cut -= secretMost / 2 {
+		if before := r.redact(text[:cut]); before+r.redact(text[cut:]) == whole {
+			r.buf, r.limit = append(r.buf[:0], text[cut:]...), 0
+			_, err := io.WriteString(r.w, before)
+			return err
+		}
 	}
-	return len(p), nil
+	if len(r.buf) < heldMost {
+		r.limit = 2 * len(r.buf)
+		return nil
+	}
+	r.buf, r.limit = r.buf[:0], 0
+	_, err := io.WriteString(r.w, whole)
+	return err
 }
 
 func (r *redactor) Flush() {

@@ -32,6 +32,47 @@ func TestNoSecretPassesStderr(t *testing.T) {
 	}
 }
 
+// TestALongLineIsHeldBackInPart: it was held back whole and looked through with every write, which took ten minutes for 300 MB.
+func TestALongLineIsHeldBackInPart(t *testing.T) {
+	const size = 32 << 20
+	var out bytes.Buffer
+	r := &redactor{w: &out}
+	part := []byte(strings.Repeat("x", 4<<10))
+	held := 0
+	for range size / len(part) {
+		if _, err := r.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		held = max(held, cap(r.buf))
+	}
+	r.Flush()
+	if out.Len() != size || held > 4*heldLine {
+		t.Errorf("%d of %d bytes came through, %d were held back at a time", out.Len(), size, held)
+	}
+}
+
+func TestNoSecretPassesInALongLine(t *testing.T) {
+	for _, filler := range []string{"x", "&a=b"} {
+		for _, at := range []int{heldLine - secretMost, heldLine} {
+			for shift := 0; shift < 150; shift += 10 {
+				var out bytes.Buffer
+				r := &redactor{w: &out}
+				r.know(secretsOf(testKey, testSAS)...)
+				line := strings.Repeat(filler, (at-shift)/len(filler)) + " " + testKey + " https://x/y?" + testSAS + " " + strings.Repeat(filler, heldLine)
+				for rest := line; rest != ""; {
+					n := min(len(rest), 1000)
+					fmt.Fprint(r, rest[:n])
+					rest = rest[n:]
+				}
+				r.Flush()
+				if got := out.String(); strings.Contains(got, testKey[:12]) || strings.Contains(got, testKey[len(testKey)-12:]) || strings.Contains(got, "c2VjcmV0") {
+					t.Fatalf("%q around %d: a part of a secret comes through", filler, at-shift)
+				}
+			}
+		}
+	}
+}
+
 func TestProgressIsForTerminals(t *testing.T) {
 	s, _, _, stderr := TestStreams()
 	f := newFactory(s, nil)
