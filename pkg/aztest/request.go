@@ -96,6 +96,9 @@ func canonical(h http.Header) http.Header {
 	return out
 }
 
+// Describe returns what Service.Log would show of a request that has not been sent. It does not read the body.
+func Describe(r *http.Request) Request { return describe(r) }
+
 // describe is the request as the log shows it.
 func describe(hr *http.Request) Request {
 	r := Request{Method: hr.Method, Query: url.Values{}, Header: canonical(hr.Header), At: time.Now()}
