@@ -93,8 +93,8 @@ func TestACommandUnderALockCanBeSuspended(t *testing.T) {
 		echo $? > first; fg; echo $? > second`)
 	s.eventually("up", 1)
 	press(t, keyboard, "\x1a")
-	if got := s.eventually("first", 1); got[0] != "149" {
-		t.Errorf("suspended: status %s, want 149", got[0])
+	if got := s.eventually("first", 1); got[0] != "148" {
+		t.Errorf("suspended: status %s, want 148", got[0])
 	}
 	press(t, keyboard, "hello\n")
 	if got := s.eventually("second", 1); got[0] != "3" {
@@ -114,8 +114,8 @@ func TestASuspensionStopsTheCommandToo(t *testing.T) {
 		echo $? > first; until [ -e seen ]; do sleep 0.02; done; fg; echo $? > second`)
 	s.eventually("pid", 1)
 	press(t, keyboard, "\x1a")
-	if got := s.eventually("first", 1); got[0] != "149" {
-		t.Errorf("suspended: status %s, want 149", got[0])
+	if got := s.eventually("first", 1); got[0] != "148" {
+		t.Errorf("suspended: status %s, want 148", got[0])
 	}
 	for tries := 0; statOf(t, s.lines("pid")[0])[0] != "T"; tries++ {
 		if tries == 3000 {

@@ -107,6 +107,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%v", err)
 		}
 		got = exit.ExitCode()
+		if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+			got = 128 + int(w.Signal()) // as a shell says it
+		}
 	}
 	for _, stream := range []string{"stdout", "stderr"} {
 		shown := strings.ReplaceAll(ts.ReadFile(stream), "sig=REDACTED", "")

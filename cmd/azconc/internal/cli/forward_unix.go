@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,4 +37,12 @@ func takeOver(fd int) bool {
 	}
 	syscall.CloseOnExec(fd)
 	return true
+}
+
+// writable tells whether a line can be written to fd without waiting for a reader, and waits for that at most so long. What
+// cannot be asked, such as a file, can be written to.
+func writable(fd int, wait time.Duration) bool {
+	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(polled, int(wait.Milliseconds()))
+	return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
 }

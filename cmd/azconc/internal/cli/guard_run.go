@@ -125,6 +125,7 @@ type held interface {
 	Valid() bool
 	Err() error
 	Release(ctx context.Context) error
+	Remaining() (stop, end time.Duration, changed <-chan struct{})
 }
 
 // acquisition is how it is acquired, and what the command gets to know of it.
@@ -133,8 +134,13 @@ type acquisition struct {
 	acquire func(ctx context.Context) (held, error)
 	env     func(held) []string
 	facts   func(held) map[string]any
-	out     io.Writer                               // where the command's output goes, if not to ours
-	finish  func(ctx context.Context, h held) error // after its success, before the release
+	inherit func(held) []*os.File // what the command gets to keep open; may be nil
+
+	// breaking returns for how long a lease that somebody is breaking is still h's, 0 if it is over; may be nil.
+	breaking func(ctx context.Context, h held) (time.Duration, error)
+
+	out    io.Writer                               // where the command's output goes, if not to ours
+	finish func(ctx context.Context, h held) error // after its success, before the release
 }
 
 // runUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
@@ -148,6 +154,8 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 		return err
 	}
 	defer status.close()
+	// As the first process of a container azconc gets the orphans of everything that runs there.
+	defer proc.Reap()()
 	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
 	// ctx, and then they are the command's.
 	signals := make(chan os.Signal, 8)
@@ -216,30 +224,37 @@ func (f *Factory) acquireUntil(ctx context.Context, a acquisition, signals <-cha
 
 // runHolding runs the command while h is held.
 func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, h held, status *statusLines, signals <-chan os.Signal) error {
+	w := &watch{
+		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: a.breaking,
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+	}
+	deadline, changed := w.deadline()
 	c := &proc.Command{
 		Args: u.Command, Env: append(append([]string{}, f.Env...), a.env(h)...),
 		// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
 		Stdin: f.In, Stdout: f.Out, Stderr: f.redactor.w, Signals: signals,
+		Job: true, KillAfter: max(u.KillAfter, time.Millisecond), Deadline: deadline, Deadlines: w.deadlines,
 		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
 		GoOn:    h.Valid,
 	}
 	if a.out != nil {
 		c.Stdout = a.out
 	}
+	if a.inherit != nil {
+		c.Inherit = a.inherit(h)
+	}
 	if in, ok := f.In.(*os.File); ok && f.InTerminal {
 		c.Foreground = in
 	}
-	stop, finished := make(chan time.Duration, 1), make(chan struct{})
+	notifyWoken(w.woken)
+	defer signal.Stop(w.woken)
 	watched := make(chan struct{})
-	woken := make(chan os.Signal, 1)
-	notifyWoken(woken)
-	defer signal.Stop(woken)
 	go func() {
 		defer close(watched)
-		watchHeld(ctx, u, h, status, woken, stop, finished)
+		w.run(ctx, changed)
 	}()
-	s, err := c.Run(stop)
-	close(finished)
+	s, err := c.Run(w.stop)
+	close(w.finished)
 	<-watched
 	if err != nil {
 		return notStarted(err)

@@ -6,8 +6,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 )
+
+// breakPatience is how long the service is asked for the time that a lease still has that is being broken.
+const breakPatience = time.Second
 
 // lossOf is how h was lost, nil if it was not. The clocks are asked too: the lease's own watch may need a second to notice
 // that the machine has stood still.
@@ -19,44 +23,112 @@ func lossOf(h held) *pessimistic.LostError {
 	return lost
 }
 
-// watchHeld tells when the command has to be stopped, and how much time there is for it.
-func watchHeld(ctx context.Context, u *underFlags, h held, status *statusLines, woken <-chan os.Signal, stop chan<- time.Duration, finished <-chan struct{}) {
-	over, lost := ctx.Done(), h.Context().Done()
+// watch decides when the command has to be stopped, and how much time there is for it.
+type watch struct {
+	u        *underFlags
+	held     held
+	status   *statusLines
+	woken    chan os.Signal // has an element when we go on after we were suspended
+	breaking func(ctx context.Context, h held) (time.Duration, error)
+
+	stop      chan time.Duration
+	deadlines chan proc.Deadline
+	finished  chan struct{} // closed when the command has ended
+}
+
+// deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has
+// moved. It is 0 if there is none, and if what is held is lost: then the last one stays.
+func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
+	_, end, changed := w.held.Remaining()
+	if end <= 0 || end == pessimistic.Forever {
+		return 0, changed
+	}
+	return proc.After(end - releaseMargin), changed
+}
+
+// run watches until the command has ended, or until there is nothing more to decide. changed is deadline's.
+func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
+	over, lost := ctx.Done(), w.held.Context().Done()
 	var grace <-chan time.Time
 	for {
 		select {
-		case <-finished:
+		case <-w.finished:
 			return
-		case <-woken: // we were suspended
+		case <-w.woken:
 		case <-grace:
+		case <-changed:
+			var d proc.Deadline
+			if d, changed = w.deadline(); d != 0 {
+				w.move(d)
+			}
 		case <-lost:
 			lost = nil
-			if l := lossOf(h); l != nil {
-				status.lose(l)
+			if !w.held.Valid() {
+				break
 			}
 			// The command may use the time it has for stopping, but only as long as nobody else can be in: the machine may
 			// be suspended meanwhile, and the lease broken.
 			every := time.NewTicker(250 * time.Millisecond)
 			defer every.Stop()
 			grace = every.C
-			send(stop, finished, graceOf(context.Cause(h.Context()), u.KillAfter))
+			w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
+			if l := lossOf(w.held); l != nil {
+				w.status.lose(l)
+			}
 		case <-over:
 			over = nil
 			if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); !ok {
-				send(stop, finished, max(u.KillAfter, time.Millisecond))
+				w.order(max(w.u.KillAfter, time.Millisecond))
 			}
 		}
-		if !h.Valid() {
-			send(stop, finished, 0)
+		if !w.held.Valid() {
+			w.end(ctx)
 			return
 		}
 	}
 }
 
-func send(stop chan<- time.Duration, finished <-chan struct{}, d time.Duration) {
+// end ends the command when what it runs under is lost.
+func (w *watch) end(ctx context.Context) {
+	l := lossOf(w.held)
+	if l != nil {
+		defer w.status.lose(l)
+	}
+	// A lease that is being broken is still ours for a time that only the service knows; it was ours for so long at most:
+	grace := w.u.KillAfter
+	if l != nil && l.Duration > 0 {
+		grace = min(grace, l.Duration-l.Elapsed-releaseMargin)
+	}
+	if l == nil || l.Reason != pessimistic.Broken || w.breaking == nil || grace <= 0 {
+		w.order(0)
+		return
+	}
+	asked := time.Now()
+	w.order(grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakPatience)
+	defer cancel()
+	left, err := w.breaking(ctx, w.held)
+	if err != nil {
+		left = 0
+	}
+	left -= time.Second + releaseMargin + time.Since(asked) // it is told in whole seconds
+	w.move(proc.After(left))
+	w.order(min(left, grace-time.Since(asked)))
+}
+
+// order asks for the end of the command.
+func (w *watch) order(d time.Duration) {
 	select {
-	case stop <- d:
-	case <-finished:
+	case w.stop <- d:
+	case <-w.finished:
+	}
+}
+
+// move sets the deadline.
+func (w *watch) move(d proc.Deadline) {
+	select {
+	case w.deadlines <- d:
+	case <-w.finished:
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -17,6 +18,8 @@ type tenancy struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 	gone atomic.Pointer[pessimistic.LostError]
+
+	breaking func(context.Context, held) (time.Duration, error)
 }
 
 func newTenancy() *tenancy {
@@ -25,8 +28,11 @@ func newTenancy() *tenancy {
 	return h
 }
 
-func (h *tenancy) Context() context.Context      { return h.ctx }
-func (h *tenancy) Valid() bool                   { return h.gone.Load() == nil }
+func (h *tenancy) Context() context.Context { return h.ctx }
+func (h *tenancy) Valid() bool              { return h.gone.Load() == nil }
+func (h *tenancy) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
+	return pessimistic.Forever, pessimistic.Forever, nil
+}
 func (h *tenancy) Release(context.Context) error { return nil }
 
 func (h *tenancy) Err() error {
@@ -43,19 +49,24 @@ type ordered struct{ after, grace time.Duration }
 func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []ordered) {
 	t.Helper()
 	began := time.Now()
-	stop, finished, over := make(chan time.Duration), make(chan struct{}), make(chan struct{})
+	over := make(chan struct{})
+	w := &watch{
+		u: &underFlags{KillAfter: 10 * time.Second}, held: h, status: &statusLines{}, breaking: h.breaking,
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+	}
 	go func() {
 		defer close(over)
-		watchHeld(ctx, &underFlags{KillAfter: 10 * time.Second}, h, &statusLines{}, nil, stop, finished)
+		w.run(ctx, nil)
 	}()
 	go act()
 	minute := time.After(time.Minute)
 	for {
 		select {
-		case d := <-stop:
+		case d := <-w.stop:
 			all = append(all, ordered{time.Since(began), d})
+		case <-w.deadlines:
 		case <-minute:
-			close(finished)
+			close(w.finished)
 			<-over
 			return all
 		}
@@ -80,7 +91,12 @@ func TestACommandGetsTheTimeThatItsLeaseLeaves(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()
-			got := watched(t, t.Context(), h, func() { h.end(c.lost) })
+			got := watched(t, t.Context(), h, func() {
+				if c.lost.Reason != pessimistic.Stopped {
+					h.gone.Store(c.lost)
+				}
+				h.end(c.lost)
+			})
 			if len(got) != 1 || got[0] != (ordered{0, c.want}) {
 				t.Errorf("%s: %v, want %v at once", c.name, got, c.want)
 			}

@@ -42,6 +42,10 @@ func (l *fileLock) Context() context.Context { return context.Background() }
 func (l *fileLock) Valid() bool              { return l.Locked() }
 func (l *fileLock) Err() error               { return nil }
 
+func (l *fileLock) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
+	return pessimistic.Forever, pessimistic.Forever, nil
+}
+
 func (l *fileLock) Release(ctx context.Context) error {
 	_ = retry.Sleep(ctx, l.least-time.Since(l.since))
 	return l.Unlock()

@@ -123,7 +123,16 @@ func lockAcquisition(k *pessimistic.Locker, what, name string, u *underFlags) ac
 		},
 		env:   func(h held) []string { return lockEnv(what, h.(*pessimistic.Held)) },
 		facts: func(h held) map[string]any { return lockFacts(what, h.(*pessimistic.Held)) },
+		breaking: func(ctx context.Context, h held) (time.Duration, error) {
+			return breaking(ctx, k, h.(*pessimistic.Held))
+		},
 	}
+}
+
+// breaking returns for how long a lock that somebody is breaking is still h's. To break again changes nothing, and tells.
+func breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
+	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
+	return b.After, err
 }
 
 // lock acquires a named lock as the flags say.

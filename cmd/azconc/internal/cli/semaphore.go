@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +87,9 @@ func semaphoreRunRun(ctx context.Context, opts *semaphoreRunOptions) error {
 			facts := lockFacts(name, slot.Held)
 			facts["slot"] = slot.Number
 			return facts
+		},
+		breaking: func(ctx context.Context, h held) (time.Duration, error) {
+			return breaking(ctx, k, h.(*pessimistic.Slot).Held)
 		},
 	})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -56,4 +57,11 @@ func WithSignals(ctx context.Context) (context.Context, func()) {
 		wg.Wait()
 		cancel(nil)
 	}
+}
+
+// Interrupted tells whether SIGINT has ended the run with this exit code: ctx is WithSignals's, and whatever azconc ran under
+// it was ended by the signal too, if it ran anything.
+func Interrupted(ctx context.Context, code int) bool {
+	s, ok := errors.AsType[*SignalError](context.Cause(ctx))
+	return ok && s.Signal == os.Interrupt && code == exitInterrupted
 }

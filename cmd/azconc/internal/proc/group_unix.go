@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package proc
 
@@ -26,7 +26,6 @@ func newGroup(cmd *exec.Cmd, terminal *os.File) *group {
 		signal.Notify(g.suspensions, syscall.SIGCHLD)
 	}
 	g.catchSuspensions()
-	tieToParent(cmd.SysProcAttr)
 	return g
 }
 

@@ -1,21 +1,25 @@
 // Package proc runs a command such that it can be ended with everything it has started.
 //
-// The command gets a process group of its own (on Windows a job object). What it starts belongs to it too, unless it takes
-// pains to leave, and none of it is left when Run has returned: that is what a lock needs that is to be given away.
+// On Linux every command is started by a watchdog: the same binary in a session of its own, and a child subreaper. So all
+// that the command starts stays among the watchdog's descendants, whatever process group or session it moves to and whether
+// or not its parent lives. The watchdog gets orders from azconc through a pipe: pass a signal on, end the command, the next
+// deadline. It kills all of its descendants at the deadline if no later one has come, and at once when the pipe closes,
+// which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which kills them.
 //
-// If azconc itself is killed, so that it cannot do this, the system kills the command (Linux: PDEATHSIG; Windows: the job
-// closes). On Linux that does not reach what the command has started, and on macOS nothing happens: then only the lease,
-// which nobody renews, and the fence are left to protect what is worked on.
+// What can still escape on Linux: everything, if azconc and the watchdog are killed at the same time (the command itself is
+// killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user; a process
+// that a service outside of the tree starts on behalf of the command (a container, a systemd unit, a cron or at job).
+//
+// On other Unix systems the command gets a process group of its own, and on Windows a job object. A process that leaves the
+// group is not ended, and if azconc is killed or stopped the command goes on (on Windows the job ends with azconc).
 package proc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 )
 
@@ -26,16 +30,32 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Foreground is the terminal, if stdin is one: if we are in its foreground, the command's group takes our place, so
-	// that it can read from it and gets the signals that are typed. If it is suspended there, so are we.
+	// Inherit are files that the command gets under their own numbers, besides those that azconc has inherited itself.
+	Inherit []*os.File
+
+	// Job says that the command is to be part of the shell's job that azconc is: where azconc has a controlling terminal,
+	// both are in one process group. What is typed reaches the command directly, it reads from the terminal when azconc is in
+	// the foreground, and it is suspended and resumed with azconc. Without a controlling terminal, and without Job, the
+	// command gets a process group of its own. Linux only; see Foreground.
+	Job bool
+
+	// Foreground is the terminal, if stdin is one. On Unix systems other than Linux the command's group becomes the
+	// terminal's foreground if azconc's was.
 	Foreground *os.File
 
-	// Signals are passed on to the group. On Windows each is a CTRL_BREAK.
+	// Signals are passed on to the command and its process group. On Windows each is a CTRL_BREAK.
 	Signals <-chan os.Signal
 
-	// GoOn is asked when everything was suspended from the terminal and goes on: if it says no, the group is killed
-	// before it gets to do anything. Nil says yes.
+	// GoOn is called when everything was suspended and goes on: if it returns false, all of it is killed. Nil means true.
 	GoOn func() bool
+
+	// Deadline is when all of the command is killed unless Deadlines has delivered another one before. Linux only.
+	Deadline  Deadline
+	Deadlines <-chan Deadline
+
+	// KillAfter is the time between TERM and KILL for what the command leaves running when it ends by itself. Defaults to a
+	// second.
+	KillAfter time.Duration
 
 	// Started is called with the process id as soon as there is one.
 	Started func(pid int)
@@ -45,7 +65,7 @@ type Command struct {
 type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
 	Signal string // the name of that signal, "" if it ended by itself
-	Left   bool   // something of its group is still there: it is another user's, or in the hands of the kernel
+	Left   bool   // a process that it has started is still there: it is another user's, or in the hands of the kernel
 	Cut    bool   // its output was still open when it had ended, and may not be all
 }
 
@@ -63,13 +83,12 @@ func (e *StartError) Unwrap() error { return e.Err }
 const (
 	// linger is how long the command's streams are waited for after it has ended.
 	linger = 2 * time.Second
-	// gone is how long a group that was killed is waited for. A process that is in the hands of the kernel may take
-	// longer; it will do nothing more then.
+	// gone is how long processes that were killed are waited for. One that is in the hands of the kernel may take longer;
+	// it will do nothing more then.
 	gone = 2 * time.Second
+	// defaultKillAfter is Command.KillAfter's default.
+	defaultKillAfter = time.Second
 )
-
-// last is the time between TERM and KILL for what is left of the group when the command has ended by itself.
-var last = time.Second
 
 // Look finds the command, so that a mistake is noticed before anything else is done.
 func Look(name string) (path string, err error) {
@@ -87,94 +106,22 @@ func startError(err error) error {
 	return &StartError{Code: code, Err: err}
 }
 
-// Run runs the command, and returns when nothing of it is left, or what is left cannot be ended (see Status). What stop
-// delivers ends it: TERM for the whole group, and after the time given KILL; KILL at once if the time is not positive. Stop
-// may deliver more than once; a shorter time counts.
-//
-// When the command ends by itself, what it leaves running in its group is ended too.
-func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
-	path, err := Look(c.Args[0])
-	if err != nil {
-		return Status{}, err
-	}
-	cmd := exec.Command(path, c.Args[1:]...)
-	cmd.Args[0] = c.Args[0]
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
-	cmd.WaitDelay = linger
-	g := newGroup(cmd, c.Foreground)
-	defer g.close()
-	started, ended := make(chan error, 1), make(chan error, 1)
-	go func() {
-		// The system ends the command with the thread that has started it, so that thread must not end before.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := g.start()
-		started <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		return Status{}, startError(err)
-	}
-	if c.Started != nil {
-		c.Started(cmd.Process.Pid)
-	}
-	left, err := c.accompany(g, ended, stop)
-	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok && !errors.Is(err, exec.ErrWaitDelay) {
-		return Status{Left: left}, fmt.Errorf("wait for the command: %w", err)
-	}
-	status := statusOf(cmd.ProcessState)
-	status.Left, status.Cut = left, errors.Is(err, exec.ErrWaitDelay)
-	return status, nil
-}
-
-// accompany passes signals on until the command has ended and what it has left behind too.
-func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) (left bool, err error) {
-	e := ending{group: g}
-	var look <-chan time.Time
-	for {
-		select {
-		case err = <-ended:
-			if !g.left() {
-				return false, err
-			}
-			// A KILL that is due earlier stays due.
-			e.within(last)
-			every := time.NewTicker(5 * time.Millisecond)
-			defer every.Stop()
-			look = every.C
-		case <-look:
-			if !g.left() {
-				return false, err
-			}
-			if e.killed && time.Since(e.at) > gone {
-				return true, err
-			}
-		case s := <-c.Signals:
-			g.signal(s)
-		case s := <-g.suspensions:
-			g.suspend(s, c.GoOn)
-		case after := <-stop:
-			e.within(after)
-		case <-e.kill:
-			e.within(0)
-		}
-	}
-}
-
-// ending is the end of a group: when KILL is due, or when it was sent.
+// ending is the end of a command: when KILL is due, or when it was sent.
 type ending struct {
-	group  *group
+	terminate func()
+	kill      func()
+
 	at     time.Time
-	kill   <-chan time.Time
+	half   time.Time // half of the time between TERM and KILL is over
+	due    <-chan time.Time
 	killed bool
 }
 
+// within asks for the end now and has it forced after d, or now if d is not positive. A KILL that is due earlier stays due.
 func (e *ending) within(d time.Duration) {
 	switch {
 	case d <= 0:
-		e.group.kill()
+		e.kill()
 		if !e.killed {
 			e.at, e.killed = time.Now(), true
 		}
@@ -182,8 +129,12 @@ func (e *ending) within(d time.Duration) {
 	case e.killed:
 		return
 	}
-	if due := time.Now().Add(d); e.at.IsZero() || due.Before(e.at) {
-		e.at, e.kill = due, time.After(d)
+	now := time.Now()
+	if due := now.Add(d); e.at.IsZero() || due.Before(e.at) {
+		e.at, e.half, e.due = due, now.Add(d/2), time.After(d)
 	}
-	e.group.terminate()
+	e.terminate()
 }
+
+// hopeless tells whether what was killed was waited for long enough.
+func (e *ending) hopeless() bool { return e.killed && time.Since(e.at) > gone }

@@ -1,0 +1,62 @@
+package proc
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// waited is how long a child that has ended is left to who has started it. Orphans that became ours nobody waits for.
+const waited = time.Second
+
+// Reap reaps orphans that become children of this process until stop is called: as the first process of a container it
+// gets those of everything that runs there.
+func Reap() (stop func()) {
+	children, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(children, syscall.SIGCHLD)
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		seen := map[id]bool{}
+		var again <-chan time.Time
+		for {
+			select {
+			case <-children:
+				if again == nil {
+					seen = reapOrphans(seen)
+					again = time.After(waited)
+				}
+			case <-again:
+				again = nil
+				if seen = reapOrphans(seen); len(seen) > 0 {
+					again = time.After(waited)
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(children)
+		close(done)
+		loop.Wait()
+	}
+}
+
+// reapOrphans reaps the children that have ended and were in seen already, and returns those that were not.
+func reapOrphans(seen map[id]bool) (fresh map[id]bool) {
+	self := os.Getpid()
+	fresh = map[id]bool{}
+	for _, p := range processes() {
+		switch {
+		case p.parent != self || !p.zombie():
+		case seen[p.id()]:
+			var status syscall.WaitStatus
+			_, _ = syscall.Wait4(p.pid, &status, syscall.WNOHANG, nil)
+		default:
+			fresh[p.id()] = true
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,238 @@
+package proc
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// overdue is how long after a KILL is due the watchdog may take to report the end. Then it is stopped itself, and is killed.
+const overdue = 250 * time.Millisecond
+
+// run is a command that is under way.
+type run struct {
+	*Command
+	ending // by ourselves, if the watchdog does not
+
+	watchdog *exec.Cmd
+	orders   *os.File
+	events   chan event // closed when the watchdog has closed its end
+	tty      *os.File   // our controlling terminal if the command is part of our job, or nil
+	stops    chan os.Signal
+	ended    *endedEvent
+}
+
+// Run runs the command, and returns when nothing of it is left, or what is left cannot be ended (see Status). What stop
+// delivers ends it: TERM, and after the time given KILL for all that it has started; KILL at once if the time is not
+// positive. Stop may deliver more than once; a shorter time counts.
+//
+// TERM reaches the command, its process group and every process whose parent has ended; others get it when their parent
+// ends, or when half of the time is over.
+//
+// When the command ends by itself, what it leaves running is ended too, and waited for.
+func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
+	path, err := Look(c.Args[0])
+	if err != nil {
+		return Status{}, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return Status{}, startError(err)
+	}
+	// If the watchdog is killed, what it has watched becomes ours.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	r := &run{Command: c, events: make(chan event), stops: make(chan os.Signal, 4)}
+	if c.Job {
+		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
+			r.tty = tty
+			defer func() { _ = tty.Close() }()
+		}
+	}
+	notify(r.stops, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	defer signal.Stop(r.stops)
+	from, err := r.start(path)
+	if err != nil {
+		return Status{}, startError(err)
+	}
+	defer func() { _ = r.orders.Close() }()
+	go func() {
+		defer close(r.events)
+		defer func() { _ = from.Close() }()
+		for in := json.NewDecoder(from); ; {
+			var e event
+			if in.Decode(&e) != nil {
+				return
+			}
+			r.events <- e
+		}
+	}()
+	end, err := r.accompany(stop)
+	for range r.events { // nothing follows
+	}
+	_ = r.orders.Close()
+	waited := r.watchdog.Wait()
+	if err != nil {
+		return Status{Left: end.Left}, err
+	}
+	s := Status{Code: end.Code, Left: end.Left, Cut: end.Cut || errors.Is(waited, exec.ErrWaitDelay)}
+	if end.Signal != 0 {
+		s.Signal = end.Signal.String()
+	}
+	return s, nil
+}
+
+// start starts the watchdog and orders it to start the command.
+func (r *run) start(path string) (events *os.File, err error) {
+	theirOrders, orders, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = theirOrders.Close() }()
+	events, theirEvents, err := os.Pipe()
+	if err != nil {
+		_ = orders.Close()
+		return nil, err
+	}
+	defer func() { _ = theirEvents.Close() }()
+	extra, copies, numbers, err := passing(r.Inherit, []*os.File{theirOrders, theirEvents})
+	if err == nil {
+		defer closeAll(copies)
+		cmd := &exec.Cmd{
+			Path: ourselves(), Env: r.Env, Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, ExtraFiles: extra, WaitDelay: linger,
+			// In a group of its own, so that it never gets what is typed.
+			SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+			Args:        append([]string{os.Args[0], verb, strconv.Itoa(numbers[0]), strconv.Itoa(numbers[1]), strconv.Itoa(os.Getpid())}, r.Args...),
+		}
+		r.watchdog, r.orders = cmd, orders
+		err = cmd.Start()
+	}
+	if err != nil {
+		_, _ = orders.Close(), events.Close()
+		return nil, fmt.Errorf("start the watchdog of the command: %w", err)
+	}
+	keep := []int{}
+	for _, f := range r.Inherit {
+		keep = append(keep, int(f.Fd()))
+	}
+	outputs := []int{}
+	for i, w := range []io.Writer{r.Stdout, r.Stderr} {
+		if _, ok := w.(*os.File); !ok && w != nil {
+			outputs = append(outputs, i+1)
+		}
+	}
+	r.order(order{Start: &startOrder{Path: path, Job: r.tty != nil, Group: unix.Getpgrp(), Keep: keep, Outputs: outputs, Deadline: r.Deadline, KillAfter: cmp.Or(r.KillAfter, defaultKillAfter)}})
+	r.ending = ending{terminate: func() {}, kill: r.takeOver}
+	return events, nil
+}
+
+// ourselves is this executable, also if it has been replaced or deleted.
+func ourselves() string {
+	const self = "/proc/self/exe"
+	path, err := os.Readlink(self)
+	if err != nil || strings.HasSuffix(path, " (deleted)") {
+		return self
+	}
+	return path
+}
+
+// accompany passes orders on until the watchdog reports the end, and sees to the end itself if the watchdog does not.
+func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
+	for {
+		if r.ended != nil {
+			return *r.ended, nil
+		}
+		select {
+		case e, ok := <-r.events:
+			switch {
+			case !ok:
+				return r.orphaned()
+			case e.Refused != 0:
+				return endedEvent{}, startError(&os.PathError{Op: "fork/exec", Path: r.Args[0], Err: e.Refused})
+			case e.Started != 0 && r.Started != nil:
+				r.Started(e.Started)
+			case e.Stopped != 0 && r.tty != nil:
+				r.suspend(e.Stopped)
+			case e.Ended != nil:
+				r.ended = e.Ended
+			}
+		case s := <-r.Signals:
+			if s, ok := s.(syscall.Signal); ok {
+				r.order(order{Signal: s, Typed: r.typed(s)})
+			}
+		case s := <-r.stops:
+			r.suspend(s.(syscall.Signal))
+		case d := <-r.Deadlines:
+			r.order(order{Deadline: &d})
+		case after := <-stop:
+			r.end(after)
+		case <-r.due:
+			r.due = nil
+			r.within(0)
+		}
+	}
+}
+
+// end orders the end, and has it forced if the watchdog does not bring it about in time.
+func (r *run) end(after time.Duration) {
+	r.order(order{Stop: &after})
+	r.within(max(after, 0) + overdue)
+}
+
+// order writes an order. If the watchdog does not read its orders the pipe is closed, so that it ends everything as soon as
+// it goes on.
+func (r *run) order(o order) {
+	line, err := json.Marshal(o)
+	if err == nil {
+		_ = r.orders.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err = r.orders.Write(append(line, '\n'))
+	}
+	if err != nil {
+		_ = r.orders.Close()
+	}
+}
+
+// takeOver kills the watchdog. What it has watched becomes ours.
+func (r *run) takeOver() { _ = r.watchdog.Process.Kill() }
+
+// orphaned ends everything when the watchdog was killed.
+func (r *run) orphaned() (endedEvent, error) {
+	_ = r.watchdog.Process.Kill()
+	_ = r.watchdog.Wait()
+	out := endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+	self := os.Getpid()
+	for began := time.Now(); ; pause(killEvery) {
+		left := killDescendants(isWatchdogOf(self))
+		switch {
+		case left == 0 && r.killed: // it was us
+			return out, nil
+		case left == 0:
+			return out, errWatchdog
+		case time.Since(began) > gone:
+			out.Left = true
+			return out, errWatchdog
+		}
+	}
+}
+
+// isWatchdogOf holds back the watchdogs that a process has started itself, which have commands of their own.
+func isWatchdogOf(pid int) func(process) bool {
+	return func(p process) bool {
+		if p.parent != pid {
+			return false
+		}
+		line, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+		args := strings.Split(string(line), "\x00")
+		return err == nil && len(args) > 5 && args[1] == verb && args[4] == strconv.Itoa(pid)
+	}
+}

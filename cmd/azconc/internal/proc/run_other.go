@@ -1,0 +1,91 @@
+//go:build !linux
+
+package proc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// After returns no deadline: there is no watchdog here.
+func After(time.Duration) Deadline { return 0 }
+
+// Watchdog returns false: there is no watchdog here.
+func Watchdog([]string) bool { return false }
+
+// Reap does nothing: orphans go to the first process.
+func Reap() (stop func()) { return func() {} }
+
+// Run runs the command, and returns when nothing of its group is left, or what is left cannot be ended (see Status). What
+// stop delivers ends it: TERM for the whole group, and after the time given KILL; KILL at once if the time is not positive.
+// Stop may deliver more than once; a shorter time counts.
+//
+// When the command ends by itself, what it leaves running in its group is ended too.
+func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
+	path, err := Look(c.Args[0])
+	if err != nil {
+		return Status{}, err
+	}
+	cmd := exec.Command(path, c.Args[1:]...)
+	cmd.Args[0] = c.Args[0]
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
+	if runtime.GOOS != "windows" { // where files are not inherited by number
+		cmd.ExtraFiles = c.Inherit
+	}
+	cmd.WaitDelay = linger
+	g := newGroup(cmd, c.Foreground)
+	defer g.close()
+	if err := g.start(); err != nil {
+		return Status{}, startError(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if c.Started != nil {
+		c.Started(cmd.Process.Pid)
+	}
+	left, err := c.accompany(g, ended, stop)
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok && !errors.Is(err, exec.ErrWaitDelay) {
+		return Status{Left: left}, fmt.Errorf("wait for the command: %w", err)
+	}
+	status := statusOf(cmd.ProcessState)
+	status.Left, status.Cut = left, errors.Is(err, exec.ErrWaitDelay)
+	return status, nil
+}
+
+// accompany passes signals on until the command has ended and what it has left behind too.
+func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) (left bool, err error) {
+	e := ending{terminate: g.terminate, kill: g.kill}
+	var look <-chan time.Time
+	for {
+		select {
+		case err = <-ended:
+			if !g.left() {
+				return false, err
+			}
+			e.within(cmp.Or(c.KillAfter, defaultKillAfter))
+			every := time.NewTicker(5 * time.Millisecond)
+			defer every.Stop()
+			look = every.C
+		case <-look:
+			if !g.left() {
+				return false, err
+			}
+			if e.hopeless() {
+				return true, err
+			}
+		case s := <-c.Signals:
+			g.signal(s)
+		case s := <-g.suspensions:
+			g.suspend(s, c.GoOn)
+		case after := <-stop:
+			e.within(after)
+		case <-e.due:
+			e.within(0)
+		case <-c.Deadlines:
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package proc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// verb is the first argument of a watchdog. The numbers of its two pipes follow, azconc's process id, the command's name and
+// the command's arguments.
+const verb = "watchdog"
+
+const (
+	askEvery  = 50 * time.Millisecond  // between two looks for processes that were not asked to end yet
+	killEvery = 5 * time.Millisecond   // between two rounds of KILL
+	settle    = 200 * time.Millisecond // for what a Ctrl-Z has reached to stop by itself
+	once      = 100 * time.Millisecond // in which the same signal again is the same
+)
+
+// Watchdog makes this process the watchdog of a command if args, those of the process, say so. It returns false if they do
+// not, and when the command has ended true.
+func Watchdog(args []string) bool {
+	if len(args) < 6 || args[1] != verb {
+		return false
+	}
+	var numbers [3]int
+	for i := range numbers {
+		n, err := strconv.Atoi(args[2+i])
+		if err != nil {
+			return false
+		}
+		numbers[i] = n
+	}
+	if numbers[2] != os.Getppid() {
+		return true // azconc has died already
+	}
+	// The command is killed with the thread that has started it.
+	runtime.LockOSThread()
+	for _, fd := range numbers[:2] {
+		syscall.CloseOnExec(fd)
+	}
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	w := &watchdog{azconc: numbers[2], asked: map[id]bool{}, stoppedByUs: map[id]bool{}, passed: map[syscall.Signal]time.Time{},
+		events: json.NewEncoder(os.NewFile(uintptr(numbers[1]), "events"))}
+	w.ending = ending{terminate: w.ask, kill: w.kill}
+	w.run(os.NewFile(uintptr(numbers[0]), "orders"), args[5:])
+	return true
+}
+
+// watchdog runs one command. Only one goroutine uses it.
+type watchdog struct {
+	ending
+
+	azconc  int
+	events  *json.Encoder
+	job     int  // the process group of the command
+	azconcs bool // it is azconc's too
+
+	pid     int // of the command
+	ended   *endedEvent
+	since   time.Time // when it was seen to have ended
+	frozen  bool
+	outputs []string // what azconc reads from, as /proc names it
+
+	asked       map[id]bool // processes that have got a TERM
+	stoppedByUs map[id]bool
+	passed      map[syscall.Signal]time.Time // when a signal was last passed on
+}
+
+// run starts the command and stays until nothing of it is left.
+func (w *watchdog) run(from *os.File, argv []string) {
+	orders, start := make(chan order), make(chan startOrder)
+	go func() {
+		defer close(orders)
+		in := json.NewDecoder(from)
+		for first := true; ; first = false {
+			var o order
+			switch err := in.Decode(&o); {
+			case err != nil:
+				if first {
+					close(start)
+				}
+				return
+			case first && o.Start != nil:
+				start <- *o.Start
+			default:
+				orders <- o
+			}
+		}
+	}()
+	s, ok := <-start
+	if !ok {
+		return
+	}
+	relayed, children := make(chan os.Signal, 8), make(chan os.Signal, 1)
+	notify(relayed, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(children, syscall.SIGCHLD)
+	files := inherited()
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if s.Job {
+		sys.Pgid = s.Group
+	}
+	pid, err := syscall.ForkExec(s.Path, argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys})
+	w.pid, w.job, w.azconcs = pid, pid, s.Job
+	if s.Job {
+		w.job = s.Group
+	}
+	// The command stays in azconc's session, for its terminal. Who leads a group cannot have a session of his own.
+	if unix.Setpgid(0, s.Group) == nil {
+		_, _ = unix.Setsid()
+	}
+	_ = os.WriteFile("/proc/self/comm", []byte(verb), 0) // not azconc's, so that killall does not hit both
+	for _, fd := range s.Outputs {
+		if name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil {
+			w.outputs = append(w.outputs, name)
+		}
+	}
+	letGo(files, s.Keep)
+	if err != nil {
+		errno, _ := errors.AsType[syscall.Errno](err)
+		w.tell(event{Refused: errno})
+		return
+	}
+	w.tell(event{Started: pid})
+	alarm, err := newAlarm()
+	if err != nil {
+		w.kill()
+	} else {
+		alarm.set(s.Deadline)
+	}
+	w.watch(s, orders, relayed, children, alarm)
+	w.tell(event{Ended: w.ended})
+}
+
+// watch accompanies the command until it has ended and nothing that it has started is left, or can be ended.
+func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-chan os.Signal, alarm *alarm) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if w.reap() {
+			return
+		}
+		if w.ended != nil && w.at.IsZero() {
+			if writes := w.writing(); !writes || time.Since(w.since) > linger {
+				w.ended.Cut = writes
+				w.within(s.KillAfter)
+			}
+		}
+		switch {
+		case w.killed:
+			timer.Reset(killEvery)
+		case !w.at.IsZero() || w.ended != nil:
+			timer.Reset(askEvery)
+		}
+		select {
+		case <-children:
+		case <-timer.C:
+			w.goOn()
+			if w.hopeless() {
+				w.unreachable()
+				return
+			}
+		case <-w.due:
+			w.due = nil
+			w.within(0)
+		case <-alarm.rang:
+			if alarm.over() {
+				w.within(0)
+			}
+		case sig := <-relayed:
+			// Whoever signals the command's parent means azconc, which decides.
+			if os.Getppid() == w.azconc {
+				_ = syscall.Kill(w.azconc, sig.(syscall.Signal))
+			}
+		case o, ok := <-orders:
+			if !ok { // azconc has died
+				orders = nil
+				w.within(0)
+				continue
+			}
+			w.obey(o, alarm)
+		}
+	}
+}
+
+func (w *watchdog) obey(o order, alarm *alarm) {
+	switch {
+	case o.Deadline != nil:
+		alarm.set(*o.Deadline)
+	case o.Stop != nil:
+		w.within(*o.Stop)
+	case o.Signal != 0:
+		w.pass(o.Signal, o.Typed)
+	case o.Freeze:
+		w.freeze()
+		w.tell(event{Frozen: true})
+	case o.Thaw:
+		w.thaw()
+	}
+}
+
+// reap takes note of every child that has ended, orphans included, and tells whether there is none left.
+func (w *watchdog) reap() (empty bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // ECHILD
+			if w.ended == nil {
+				w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+			}
+			return true
+		case pid == 0:
+			return false
+		case pid != w.pid:
+		case status.Stopped():
+			if !w.frozen && w.at.IsZero() {
+				w.tell(event{Stopped: status.StopSignal()})
+			}
+		default:
+			e := statusOf(status)
+			w.ended, w.since = &e, time.Now()
+		}
+	}
+}
+
+// writing tells whether a process holds an output open that azconc reads. It may have more to say.
+func (w *watchdog) writing() bool {
+	if len(w.outputs) == 0 {
+		return false
+	}
+	for _, p := range descendants(nil) {
+		dir := "/proc/" + strconv.Itoa(p.pid) + "/fd/"
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if name, err := os.Readlink(dir + e.Name()); err == nil && slices.Contains(w.outputs, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goOn does what is next on the way to the end.
+func (w *watchdog) goOn() {
+	switch {
+	case w.killed:
+		killDescendants(nil)
+	case !w.at.IsZero():
+		w.ask()
+	}
+}
+
+func (w *watchdog) kill() { killDescendants(nil) }
+
+// unreachable settles for what cannot be ended.
+func (w *watchdog) unreachable() {
+	if w.ended == nil {
+		w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+	}
+	w.ended.Left = true
+}
+
+// tell writes an event. If azconc is not there to read it, nobody needs it.
+func (w *watchdog) tell(e event) { _ = w.events.Encode(e) }
+
+func notify(c chan<- os.Signal, signals ...syscall.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+}
+
+// alarm rings at a deadline.
+type alarm struct {
+	timer *os.File
+	at    Deadline
+	rang  chan struct{}
+}
+
+func newAlarm() (*alarm, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("timerfd_create: %w", err)
+	}
+	a := &alarm{timer: os.NewFile(uintptr(fd), "alarm"), rang: make(chan struct{}, 1)}
+	go func() {
+		var count [8]byte
+		for {
+			if _, err := a.timer.Read(count[:]); err != nil {
+				return
+			}
+			select {
+			case a.rang <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return a, nil
+}
+
+// set has it ring at a time, at once if that is over, and not at all at 0.
+func (a *alarm) set(at Deadline) {
+	a.at = at
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at))}
+	fd, err := a.timer.SyscallConn()
+	if err == nil {
+		_ = fd.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil) })
+	}
+}
+
+// over tells whether the time has come. An alarm that rang may have been set anew since.
+func (a *alarm) over() bool { return a.at != 0 && boottime() >= a.at }

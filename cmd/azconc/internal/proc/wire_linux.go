@@ -1,0 +1,68 @@
+package proc
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is a line that azconc writes to the watchdog.
+type order struct {
+	Start    *startOrder    `json:",omitempty"`
+	Deadline *Deadline      `json:",omitempty"` // kill all of it then
+	Stop     *time.Duration `json:",omitempty"` // TERM, and KILL after this time
+	Signal   syscall.Signal `json:",omitempty"` // pass it on
+	Typed    bool           `json:",omitempty"` // the terminal has sent it to the job already
+	Freeze   bool           `json:",omitempty"` // stop all of it, and report Frozen
+	Thaw     bool           `json:",omitempty"` // continue it
+}
+
+// startOrder is the first order.
+type startOrder struct {
+	Path      string
+	Job       bool
+	Group     int   // azconc's process group
+	Keep      []int // files to keep open for as long as there is a process left
+	Outputs   []int // the streams that azconc reads
+	KillAfter time.Duration
+	Deadline  Deadline
+}
+
+// event is a line that the watchdog writes to azconc.
+type event struct {
+	Refused syscall.Errno  `json:",omitempty"` // it could not be started
+	Started int            `json:",omitempty"` // the process id
+	Stopped syscall.Signal `json:",omitempty"` // the command was stopped by a signal that nobody here has sent
+	Frozen  bool           `json:",omitempty"`
+	Ended   *endedEvent    `json:",omitempty"` // the last event
+}
+
+type endedEvent struct {
+	Code   int
+	Signal syscall.Signal // that has ended it, or 0
+	Left   bool
+	Cut    bool
+}
+
+var errWatchdog = errors.New("the watchdog of the command was killed; all of the command was ended")
+
+// After returns the deadline that is d away from now, also while the machine is suspended.
+func After(d time.Duration) Deadline { return max(boottime()+Deadline(d), 1) }
+
+func boottime() Deadline {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return Deadline(time.Since(time.Time{}))
+	}
+	return Deadline(t.Nano())
+}
+
+// statusOf reads how a command ended.
+func statusOf(w syscall.WaitStatus) endedEvent {
+	if w.Signaled() {
+		return endedEvent{Code: 128 + int(w.Signal()), Signal: w.Signal()}
+	}
+	return endedEvent{Code: w.ExitStatus()}
+}
