@@ -19,7 +19,7 @@ import (
 )
 
 // overdue is how long after a KILL is due the watchdog may take to report the end. Then it is stopped itself, and is killed.
-const overdue = 250 * time.Millisecond
+const overdue = 150 * time.Millisecond
 
 // run is a command that is under way.
 type run struct {
