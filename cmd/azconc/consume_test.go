@@ -53,7 +53,7 @@ func TestConsumersOfWhichOneIsKilled(t *testing.T) {
 			}
 			sendTwice(t, queue, n)
 			s.consumeWithADeath(t, queue, append([]string{"queue", "consume", mode.name, "--concurrency", "4", "--visibility", "10s", "--quiet",
-				"--exec", `echo "$AZCONC_KEY $PPID" >>runs; echo "{\"op\":\"insert\",\"row\":\"$AZCONC_KEY.$$.$PPID\",\"entity\":{\"n\":1}}"`}, mode.args...))
+				"--exec", `echo "$AZCONC_KEY $AZCONC_PID" >>runs; echo "{\"op\":\"insert\",\"row\":\"$AZCONC_KEY.$$.$AZCONC_PID\",\"entity\":{\"n\":1}}"`}, mode.args...))
 			if mode.name == "inbox" {
 				s.effectsAre(t, n)
 				return

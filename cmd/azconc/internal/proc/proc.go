@@ -16,17 +16,19 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 )
 
 // Command is what to run. It is used once.
 type Command struct {
 	Args           []string // the name and its arguments
-	Env            []string
+	Env            []string // to which AZCONC_PID is added, the id of this process: the command's parent may be another
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
@@ -104,6 +106,14 @@ func startError(err error) error {
 		code = 127
 	}
 	return &StartError{Code: code, Err: err}
+}
+
+func (c *Command) environ() []string {
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(slices.Clip(env), fmt.Sprint("AZCONC_PID=", os.Getpid()))
 }
 
 // ending is the end of a command: when KILL is due, or when it was sent.

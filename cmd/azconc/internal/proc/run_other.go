@@ -32,7 +32,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	}
 	cmd := exec.Command(path, c.Args[1:]...)
 	cmd.Args[0] = c.Args[0]
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.environ(), c.Stdin, c.Stdout, c.Stderr
 	if runtime.GOOS != "windows" { // where files are not inherited by number
 		cmd.ExtraFiles = c.Inherit
 	}

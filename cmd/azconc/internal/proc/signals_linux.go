@@ -44,7 +44,7 @@ func (w *watchdog) pass(s syscall.Signal, typed bool) {
 func (w *watchdog) freeze() {
 	w.frozen = true
 	began := time.Now()
-	for calm := 0; calm < 2 && time.Since(began) < 2*settle; {
+	for calm := 0; calm < 2 && time.Since(began) < frozenWithin; {
 		running := 0
 		for _, p := range descendants(nil) {
 			if p.stopped() {

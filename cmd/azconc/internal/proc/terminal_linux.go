@@ -34,7 +34,7 @@ func (r *run) suspend(s syscall.Signal) {
 		s = syscall.SIGTSTP
 	}
 	r.order(order{Freeze: true})
-	limit := time.After(time.Second)
+	limit := time.After(frozenWithin + time.Second)
 	for waiting := true; waiting; {
 		select {
 		case e, ok := <-r.events:

@@ -20,10 +20,11 @@ import (
 const verb = "watchdog"
 
 const (
-	askEvery  = 50 * time.Millisecond  // between two looks for processes that were not asked to end yet
-	killEvery = 5 * time.Millisecond   // between two rounds of KILL
-	settle    = 200 * time.Millisecond // for what a Ctrl-Z has reached to stop by itself
-	once      = 100 * time.Millisecond // in which the same signal again is the same
+	askEvery     = 50 * time.Millisecond  // between two looks for processes that were not asked to end yet
+	killEvery    = 5 * time.Millisecond   // between two rounds of KILL
+	settle       = 200 * time.Millisecond // for what a Ctrl-Z has reached to stop by itself
+	frozenWithin = 3 * time.Second        // for everything to be stopped
+	once         = 100 * time.Millisecond // in which the same signal again is the same
 )
 
 // Watchdog makes this process the watchdog of a command if args, those of the process, say so. It returns false if they do
