@@ -71,10 +71,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			every := time.NewTicker(250 * time.Millisecond)
 			defer every.Stop()
 			grace = every.C
-			w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
-			if l := lossOf(w.held); l != nil {
-				w.status.lose(l)
-			}
+			w.stopInTime(ctx)
 		case <-over:
 			over = nil
 			if _, ok := errors.AsType[*SignalError](context.Cause(ctx)); !ok {
@@ -82,24 +79,32 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			}
 		}
 		if !w.held.Valid() {
-			w.end(ctx)
+			w.order(0)
+			if l := lossOf(w.held); l != nil {
+				w.status.lose(l)
+			}
 			return
 		}
 	}
 }
 
-// end ends the command when what it runs under is lost.
-func (w *watch) end(ctx context.Context) {
+// stopInTime ends the command while nobody else can have what it runs under.
+func (w *watch) stopInTime(ctx context.Context) {
 	l := lossOf(w.held)
 	if l != nil {
 		defer w.status.lose(l)
 	}
-	// A lease that is being broken is still ours for a time that only the service knows; it was ours for so long at most:
+	if l == nil || l.Reason != pessimistic.Broken {
+		w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
+		return
+	}
+	// Somebody is breaking the lease. It is ours until the duration is over at most, or for a shorter time that only the
+	// service knows.
 	grace := w.u.KillAfter
-	if l != nil && l.Duration > 0 {
+	if l.Duration > 0 {
 		grace = min(grace, l.Duration-l.Elapsed-releaseMargin)
 	}
-	if l == nil || l.Reason != pessimistic.Broken || w.breaking == nil || grace <= 0 {
+	if w.breaking == nil || grace <= 0 {
 		w.order(0)
 		return
 	}
@@ -111,7 +116,7 @@ func (w *watch) end(ctx context.Context) {
 	if err != nil {
 		left = 0
 	}
-	left -= time.Second + releaseMargin + time.Since(asked) // it is told in whole seconds
+	left -= time.Second + releaseMargin + time.Since(asked) // the service counts in whole seconds
 	w.move(proc.After(left))
 	w.order(min(left, grace-time.Since(asked)))
 }

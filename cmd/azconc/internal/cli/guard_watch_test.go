@@ -92,13 +92,35 @@ func TestACommandGetsTheTimeThatItsLeaseLeaves(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()
 			got := watched(t, t.Context(), h, func() {
-				if c.lost.Reason != pessimistic.Stopped {
-					h.gone.Store(c.lost)
-				}
 				h.end(c.lost)
 			})
 			if len(got) != 1 || got[0] != (ordered{0, c.want}) {
 				t.Errorf("%s: %v, want %v at once", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// While a lease is being broken it is still the holder's.
+func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
+	breaking := &pessimistic.LostError{Resource: "jobs/x", Reason: pessimistic.Broken, Duration: 30 * time.Second, Elapsed: 10 * time.Second}
+	for _, c := range []struct {
+		name string
+		left time.Duration
+		err  error
+		want []time.Duration // TERM comes first, in any case
+	}{
+		{"its natural end", 20 * time.Second, nil, []time.Duration{10 * time.Second, 10 * time.Second}},
+		{"a short period", 5 * time.Second, nil, []time.Duration{10 * time.Second, 5*time.Second - time.Second - releaseMargin}},
+		{"over by now", 0, nil, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
+		{"another's by now", 0, pessimistic.ErrChanged, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newTenancy()
+			h.breaking = func(context.Context, held) (time.Duration, error) { return c.left, c.err }
+			got := watched(t, t.Context(), h, func() { h.end(breaking) })
+			if len(got) != 2 || got[0].grace != c.want[0] || got[1].grace != c.want[1] {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
 			}
 		})
 	}
