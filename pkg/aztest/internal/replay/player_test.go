@@ -21,7 +21,8 @@ type server struct {
 	url   map[string]string // of each service, with the account
 	send  func(*http.Request) (*http.Response, error)
 	shift time.Duration // from recorded time to the server's time
-	exact bool          // the server's clock runs as the recorded one did
+	whole bool          // whole answers are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
+	sign  string        // what is added to the query of a request with a credential; "" where no signature is verified
 }
 
 // answered is a replayed answer.
@@ -129,7 +130,7 @@ func (p *player) request(step Step) (*http.Request, error) {
 	r.Header.Set("x-ms-version", cmp.Or(step.Version, p.scenario.Version))
 	r.Header.Set("x-ms-date", time.Now().UTC().Format(http.TimeFormat))
 	if !step.Anonymous {
-		r.Header.Set("Authorization", "SharedKey replay")
+		p.authorize(r)
 	}
 	for name, value := range step.Header {
 		switch {
@@ -148,6 +149,15 @@ func (p *player) request(step Step) (*http.Request, error) {
 	}
 	p.remember(step, body)
 	return r, nil
+}
+
+// authorize adds a credential: a signature in the query where the server verifies one, and otherwise any header.
+func (p *player) authorize(r *http.Request) {
+	if p.sign != "" {
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+p.sign, "&")
+		return
+	}
+	r.Header.Set("Authorization", "SharedKey replay")
 }
 
 // shifted moves a date by as much as the clocks differ.
@@ -244,6 +254,10 @@ func (p *player) source(recorded string) string {
 		query.Del("signed")
 		query.Set("sig", "replayed")
 	}
+	if p.sign != "" {
+		more, _ := url.ParseQuery(p.sign)
+		maps.Copy(query, more)
+	}
 	if at := query.Get("snapshot"); at != "" {
 		query.Set("snapshot", p.mapped(at))
 	}
@@ -261,114 +275,4 @@ func rangeIn(header string) (first, last int, ok bool) {
 	}
 	last, err = strconv.Atoi(to)
 	return first, last, err == nil
-}
-
-// compare tells how an answer differs from the recorded one.
-func (p *player) compare(step Step, got answered) (differences []string) {
-	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
-	want := step.Answer
-	if got.Status != want.Status || got.Code != want.Code {
-		differ("answered %d %s, the service %d %s", got.Status, got.Code, want.Status, want.Code)
-		return differences
-	}
-	for name, value := range want.Header {
-		ours, there := got.Header[name]
-		switch {
-		case !there && !uncompared(name):
-			differ("no header %s (%s)", name, value)
-		case !there || value == "":
-		case Mapped[name]:
-			if problem := p.meet(bare(value), bare(ours)); problem != "" {
-				differ("%s: %s", name, problem)
-			}
-		case name == "last-modified":
-			if !p.before[step.Path] {
-				p.compareDate(value, ours, differ)
-			}
-		case ours != value && !uncompared(name):
-			differ("%s: %s, the service %s", name, ours, value)
-		}
-	}
-	for name := range got.Header {
-		if _, there := want.Header[name]; !there && !slices.Contains(silent, name) && want.Status < 300 && !unexpected(name, p.scenario.Service) {
-			differ("header %s: %s, which the service does not send", name, got.Header[name])
-		}
-	}
-	if want.Status < 300 && step.Method != http.MethodHead && !uncomparedBody(step) {
-		p.compareBody(want, got, differ)
-	}
-	return differences
-}
-
-func (p *player) compareDate(recorded, ours string, differ func(string, ...any)) {
-	want, errWant := http.ParseTime(recorded)
-	got, errGot := http.ParseTime(ours)
-	if errWant != nil || errGot != nil {
-		differ("last-modified: %q, the service %q", ours, recorded)
-		return
-	}
-	if off := got.Sub(want.Add(p.shift)).Abs(); p.exact && off > 5*time.Second {
-		differ("last-modified is %v off", off)
-	}
-}
-
-func (p *player) compareBody(want Answer, got answered, differ func(string, ...any)) {
-	if len(want.Shape) == 0 && len(got.Shape) == 0 {
-		if want.Length != got.Length {
-			differ("a body of %d bytes, the service %d", got.Length, want.Length)
-		}
-		return
-	}
-	var theirs, ours []string
-	for _, line := range want.Shape {
-		name, value, _ := strings.Cut(line, "=")
-		theirs = append(theirs, cmp.Or(map[bool]string{true: name}[Mapped[name]], name+"="+value))
-	}
-	for _, line := range got.Shape {
-		name, value, _ := strings.Cut(line, "=")
-		ours = append(ours, cmp.Or(map[bool]string{true: name}[Mapped[name]], Abbreviate(name+"="+value)))
-	}
-	if !slices.Equal(theirs, ours) {
-		differ("shows\n\t\t%q, the service\n\t\t%q", ours, theirs)
-		return
-	}
-	for i, line := range want.Shape {
-		name, value, _ := strings.Cut(line, "=")
-		_, our, _ := strings.Cut(got.Shape[i], "=")
-		if Mapped[name] {
-			if problem := p.meet(bare(value), bare(our)); problem != "" {
-				differ("%s: %s", name, problem)
-			}
-		}
-	}
-}
-
-// bare is an ETag without the quotes that lists of blobs leave out.
-func bare(etag string) string {
-	if len(etag) > 1 && etag[0] == '"' && etag[len(etag)-1] == '"' {
-		return etag[1 : len(etag)-1]
-	}
-	return etag
-}
-
-// meet notes that what the service chose corresponds to what this one chose. The correspondence is one to one, but for
-// entities that one transaction wrote: their Timestamps, of which ETags are made, are the same or not as it happens.
-func (p *player) meet(theirs, ours string) string {
-	known, seen := p.ours[theirs]
-	reverse, used := p.theirs[ours]
-	if !seen {
-		p.born[theirs] = p.step
-	}
-	switch {
-	case !seen && used && p.scenario.Service == "table" && p.born[reverse] == p.born[theirs]:
-		p.ours[theirs] = ours
-	case seen && known == ours && p.scenario.Service == "table" && p.born[reverse] == p.born[theirs]:
-	case !seen && !used:
-		p.ours[theirs], p.theirs[ours] = ours, theirs
-	case seen && known != ours:
-		return fmt.Sprintf("%s is new, the service's %s is not", ours, theirs)
-	case used && reverse != theirs:
-		return fmt.Sprintf("%s is not new, the service's %s is", ours, theirs)
-	}
-	return ""
 }

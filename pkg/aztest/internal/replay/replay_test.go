@@ -60,7 +60,7 @@ func inMemory(t *testing.T, s Scenario, send func(*http.Request, *aztest.Service
 		memory := aztest.New(nil)
 		to := server{
 			url:  map[string]string{"blob": memory.BlobURL(), "file": memory.FileURL(), "queue": memory.QueueURL(), "table": memory.TableURL()},
-			send: memory.Do, exact: true,
+			send: memory.Do, whole: true,
 		}
 		if send != nil {
 			to.send = func(r *http.Request) (*http.Response, error) { return send(r, memory) }

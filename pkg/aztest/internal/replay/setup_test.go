@@ -80,7 +80,7 @@ func (p *player) create(path, query string, header map[string]string, body []byt
 	}
 	r.URL.Path += path
 	r.URL.RawQuery = query
-	r.Header.Set("Authorization", "SharedKey replay")
+	p.authorize(r)
 	r.Header.Set("x-ms-version", "2019-02-02")
 	for name, value := range header {
 		r.Header.Set(name, value)
@@ -182,7 +182,7 @@ func (p *player) prepareTable(step Step) {
 	if err != nil {
 		panic(err)
 	}
-	r.Header.Set("Authorization", "SharedKey replay")
+	p.authorize(r)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json;odata=nometadata")
 	r.Header.Set("x-ms-version", "2019-02-02")
