@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/md5"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
