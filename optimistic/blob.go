@@ -116,7 +116,7 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
 	raw, err := readBody(asIs, b.Client.BlobClient(), resp, opts, limit)
 	if _, ok := errors.AsType[tooLong](err); ok {
-		return nil, fmt.Errorf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", limit)
+		return nil, &tooLargeError{limit: limit}
 	}
 	if err != nil {
 		return nil, err

@@ -113,3 +113,13 @@ func contentRange(header *string) (first, last, total int64, ok bool) {
 	n, err := fmt.Sscanf(deref(header), "bytes %d-%d/%d", &first, &last, &total)
 	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
 }
+
+// tooLargeError is content beyond a target's MaxSize.
+type tooLargeError struct{ limit int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", e.limit)
+}
+
+// MaxSize is the bound, for programs that name it in their own way.
+func (e *tooLargeError) MaxSize() int64 { return e.limit }

@@ -25,6 +25,7 @@ type blobAppendOptions struct {
 	ContentType string
 	Record      bool
 	Unique      bool
+	Sending     sendingFlags
 	Conditions  optimistic.Conditions
 }
 
@@ -64,6 +65,9 @@ and --unique is your word that nobody else appends these bytes: then finding the
 			if opts.ContentType != "" && !opts.Create {
 				return usagef("--content-type is for a blob that is made: give --create too")
 			}
+			if err := opts.Sending.parse(cmd); err != nil {
+				return err
+			}
 			if opts.Conditions, err = conditions.forWrite(); err != nil {
 				return err
 			}
@@ -87,6 +91,7 @@ and --unique is your word that nobody else appends these bytes: then finding the
 	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is made")
 	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
 	flags.BoolVar(&opts.Unique, "unique", false, "nobody else appends the same bytes")
+	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -121,7 +126,7 @@ func blobAppendRun(ctx context.Context, opts *blobAppendOptions) error {
 	}
 	o := &optimistic.AppendOptions{
 		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
-		Create: opts.Create, Unique: opts.Unique,
+		Create: opts.Create, Unique: opts.Unique, Sending: opts.Sending.sending(),
 	}
 	if opts.Create {
 		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: optional(opts.ContentType)}

@@ -29,6 +29,7 @@ type blobBlockPutOptions struct {
 	ID      string
 	File    string
 	LeaseID string
+	Sending sendingFlags
 }
 
 func newBlobBlockPutCmd(f *Factory, runF func(*blobBlockPutOptions) error) *cobra.Command {
@@ -55,6 +56,9 @@ itself.`,
 			case opts.File == "":
 				return withHint(usagef("--file is missing"), "--file - reads stdin")
 			}
+			if err := opts.Sending.parse(cmd); err != nil {
+				return err
+			}
 			if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
@@ -67,6 +71,7 @@ itself.`,
 	cmd.Flags().StringVar(&opts.ID, "id", "", "`id` of the block")
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
 	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+	opts.Sending.add(cmd)
 	return cmd
 }
 
@@ -83,7 +88,7 @@ func blobBlockPutRun(ctx context.Context, opts *blobBlockPutOptions) error {
 	if len(data) == 0 {
 		return usagef("--file %s is empty: there is nothing to stage", opts.File)
 	}
-	r, err := optimistic.StageBlock(ctx, client, opts.ID, data, &optimistic.BlockOptions{LeaseID: opts.LeaseID})
+	r, err := optimistic.StageBlock(ctx, client, opts.ID, data, &optimistic.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.sending()})
 	if err != nil {
 		return tally(err, r)
 	}

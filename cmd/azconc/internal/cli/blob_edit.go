@@ -18,6 +18,7 @@ type blobEditOptions struct {
 	factory    *Factory
 	Blob       blobRef
 	Create     bool
+	MaxSize    int64
 	Conditions optimistic.Conditions
 }
 
@@ -40,6 +41,9 @@ exit code is 4. Your text is kept in its file whenever it has not been written, 
 			if opts.Conditions, err = conditions.forWrite(); err != nil {
 				return err
 			}
+			if err := checkMaxSize(opts.MaxSize); err != nil {
+				return err
+			}
 			if opts.Create && opts.Conditions.IfMatch != "" {
 				return withHint(usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}
@@ -53,6 +57,7 @@ exit code is 4. Your text is kept in its file whenever it has not been written, 
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Create, "create", false, "begin with an empty text if there is no blob")
+	addMaxSize(cmd, &opts.MaxSize)
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -74,8 +79,9 @@ func blobEditRun(ctx context.Context, opts *blobEditOptions) error {
 		return err
 	}
 	e := &editing{opts: opts, target: contentOf(client, opts.Blob.Blob, headerFlags{})}
+	e.target.MaxSize = opts.MaxSize
 	if e.base, err = e.read(ctx); err != nil {
-		return err
+		return maxSizeHint(err)
 	}
 	if err := e.permitted(); err != nil {
 		return err

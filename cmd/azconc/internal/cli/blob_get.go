@@ -15,6 +15,7 @@ type blobGetOptions struct {
 	factory    *Factory
 	Blob       blobRef
 	File       string
+	Sending    sendingFlags
 	Conditions optimistic.Conditions
 }
 
@@ -38,6 +39,9 @@ to stdout ends with exit code 4. The file appears under its name only when it is
 			if f.JSON() && (opts.File == "" || opts.File == "-") {
 				return withHint(usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
+			if err := opts.Sending.parse(cmd); err != nil {
+				return err
+			}
 			if opts.Conditions, err = conditions.forRead(); err != nil {
 				return err
 			}
@@ -48,6 +52,7 @@ to stdout ends with exit code 4. The file appears under its name only when it is
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -79,7 +84,7 @@ func blobGetRun(ctx context.Context, opts *blobGetOptions) error {
 	p := f.progress("get " + opts.Blob.String())
 	var got optimistic.DownloadResult
 	stdout, err := f.into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
-		got, err = optimistic.Download(ctx, client, to, &optimistic.DownloadOptions{Conditions: opts.Conditions, Progress: p.show, Restart: restart})
+		got, err = optimistic.Download(ctx, client, to, &optimistic.DownloadOptions{Sending: opts.Sending.sending(), Conditions: opts.Conditions, Progress: p.show, Restart: restart})
 		return err
 	})
 	if stdout || err != nil {

@@ -15,6 +15,7 @@ type blobPutOptions struct {
 	Blob       blobRef
 	File       string
 	Headers    headerFlags
+	Sending    sendingFlags
 	Conditions optimistic.Conditions
 }
 
@@ -46,6 +47,9 @@ them, and a file is sent again; stdin cannot be, and the command ends with exit 
 			if err := opts.Headers.parse(); err != nil {
 				return err
 			}
+			if err := opts.Sending.parse(cmd); err != nil {
+				return err
+			}
 			if opts.Conditions, err = conditions.forWrite(); err != nil {
 				return err
 			}
@@ -57,6 +61,7 @@ them, and a file is sent again; stdin cannot be, and the command ends with exit 
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
 	opts.Headers.add(cmd)
+	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -78,7 +83,7 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	}
 	p := f.progress("put " + opts.Blob.String())
 	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
-		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true,
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: opts.Sending.sending(),
 		Progress: func(done int64) { p.show(done, size) },
 	})
 	p.end()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"unicode/utf8"
@@ -19,6 +20,8 @@ type blobUpdateOptions struct {
 	Blob        blobRef
 	Source      changeFlags
 	Headers     headerFlags
+	Sending     sendingFlags
+	MaxSize     int64
 	Conditions  optimistic.Conditions
 	Create      bool
 	DryRun      bool
@@ -53,6 +56,9 @@ writes nothing. An answer that gets lost is found out about; where that cannot b
 			if err := opts.Headers.parse(); err != nil {
 				return err
 			}
+			if err := cmp.Or(opts.Sending.parse(cmd), checkMaxSize(opts.MaxSize)); err != nil {
+				return err
+			}
 			if opts.Conditions, err = conditions.forWrite(); err != nil {
 				return err
 			}
@@ -78,6 +84,8 @@ writes nothing. An answer that gets lost is found out about; where that cannot b
 	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: a blob that had it already is left alone")
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
 	opts.Headers.add(cmd)
+	opts.Sending.add(cmd)
+	addMaxSize(cmd, &opts.MaxSize)
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -107,9 +115,11 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 	if err := prepare(ctx, f, opts.change); err != nil {
 		return err
 	}
-	target := &guarded[[]byte]{Target: contentOf(client, opts.Blob.Blob, opts.Headers), op: "update", conditions: opts.Conditions}
+	content := contentOf(client, opts.Blob.Blob, opts.Headers)
+	content.MaxSize = opts.MaxSize
+	target := &guarded[[]byte]{Target: content, op: "update", conditions: opts.Conditions}
 	update := &optimistic.UpdateOptions{
-		Conditions: carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts,
+		Conditions: carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, Sending: opts.Sending.sending(),
 	}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
@@ -125,7 +135,7 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return updateHint(tally(err, r), opts.Conditions, opts.Create)
+		return updateHint(maxSizeHint(tally(err, r)), opts.Conditions, opts.Create)
 	}
 	result := newWriteResult(opts.Blob, "updated", r)
 	if opts.DryRun {

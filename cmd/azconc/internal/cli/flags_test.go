@@ -110,17 +110,17 @@ func TestBlobGetFlags(t *testing.T) {
 func TestBlobUpdateFlags(t *testing.T) {
 	lease := "00000000-0000-4000-8000-00000000000a"
 	checkFlags(t, newBlobUpdateCmd, []flagCase[blobUpdateOptions]{
-		{args: []string{"jobs/a", "--jq", ".n += 1"}, want: blobUpdateOptions{Blob: ref("jobs", "a"), Source: changeFlags{JQ: ".n += 1"}}},
-		{args: []string{"jobs/a", "--set", "a.b=1", "--set", "c=x"}, want: blobUpdateOptions{Blob: ref("jobs", "a"), Source: changeFlags{Set: []string{"a.b=1", "c=x"}}}},
+		{args: []string{"jobs/a", "--jq", ".n += 1"}, want: blobUpdateOptions{Blob: ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Source: changeFlags{JQ: ".n += 1"}}},
+		{args: []string{"jobs/a", "--set", "a.b=1", "--set", "c=x"}, want: blobUpdateOptions{Blob: ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Source: changeFlags{Set: []string{"a.b=1", "c=x"}}}},
 		{
 			args: []string{"jobs/a", "--exec", "sort", "--create", "--dry-run", "--op-id", "x", "--max-attempts", "3", "--lease-id", strings.ToUpper(lease)},
 			want: blobUpdateOptions{
-				Blob: ref("jobs", "a"), Source: changeFlags{Exec: "sort"}, Create: true, DryRun: true, OperationID: "x", MaxAttempts: 3,
+				MaxSize: optimistic.DefaultMaxSize, Blob: ref("jobs", "a"), Source: changeFlags{Exec: "sort"}, Create: true, DryRun: true, OperationID: "x", MaxAttempts: 3,
 				Conditions: optimistic.Conditions{LeaseID: lease},
 			},
 		},
 		{args: []string{"jobs/a", "-f", "-", "--if-none-match", "*"}, want: blobUpdateOptions{
-			Blob: ref("jobs", "a"), Source: changeFlags{File: "-"}, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"},
+			MaxSize: optimistic.DefaultMaxSize, Blob: ref("jobs", "a"), Source: changeFlags{File: "-"}, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"},
 		}},
 		{args: []string{"jobs/a"}, err: "nothing says what to change"},
 		{args: []string{"jobs/a", "--jq", ".", "--exec", "cat"}, err: "--exec and --jq cannot be given together"},
@@ -130,6 +130,9 @@ func TestBlobUpdateFlags(t *testing.T) {
 		{args: []string{"jobs/a", "--set", "a..b=1"}, err: "empty part"},
 		{args: []string{"jobs/a", "--jq", ".", "--create", "--if-match", "x"}, err: "--create and --if-match"},
 		{args: []string{"jobs/a", "--jq", ".", "--max-attempts", "0"}, err: "not positive"},
+		{args: []string{"jobs/a", "--jq", ".", "--max-size", "0"}, err: "--max-size 0 is not positive"},
+		{args: []string{"jobs/a", "--jq", ".", "--try-timeout", "0"}, err: "--try-timeout 0s is not positive"},
+		{args: []string{"jobs/a", "--jq", ".", "--min-rate", "-1"}, err: "--min-rate -1 is not positive"},
 		{args: []string{"jobs/a", "--jq", ".", "--lease-id", "abc"}, err: "not a GUID"},
 		{args: []string{"https://x.blob.core.windows.net/jobs/a?snapshot=2026-01-01T00:00:00.0000000Z", "--jq", "."}, err: "cannot be changed"},
 	})
@@ -137,8 +140,8 @@ func TestBlobUpdateFlags(t *testing.T) {
 
 func TestBlobEditFlags(t *testing.T) {
 	checkFlags(t, newBlobEditCmd, []flagCase[blobEditOptions]{
-		{args: []string{"jobs/a", "--if-match", "*"}, want: blobEditOptions{Blob: ref("jobs", "a"), Conditions: optimistic.Conditions{IfMatch: "*"}}},
-		{args: []string{"jobs/a", "--if-none-match", "*"}, want: blobEditOptions{Blob: ref("jobs", "a"), Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
+		{args: []string{"jobs/a", "--if-match", "*"}, want: blobEditOptions{Blob: ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Conditions: optimistic.Conditions{IfMatch: "*"}}},
+		{args: []string{"jobs/a", "--if-none-match", "*"}, want: blobEditOptions{Blob: ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
 		{args: []string{"jobs/a", "--create", "--if-match", "x"}, err: "--create and --if-match"},
 	})
 }
