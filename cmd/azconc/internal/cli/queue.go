@@ -167,14 +167,3 @@ func (f *Factory) printQueue(outcome, queue, message string, s sent) error {
 		Requests: f.requests.Load(), ElapsedMS: time.Since(f.began).Milliseconds(),
 	})
 }
-
-// messageShown is a message as receive and peek print it.
-type messageShown struct {
-	MessageID    string `json:"message_id"`
-	PopReceipt   string `json:"pop_receipt,omitempty"`
-	Inserted     string `json:"inserted"`
-	Expires      string `json:"expires"`
-	NextVisible  string `json:"next_visible,omitempty"`
-	DequeueCount int64  `json:"dequeue_count"`
-	Text         string `json:"text"`
-}

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"time"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/cobra"
@@ -18,11 +16,13 @@ type queueReceiveOptions struct {
 	Max        int32
 	Visibility time.Duration
 	Decode     string
+	Envelope   bool
 }
 
 func (o *queueReceiveOptions) add(cmd *cobra.Command, what string) {
 	cmd.Flags().Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
-	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows base64 that holds UTF-8 as that")
+	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
+	cmd.Flags().BoolVar(&o.Envelope, "envelope", false, "show the envelope as well, as it was sent")
 }
 
 func (o *queueReceiveOptions) check() error {
@@ -42,7 +42,8 @@ func newQueueReceiveCmd(f *Factory, runF func(*queueReceiveOptions) error) *cobr
 		Use:   "receive <queue>",
 		Short: "Receive messages, which hides them from others for a while",
 		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, with which it can be
-deleted, and with the time at which it will be visible again unless it is.
+deleted, and with the time at which it will be visible again unless it is. What is printed of an envelope is its body, with the
+id, the headers and, in a poison queue, the reason before it.
 
 When the answer is lost, the messages in it stay hidden until then, and count as delivered. azconc then asks again and gets
 others, if there are any; "ambiguous" in the JSON result says that it happened.`,
@@ -78,18 +79,6 @@ func checkVisibility(flag string, d, least time.Duration) error {
 	return nil
 }
 
-// messageText shows a text. What is not UTF-8 would ruin a terminal, and stays as it was sent.
-func messageText(text, decode string) string {
-	if decode == "none" {
-		return text
-	}
-	plain, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || !utf8.Valid(plain) || len(plain) == 0 {
-		return text
-	}
-	return string(plain)
-}
-
 type receiveResult struct {
 	Outcome   string         `json:"outcome"`
 	Queue     string         `json:"resource"`
@@ -104,8 +93,7 @@ func (r receiveResult) text(w io.Writer) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		printFields(w, "message", m.MessageID, "receipt", m.PopReceipt, "visible", m.NextVisible, "inserted", m.Inserted,
-			"expires", m.Expires, "deliveries", fmt.Sprint(m.DequeueCount))
+		m.print(w)
 		fmt.Fprintln(w, m.Text)
 	}
 }
@@ -135,11 +123,13 @@ func queueReceiveRun(ctx context.Context, opts *queueReceiveOptions) error {
 	}
 	var shown []messageShown
 	for _, m := range answer.Messages {
-		shown = append(shown, messageShown{
+		one := messageShown{
 			MessageID: deref(m.MessageID), PopReceipt: deref(m.PopReceipt), Inserted: timeText(deref(m.InsertionTime)),
 			Expires: timeText(deref(m.ExpirationTime)), NextVisible: timeText(deref(m.TimeNextVisible)),
-			DequeueCount: deref(m.DequeueCount), Text: messageText(deref(m.MessageText), opts.Decode),
-		})
+			DequeueCount: deref(m.DequeueCount),
+		}
+		one.open(deref(m.MessageText), opts.Decode, opts.Envelope)
+		shown = append(shown, one)
 	}
 	return opts.factory.printMessages("received", opts.Queue, shown, s)
 }
@@ -180,10 +170,12 @@ func queuePeekRun(ctx context.Context, opts *queueReceiveOptions) error {
 	}
 	var shown []messageShown
 	for _, m := range answer.Messages {
-		shown = append(shown, messageShown{
+		one := messageShown{
 			MessageID: deref(m.MessageID), Inserted: timeText(deref(m.InsertionTime)), Expires: timeText(deref(m.ExpirationTime)),
-			DequeueCount: deref(m.DequeueCount), Text: messageText(deref(m.MessageText), opts.Decode),
-		})
+			DequeueCount: deref(m.DequeueCount),
+		}
+		one.open(deref(m.MessageText), opts.Decode, opts.Envelope)
+		shown = append(shown, one)
 	}
 	return opts.factory.printMessages("found", opts.Queue, shown, sent{})
 }
