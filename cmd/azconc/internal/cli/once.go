@@ -15,7 +15,7 @@ import (
 )
 
 func newOnceCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("once", "Run a command once per key", newOnceRunCmd(f, nil), newOnceShowCmd(f, nil), newOnceForgetCmd(f, nil))
+	return newGroupCmd("once", "Run a command once per key", newOnceRunCmd(f, nil), newOnceShowCmd(f, nil), newOnceForgetCmd(f, nil), newOnceGCCmd(f, nil))
 }
 
 // onceOptions are those of every verb.
@@ -36,10 +36,14 @@ func (o *onceOptions) parse(arg string) (err error) {
 	if len(o.Key.Blob) > 200 {
 		return usagef("the key has %d bytes: 200 are the most", len(o.Key.Blob))
 	}
-	if !tableName.MatchString(o.Results) {
-		return withHint(usagef("--results %q is not a table's name", o.Results), "a name is 3 to 63 letters and digits, a letter first")
+	return o.checkResults()
+}
+
+func (o *onceOptions) checkResults() error {
+	if o.Results == "" {
+		return usagef("--results is empty")
 	}
-	return nil
+	return checkTable("--results", o.Results)
 }
 
 func (o *onceOptions) once(locks *pessimistic.LockerOptions) (*idempotent.Once, error) {
@@ -83,18 +87,6 @@ const maxKept = 47 << 10
 type keptOutput struct {
 	Bytes  int    `json:"bytes"` // of all there was
 	Output []byte `json:"output"`
-}
-
-// keeper passes output on, and keeps the beginning.
-type keeper struct {
-	w    io.Writer
-	kept keptOutput
-}
-
-func (k *keeper) Write(p []byte) (int, error) {
-	k.kept.Bytes += len(p)
-	k.kept.Output = append(k.kept.Output, p[:min(len(p), maxKept-len(k.kept.Output))]...)
-	return k.w.Write(p)
 }
 
 // replay prints what is stored.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -28,8 +29,9 @@ func newOnceRunCmd(f *Factory, runF func(*onceRunOptions) error) *cobra.Command 
 		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
 		Short: "Run a command once per key, and print its output again to whoever asks again",
 		Long: `Run a command unless it was run for the key before, on whatever machine. When it has exited with 0, what it has printed is
-stored in the table --results, up to 47 KiB of it, and printed instead whenever the key is used again. A command that fails
-leaves nothing: the key is free to be tried again.
+stored in the table --results, up to 47 KiB of it, and printed instead whenever the key is used again; what it has printed to
+stderr is not stored. A command that fails leaves nothing: the key is free to be tried again. A result stays until azconc once
+forget, or azconc once gc, deletes it.
 
 One at a time works on a key: the lock "container/once/<key>" is held meanwhile, and another waits, for --wait or with
 --no-wait not at all (75). If the machine dies after the command's effect and before the result is stored, it is run again:
@@ -81,7 +83,7 @@ func onceRunRun(ctx context.Context, opts *onceRunOptions) error {
 		return err
 	}
 	key := opts.Key.Blob
-	out := &keeper{w: f.Out}
+	kept := &head{limit: maxKept}
 	err = f.runUnder(ctx, &opts.underFlags, acquisition{
 		what:    opts.Key.String(),
 		acquire: func(ctx context.Context) (held, error) { return opts.begin(ctx, once, key, payload) },
@@ -89,14 +91,14 @@ func onceRunRun(ctx context.Context, opts *onceRunOptions) error {
 			return append(lockEnv(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
 		},
 		facts: func(h held) map[string]any { return lockFacts(opts.lockName(), h.(*idempotent.Attempt).Held) },
-		out:   out,
+		out:   io.MultiWriter(kept, f.Out),
 		finish: func(ctx context.Context, h held) error {
-			result, err := json.Marshal(out.kept)
+			result, err := json.Marshal(keptOutput{Bytes: kept.n, Output: kept.data})
 			if err != nil {
 				return err
 			}
-			if out.kept.Bytes > len(out.kept.Output) {
-				f.Notef("the output has %d bytes, of which the first %d are kept", out.kept.Bytes, len(out.kept.Output))
+			if kept.cut() {
+				f.Notef("the output has %d bytes, of which the first %d are kept", kept.n, len(kept.data))
 			}
 			if _, err := h.(*idempotent.Attempt).Finish(ctx, result); err != nil {
 				return fmt.Errorf("the command has ended, and nothing is stored, so that it will be run again: %w", err)
