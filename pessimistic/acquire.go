@@ -143,6 +143,7 @@ const longestWish = 30 * time.Second
 // grant is an acquire that succeeded.
 type grant struct {
 	t0   instant   // just before the request was sent that succeeded
+	at   instant   // just after the answer came
 	date time.Time // the service's clock when it answered
 }
 
@@ -202,7 +203,7 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	if !c.timing.infinite() && clock.now().since(t0) > c.timing.patience() {
 		return grant{}, errSlow // asking again with the same id starts the lease's time anew
 	}
-	return grant{t0: t0, date: r.date}, nil
+	return grant{t0: t0, at: clock.now(), date: r.date}, nil
 }
 
 // abandon gives back what may have been granted. It works on when ctx has ended.

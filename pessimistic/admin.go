@@ -22,7 +22,9 @@ type LockInfo struct {
 	State State // of the lease
 
 	// Owner, Fence, Since and Duration are the last stamp's: the holder's if Held, otherwise those of the one
-	// before. In the moment between an acquisition and its stamp they are still the predecessor's.
+	// before. In the moment between an acquisition and its stamp they are still the predecessor's, and so they are while
+	// a program that does not use azconc has the lease. That can be known only when its lease has no end and the last
+	// holder's had one, or the reverse: then Owner and Since are empty, and Duration is Infinite or 0.
 	Owner    string
 	Fence    fence.Token
 	Since    time.Time     // by the service's clock
@@ -31,13 +33,15 @@ type LockInfo struct {
 	ETag     azcore.ETag // names this acquisition: see BreakLockOptions.IfMatch
 	Observed time.Time   // the service's clock when it answered; zero in a list, where Modified has to do
 	Modified time.Time   // when the last stamp was written
+
+	own bool // azconc has created the blob, and it is empty
 }
 
 // infoOf reads a lock blob.
 func infoOf(name string, seen Observation) LockInfo {
-	r := recordIn(seen.Metadata)
+	r := seen.record()
 	return LockInfo{
-		Name: name, Held: !seen.State.Free(), State: seen.State,
+		own: r.own && seen.Size == 0, Name: name, Held: !seen.State.Free(), State: seen.State,
 		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration,
 		ETag: seen.ETag, Observed: seen.Date, Modified: seen.Modified,
 	}
@@ -171,6 +175,7 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 	seen := Observation{
 		State: State(deref(item.Properties.LeaseState)), Infinite: string(deref(item.Properties.LeaseDuration)) == infinite,
 		ETag: deref(item.Properties.ETag), Modified: deref(item.Properties.LastModified), Metadata: lowered(item.Metadata),
+		Size: deref(item.Properties.ContentLength),
 	}
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, false

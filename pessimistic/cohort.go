@@ -16,6 +16,7 @@ type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
 	past   map[string]past
+	tokens map[string]fence.Token // the last one of each lock: see gaveOut
 }
 
 // line is the goroutines of this process that want one lock. The one in front deals with the service; the others cost no
@@ -57,8 +58,9 @@ type tenure struct {
 	owner string
 	token fence.Token
 	seen  Observation // the blob as he has stamped it
-	date  time.Time   // the service's clock when he was granted the lease
-	at    instant     // ours at the same moment
+	since time.Time   // when he got it, by the service's clock
+	date  moment      // what he knows of the service's clock
+	at    instant     // when he got it, by ours
 	limit bounds
 }
 
@@ -138,7 +140,7 @@ func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
 func (l *line) heldError(t *taking) *HeldError {
 	e := &HeldError{Resource: t.claim.wire.target.path, State: StateLeased, Local: true, Waited: t.queue.waited}
 	if l.holding != nil {
-		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.token, l.holding.date
+		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.token, l.holding.since
 	}
 	return e
 }
@@ -223,13 +225,12 @@ func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 		_ = l.Release(ctx) // hands it on
 		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, context.Cause(ctx))
 	}
-	now := l.wire.clock().now()
-	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date.Add(now.since(b.tenure.at)), now)
+	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.wire.clock().now())
 	if err != nil {
 		_ = l.Release(ctx)
 		return nil, err
 	}
-	h.previous = Previous{Ended: EndedByRelease, Owner: b.tenure.owner, Fence: b.tenure.token, Since: b.tenure.date}
+	h.previous = Previous{Ended: EndedByRelease, Owner: b.tenure.owner, Fence: b.tenure.token, Since: b.tenure.since}
 	return h, nil
 }
 

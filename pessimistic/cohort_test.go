@@ -336,8 +336,8 @@ func TestAFaultInAHandOverLeavesAHolderOrNothing(t *testing.T) {
 func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{AtLeast: time.Minute})
-		began := time.Now()
 		h := locked(t, k, "job", nil)
+		began := time.Now()
 		pass(10 * time.Second)
 		mustRelease(t, h.Lease)
 		if held := time.Since(began); held != time.Minute {

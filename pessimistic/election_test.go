@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/pkg/fence"
@@ -121,7 +120,7 @@ func TestWhoResignsLetsAnotherLead(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = one.Run(ctx, first.until) })
-		synctest.Wait()
+		pass(2 * time.Second)
 		all.Go(func() { _ = two.Run(ctx, second.until) })
 		pass(time.Minute)
 		if led, err := two.Resign(t.Context()); led || err != nil {

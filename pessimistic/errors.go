@@ -39,6 +39,10 @@ var (
 	// ErrTorn says that a file's content is written in part. The error in the chain is a *TornError.
 	ErrTorn = errors.New("partly written")
 
+	// ErrContent says that the blob of a lock's name has content, so that it is not a lock. The error in the chain is a
+	// *ContentError.
+	ErrContent = errors.New("the blob has content")
+
 	// ErrFenced says that a later holder keeps this one from writing. The error in the chain is a *fence.Error.
 	ErrFenced = fence.ErrFenced
 )
@@ -85,6 +89,19 @@ func (e *HeldError) Error() string {
 
 // Unwrap returns the sentinel and the service's answer.
 func (e *HeldError) Unwrap() []error { return chain(ErrHeld, e.Err) }
+
+// ContentError says that a lock was asked for by the name of a blob that holds data.
+type ContentError struct {
+	Resource string
+	Size     int64 // of the content, in bytes
+}
+
+func (e *ContentError) Error() string {
+	return fmt.Sprintf("%s: the blob has %d bytes of content: a lock needs a blob of its own, so give it another name, or allow content", e.Resource, e.Size)
+}
+
+// Unwrap returns the sentinel.
+func (e *ContentError) Unwrap() error { return ErrContent }
 
 // Reason is why a lease was lost.
 type Reason uint8
@@ -217,7 +234,7 @@ func opError(op, resource string, err error) error {
 
 // typed tells whether an error says itself what it is about.
 func typed(err error) bool {
-	for _, named := range []error{ErrHeld, ErrLost, ErrReleased, ErrUnknown, ErrFenced, ErrUndeleted, ErrTorn} {
+	for _, named := range []error{ErrHeld, ErrLost, ErrReleased, ErrUnknown, ErrFenced, ErrUndeleted, ErrTorn, ErrContent} {
 		if errors.Is(err, named) {
 			return true
 		}

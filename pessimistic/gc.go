@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // GCOptions tunes Locker.GC. The zero value is the default.
@@ -34,6 +36,7 @@ type GCOptions struct {
 // GCResult counts what GC has met.
 type GCResult struct {
 	Seen     int // locks
+	Foreign  int // kept, because azconc has not created the blob, or not this version, or because it has content
 	Deleted  int // or, in a dry run, what would have been
 	Held     int // kept, because they are held
 	Recent   int // kept, because they were used not long ago, or while GC was running
@@ -46,12 +49,15 @@ const gcAtOnce = 8
 // GC deletes the blobs of locks that nobody uses any more. There is no need to: an idle lock costs nothing but its place
 // in a list.
 //
-// A lock that is held is never deleted, nor one that was acquired since it was listed: each deletion is conditional on the
-// version, and the service refuses to delete what is leased. The fence goes on growing, because a new one starts from the
-// service's clock; a lock whose fence is ahead of it is kept.
+// It takes only blobs that azconc has created as locks, and that are empty: neither a blob with data on which a lock was
+// allowed (LockerOptions.AllowContent), nor a lock blob of a version that did not mark what it had created. Before a
+// deletion it acquires the lease, on condition of the version that was listed, and looks again.
 //
-// Errors: those of List, and the first refusal of a deletion; what was deleted until then is counted. Requests: those of
-// List, 1 for the clock, and 1 per deletion.
+// A lock that is held is never deleted, nor one that was acquired since it was listed. The fence goes on growing, because
+// a new one starts from the service's clock; a lock whose fence is ahead of it is kept.
+//
+// Errors: those of List, and the first refusal of a deletion; what was deleted until then is counted. A GC that is killed
+// may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 3 per deletion.
 func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	var o GCOptions
 	if opts != nil {
@@ -105,6 +111,8 @@ func (c *collection) consider(ctx context.Context, group *errgroup.Group, info L
 	c.res.Seen++
 	recent := c.now.Sub(info.Modified) < c.o.Unused || info.Fence >= fence.Token(c.now.UnixMilli())
 	switch {
+	case !info.own:
+		c.res.Foreign++
 	case info.Held:
 		c.res.Held++
 	case recent:
@@ -112,7 +120,7 @@ func (c *collection) consider(ctx context.Context, group *errgroup.Group, info L
 	}
 	c.mu.Unlock()
 	switch {
-	case info.Held || recent:
+	case !info.own || info.Held || recent:
 	case c.o.DryRun:
 		c.deleted(info)
 	default:
@@ -129,38 +137,88 @@ func (c *collection) deleted(info LockInfo) {
 	}
 }
 
-// remove deletes one lock blob. What has gone, or been acquired meanwhile, is no failure; nor is it our deletion, except
-// when an answer of ours was lost.
+// remove deletes one lock blob, under its lease and at the version that was listed, after another look at what is in it.
+// What has gone, or been acquired meanwhile, is no failure; nor is it our deletion, except when an answer of ours was
+// lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
 	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests, heard: c.wire.heard}
-	ambiguous := false
-	err := c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
+	o, timing, err := (&AcquireOptions{Duration: minDuration, requests: c.wire.requests}).withDefaults(w.target)
+	if err != nil {
+		return err
+	}
+	mine := newClaim(w.target, o, timing)
+	mine.wire = w
+	_, err = mine.ask(ctx, info.ETag)
+	ambiguous, same := false, false
+	if err == nil {
+		if same, err = c.stillOurs(ctx, w, mine.id, info); err == nil && same {
+			ambiguous, err = c.erase(ctx, w, client, mine.id, info.ETag)
+		}
+	}
+	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
+		// The version is not there: because our first try has deleted it, unless a look finds it.
+		if _, lookErr := c.k.looksAt(ctx, w); lookErr != nil {
+			err = lookErr
+		}
+	}
+	switch o := azerr.Classify(err); {
+	case err == nil && same, ambiguous && o.Kind == azerr.NotFound:
+		c.deleted(info)
+		return nil
+	case o.Kind == azerr.Held:
+		c.count(&c.res.Held)
+	case err == nil, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
+		c.count(&c.res.Recent)
+	default:
+		err = failedAs(ctx, "delete", w.target.path, err)
+		c.giveBack(ctx, mine, info)
+		return err
+	}
+	c.giveBack(ctx, mine, info)
+	return nil
+}
+
+// stillOurs looks at the blob under the lease.
+func (c *collection) stillOurs(ctx context.Context, w wire, lease string, info LockInfo) (same bool, err error) {
+	err = c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
+		seen, err := w.look(ctx, lease)
+		same = err == nil && seen.ETag == info.ETag && infoOf(info.Name, seen).own
+		return err
+	})
+	return same, err
+}
+
+// erase deletes the blob. ambiguous says that it may have been deleted although err is not nil.
+func (c *collection) erase(ctx context.Context, w wire, client *blob.Client, lease string, etag azcore.ETag) (ambiguous bool, err error) {
+	err = c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
 		ctx, done := w.send(ctx, "delete")
-		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: ifMatch(info.ETag)}})
+		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &lease}, ModifiedAccessConditions: ifMatch(etag)}})
 		done(err)
 		ambiguous = ambiguous || azerr.Classify(err).Ambiguous()
 		return err
 	})
-	found := false
-	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
-		// The version is not there: because somebody has acquired the lock, or because our first try has deleted it.
-		_, err = c.k.looksAt(ctx, w)
-		found = err == nil
+	return ambiguous, err
+}
+
+// giveBack ends our lease such that the lock looks as it did: a release would make the next holder believe that the last
+// one had ended in peace.
+func (c *collection) giveBack(ctx context.Context, mine *claim, info LockInfo) {
+	if !mine.open {
+		return
 	}
-	switch o := azerr.Classify(err); {
-	case err == nil && !found, ambiguous && o.Kind == azerr.NotFound:
-		c.deleted(info)
-	case o.Kind == azerr.Held:
-		c.mu.Lock()
-		c.res.Held++
-		c.mu.Unlock()
-	case found, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
-		c.mu.Lock()
-		c.res.Recent++
-		c.mu.Unlock()
-	default:
-		return failedAs(ctx, "delete", w.target.path, err)
+	if info.State == StateExpired || info.State == StateBroken {
+		ctx, cancel := retry.Detached(ctx, releaseTime)
+		defer cancel()
+		_, _ = breakUntil(ctx, mine.wire, 0, info.ETag)
+		return
 	}
-	return nil
+	mine.abandon(ctx)
+}
+
+func (c *collection) count(what *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*what++
 }

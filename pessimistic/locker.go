@@ -73,6 +73,11 @@ type LockerOptions struct {
 	// turn. Defaults to none.
 	AtLeast time.Duration
 
+	// AllowContent allows a lock on a blob that has content, which is otherwise refused with a *ContentError. Such a blob
+	// stays what it is: its lease is taken, so that nobody writes to it without the lease's id, and its metadata carries
+	// the record of the holder; GC never deletes it. Defaults to false.
+	AllowContent bool
+
 	// Hooks let the program watch. Defaults to silence.
 	Hooks Hooks
 

@@ -55,7 +55,7 @@ func TestAFreeLockTakesFourRequestsFromLockToRelease(t *testing.T) {
 		if second.Stats().Requests != 4 {
 			t.Errorf("Stats = %+v, want 4 requests", second.Stats())
 		}
-		if second.Fence() <= first.Fence() || first.Fence() < fence.Token(time.Now().UnixMilli()) {
+		if second.Fence() <= first.Fence() || first.Fence() < fence.Token(time.Now().Truncate(time.Second).UnixMilli()) {
 			t.Errorf("fences %d, %d; now is %d", first.Fence(), second.Fence(), time.Now().UnixMilli())
 		}
 		if first.Previous().Ended != NoneBefore || second.Previous().Ended != EndedByRelease || second.Previous().Fence != first.Fence() {
@@ -266,10 +266,10 @@ func TestADamagedFenceIsNotTakenForNone(t *testing.T) {
 
 func TestWhatOthersKeepOnTheLockBlobStays(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		if _, err := w.service.BlockBlob("box", "b").SetMetadata(t.Context(), pointers(map[string]string{"team": "blue"}), nil); err != nil {
+		if err := rewrite(t.Context(), w, "b", "", func(m map[string]string) { m["team"] = "blue" }); err != nil {
 			t.Fatal(err)
 		}
-		h := locked(t, w.lockerOf(nil), "b", nil)
+		h := locked(t, w.lockerOf(&LockerOptions{AllowContent: true}), "b", nil)
 		mustRelease(t, h.Lease)
 		if got := w.look("b").Metadata["team"]; got != "blue" || w.get("b") != "content" || h.Previous().Ended != NoneBefore {
 			t.Errorf("team = %q, content %q, previous %+v", got, w.get("b"), h.Previous())

@@ -34,7 +34,7 @@ func (q *queue) run() time.Duration { return q.wire.clock().now().runSince(q.beg
 // on. cause is what the last attempt met.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.heard = true
-	q.wire.hooks.emit(Event{Kind: Waiting, Resource: q.wire.target.path, Holder: holderIn(q.seen.Metadata)})
+	q.wire.hooks.emit(Event{Kind: Waiting, Resource: q.wire.target.path, Holder: q.seen.record().owner})
 	for {
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -103,10 +103,11 @@ func (q *queue) heldError(cause error) *HeldError {
 	if _, open := inUse(cause); open {
 		e.State = "" // it has no lease: who had the last one does not matter
 	} else if q.seen.State != "" {
-		r := recordIn(q.seen.Metadata)
-		e.Holder, e.Fence, e.Since, e.State = r.owner, r.fence, r.since, q.seen.State
+		r := q.seen.record()
+		e.Holder, e.Since, e.State = r.owner, r.since, q.seen.State
+		if r.owner != "" {
+			e.Fence = r.fence
+		}
 	}
 	return e
 }
-
-func holderIn(metadata map[string]string) string { return recordIn(metadata).owner }

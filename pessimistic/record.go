@@ -1,6 +1,8 @@
 package pessimistic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"net/url"
 	"strconv"
@@ -12,18 +14,23 @@ import (
 // The names in a lock blob's metadata. The lease id is not among them, and must never be: whoever read it could act as
 // the holder, and an earlier holder would, after it was robbed (Azure/azure-event-hubs-dotnet#115).
 const (
-	keyKind     = "azconclock"     // marks the blob as a lock of azconc's; the value is the version of this record
+	keyKind     = "azconclock"     // set when the blob is created: see kindOwn
 	keyOwner    = "azconcowner"    // how the holder calls itself, percent-encoded
 	keyNonce    = "azconcnonce"    // random, new with each acquisition
 	keySince    = "azconcsince"    // when it was acquired, by the service's clock
 	keyDuration = "azconcduration" // of the lease, in seconds; -1 is infinite
+	keySeal     = "azconcseal"     // tells whether the fence was written together with the nonce: see record.seal
 )
 
-const recordVersion = "1"
+// kindOwn marks a blob that azconc has created as a lock, and that GC may delete. Earlier versions wrote "1", and not only
+// into blobs that they had created: that value, and its absence, say nothing about who the blob belongs to.
+const kindOwn = "2"
 
 // record is what a holder writes into the lock blob, once per acquisition.
 type record struct {
-	lock     bool // the blob is marked as a lock
+	lock     bool // there is a record, or the mark of a lock that nobody has held yet
+	own      bool // azconc has created the blob
+	sealed   bool // the fence is the one that was written with the nonce
 	owner    string
 	nonce    string
 	fence    fence.Token
@@ -34,11 +41,13 @@ type record struct {
 // recordIn reads a lock blob's metadata. What is missing or damaged is empty: it is for showing, except for the fence,
 // which fenceIn reads with care.
 func recordIn(metadata map[string]string) record {
-	r := record{lock: metadata[keyKind] != "", nonce: metadata[keyNonce]}
+	r := record{nonce: metadata[keyNonce], own: metadata[keyKind] == kindOwn}
+	r.lock = metadata[keyKind] != "" || r.nonce != ""
 	if owner, err := url.PathUnescape(metadata[keyOwner]); err == nil {
 		r.owner = owner
 	}
 	r.fence, _ = fence.Parse(metadata[fence.Key])
+	r.sealed = r.nonce != "" && metadata[keySeal] == r.seal()
 	r.since, _ = time.Parse(time.RFC3339, metadata[keySince])
 	if seconds, err := strconv.Atoi(metadata[keyDuration]); err == nil {
 		r.duration = time.Duration(seconds) * time.Second
@@ -59,13 +68,20 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	if r.duration == Infinite {
 		seconds = -1
 	}
-	merged[keyKind] = recordVersion
 	merged[keyOwner] = url.PathEscape(r.owner)
 	merged[keyNonce] = r.nonce
 	merged[fence.Key] = r.fence.String()
 	merged[keySince] = r.since.UTC().Format(time.RFC3339)
 	merged[keyDuration] = strconv.Itoa(seconds)
+	merged[keySeal] = r.seal()
 	return pointers(merged)
+}
+
+// seal shows whether the fence and the nonce belong together. It is no protection against who knows how it is made, but
+// tells a fence that was edited, or put back from a copy of the metadata in part, from one that a holder has written.
+func (r record) seal() string {
+	sum := sha256.Sum256([]byte(r.fence.String() + " " + r.nonce))
+	return hex.EncodeToString(sum[:8])
 }
 
 func pointers(metadata map[string]string) map[string]*string {
@@ -84,9 +100,22 @@ type Holder struct {
 	Heard time.Time // when it was last there; files only
 }
 
+// record is what the holder has written, as far as the lease can be the one it was written under: one without an end
+// is not of a holder whose leases have one, nor the reverse. It is somebody's who does not use azconc.
+func (o Observation) record() record {
+	r := recordIn(o.Metadata)
+	if o.State == StateLeased && r.duration != 0 && o.Infinite != (r.duration == Infinite) {
+		r.owner, r.since, r.duration = "", time.Time{}, 0
+		if o.Infinite {
+			r.duration = Infinite
+		}
+	}
+	return r
+}
+
 // Holder reads it. What is missing or damaged is empty.
 func (o Observation) Holder() Holder {
-	r := recordIn(o.Metadata)
+	r := o.record()
 	h := Holder{Name: r.owner, Since: r.since}
 	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[keyBeat])
 	return h

@@ -98,6 +98,7 @@ type Observation struct {
 	Modified time.Time
 	Metadata map[string]string // names in lower case
 	Date     time.Time         // the service's clock
+	Size     int64             // of a blob's content, in bytes
 }
 
 // observed is what an answer says, in the types of whichever SDK.
@@ -191,7 +192,9 @@ func (b blobLease) look(ctx context.Context, id string) (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
-	return observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date), nil
+	seen := observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date)
+	seen.Size = deref(resp.ContentLength)
+	return seen, nil
 }
 
 func (blobLease) conditional() bool { return true }

@@ -3,7 +3,6 @@ package pessimistic
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/fence"
 )
 
 // find looks at the lock blob, and makes it when it is missing.
@@ -55,14 +53,13 @@ func (t *taking) lookOnce(ctx context.Context) (Observation, error) {
 	return t.claim.wire.look(ctx, "")
 }
 
-// create makes the lock blob, if it is not there. It carries no fence: none was given out, or the service's clock has
-// passed it.
+// create makes the lock blob, if it is not there, and marks it as ours. It carries no fence: see tokenAfter.
 func (t *taking) create(ctx context.Context) (Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.claim.timing.try)
 	defer cancel()
 	ctx, done := t.claim.wire.send(ctx, "create")
 	absent := azcore.ETagAny
-	metadata := map[string]string{keyKind: recordVersion}
+	metadata := map[string]string{keyKind: kindOwn}
 	resp, err := t.client.Upload(ctx, emptyBody(), &blockblob.UploadOptions{
 		Metadata:         pointers(metadata),
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &absent}},
@@ -77,29 +74,38 @@ func (t *taking) create(ctx context.Context) (Observation, error) {
 
 func emptyBody() io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(nil)) }
 
+// usable refuses a blob that is not for locking.
+func (t *taking) usable(seen Observation) error {
+	if seen.Size > 0 && !t.k.opts.AllowContent {
+		return &ContentError{Resource: t.claim.wire.target.path, Size: seen.Size}
+	}
+	return nil
+}
+
 // stamp is the record of one acquisition on its way into the lock blob.
 type stamp struct {
 	t      *taking
 	base   Observation
 	record record
-	err    error // why there can be no stamp
+	due    time.Time // the service's clock must be there before the record is written
+	date   moment    // what we know of the service's clock; later once the record is written
 }
 
-func newStamp(t *taking, base Observation, date time.Time) stamp {
-	s := stamp{t: t, base: base}
-	previous, err := fence.Parse(base.Metadata[fence.Key])
+// newStamp makes the record of the next holder, whose fence is greater than that of all before it: see tokenAfter.
+func newStamp(t *taking, base Observation, date moment) (*stamp, error) {
+	token, due, err := t.tokenAfter(base, date.date)
 	if err != nil {
-		s.err = fmt.Errorf("%w; whoever damaged it must say which token was the last", err)
-		return s
+		return nil, err
 	}
+	s := &stamp{t: t, base: base, due: due, date: date}
 	s.record = record{
-		lock: true, owner: t.k.opts.Owner, nonce: uuid.NewString(),
-		fence: fence.Next(previous, date), since: date, duration: t.opts.Duration,
+		owner: t.k.opts.Owner, nonce: uuid.NewString(), fence: token,
+		since: date.now(t.claim.wire.clock()), duration: t.opts.Duration,
 	}
-	if t.claim.wire.seams.get().frozenFence {
-		s.record.fence = max(previous, 1)
+	if due.After(s.record.since) {
+		s.record.since = due
 	}
-	return s
+	return s, nil
 }
 
 // write stamps the lock once, on condition that it is as it was when the lease was acquired, and under the lease. Both
@@ -107,10 +113,7 @@ func newStamp(t *taking, base Observation, date time.Time) stamp {
 // twice. When the answer is lost the same request is sent again, and a refusal is settled by reading the nonce back.
 //
 // ctx is the lease's: there is no point in going on beyond it.
-func (s stamp) write(ctx context.Context) (azcore.ETag, error) {
-	if s.err != nil {
-		return "", s.err
-	}
+func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
 	again := faultsFor(-1) // for as long as the lease lasts
 	ambiguous := false
 	for {
@@ -154,7 +157,7 @@ func (s stamp) write(ctx context.Context) (azcore.ETag, error) {
 	}
 }
 
-func (s stamp) once(ctx context.Context) (azcore.ETag, error) {
+func (s *stamp) once(ctx context.Context) (azcore.ETag, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.t.claim.timing.try)
 	defer cancel()
 	ctx, done := s.t.claim.wire.send(ctx, "stamp")
@@ -163,10 +166,13 @@ func (s stamp) once(ctx context.Context) (azcore.ETag, error) {
 		ModifiedAccessConditions: ifMatch(s.base.ETag),
 	}})
 	done(err)
+	if err == nil && resp.Date != nil {
+		s.date = moment{*resp.Date, s.t.claim.wire.clock().now()}
+	}
 	return deref(resp.ETag), err
 }
 
-func (s stamp) back(ctx context.Context) (Observation, error) {
+func (s *stamp) back(ctx context.Context) (Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.t.claim.timing.try)
 	defer cancel()
 	return s.t.claim.wire.look(ctx, s.t.claim.id)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/pkg/azerr"
@@ -108,6 +108,9 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 		if err != nil {
 			return seen, grant{}, err
 		}
+		if err := t.usable(seen); err != nil {
+			return seen, grant{}, err
+		}
 		t.queue.seen = seen
 		if !seen.State.Free() {
 			if !wait {
@@ -115,12 +118,16 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 			}
 			if err = t.queue.untilFree(ctx, nil); err == nil {
 				seen = t.queue.seen
+				continue
 			} else if azerr.Classify(err).Kind == azerr.NotFound {
 				seen, err = t.find(ctx) // collected while we waited
 				continue
 			} else {
 				return seen, grant{}, err
 			}
+		}
+		if err = t.ripen(ctx, seen); err != nil {
+			return seen, grant{}, err
 		}
 		g, asked := t.claim.ask(ctx, seen.ETag)
 		switch o := azerr.Classify(asked); {
@@ -153,7 +160,7 @@ func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, 
 			return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
 		}
 	}
-	h, err := t.stamped(ctx, l, base, g.date, g.t0)
+	h, err := t.stamped(ctx, l, base, moment{g.date, g.at}, g.t0)
 	switch {
 	case err == nil:
 		h.previous = previous
@@ -165,11 +172,17 @@ func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, 
 	return h, err
 }
 
-// stamped writes our record into the lock blob, whose lease we have, and makes a Held of it. date is the service's clock
-// at the moment that ours showed at.
-func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date time.Time, at instant) (*Held, error) {
-	s := newStamp(t, base, date)
-	etag, err := s.write(l.Context())
+// stamped writes our record into the lock blob, whose lease we have since at, and makes a Held of it. date is the last
+// thing that we know of the service's clock.
+func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date moment, at instant) (*Held, error) {
+	s, err := newStamp(t, base, date)
+	var etag azcore.ETag
+	if err == nil {
+		err = date.until(l.Context(), s.due, t.claim.wire.clock())
+	}
+	if err == nil {
+		etag, err = s.write(l.Context())
+	}
 	if v, reason := judge(err); v == definitive {
 		err = l.lose(reason, err)
 	}
@@ -177,7 +190,8 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date t
 		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
 	}
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
-	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, date: date, at: at, limit: t.limit()}
+	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: t.limit()}
+	t.line.gaveOut(held.token, s.date.date)
 	l.entrust(held, t.k.opts.AtLeast)
 	t.line.holds(held, t.queue.heard)
 	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})

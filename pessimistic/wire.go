@@ -31,6 +31,7 @@ type seams struct {
 	blindRenewal  bool                 // a renewal's answer is not checked for whose lease it is
 	leaky         bool                 // an acquire that was given up is not released
 	frozenFence   bool                 // the fence does not grow from holder to holder
+	hastyFence    bool                 // a fence is given out before its second has begun
 	trustingStamp bool                 // an unclear answer to a stamp counts as success
 	eagerRelease  bool                 // the lease is released while the renewer is still running
 }

@@ -5,15 +5,21 @@
 // holder, and the resource refuses a number smaller than the largest it has seen. That number is a Token. Checking and
 // writing must be one conditional request; whoever enforces a Token sees to that.
 //
-// A Token grows over the life of its lock, and over a deletion of the lock too, because it is never smaller than the
-// service's clock in milliseconds:
+// A Token grows over the life of its lock, and over a deletion of the lock too:
 //
 //	next = max(previous + 1, service's Date in milliseconds)
 //
-// Only the service's clock counts, so the clocks of the holders do not matter. The Date header has whole seconds; what
-// makes tokens differ within one is the +1. A lock that is deleted while its token is ahead of the clock (more than a
-// thousand holders in a second), or an account whose clock goes backwards by a failover, would break the promise; the
-// stored previous token covers the second as long as it is still there.
+// The Date header has whole seconds, and the +1 makes tokens differ within one. Two rules make the sequence survive a
+// deletion of what stores it:
+//
+//   - A token is not given out before the service's clock has reached the token's own second. So whatever was given out
+//     before the service's time t is smaller than the next whole second after t.
+//   - Who finds no previous token, or one that may have been tampered with, takes the next whole second after the last
+//     change of what stores it, and waits until the service is there.
+//
+// Only the service's clock counts, so the clocks of the holders do not matter. What remains is a service whose clock goes
+// backwards by a failover, or whose front ends disagree about the second: the stored previous token covers that for as
+// long as it is there.
 //
 // Nothing here sends a request.
 package fence

@@ -3,6 +3,7 @@ package fence
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -18,10 +19,17 @@ var ErrFenced = errors.New("fenced off by a later holder")
 // Token is a fencing token. The zero Token is smaller than any that was given out: it stands for "none".
 type Token int64
 
-// Next returns the token that follows previous, at a time of the service's clock.
-func Next(previous Token, service time.Time) Token {
-	return max(previous+1, Token(service.UnixMilli()))
+// Next returns the token that follows previous, at a time of the service's clock. It fails when previous is the largest
+// number that a token can be.
+func Next(previous Token, service time.Time) (Token, error) {
+	if previous == math.MaxInt64 {
+		return 0, fmt.Errorf("the stored fence %d is the largest there is: no token can follow it", previous)
+	}
+	return max(previous+1, Token(service.UnixMilli())), nil
 }
+
+// Second returns the second of the service's clock that t belongs to: t must not be given out before it has begun.
+func (t Token) Second() time.Time { return time.UnixMilli(int64(t)).Truncate(time.Second) }
 
 // String returns the decimal digits, the form in metadata.
 func (t Token) String() string { return strconv.FormatInt(int64(t), 10) }

@@ -26,10 +26,27 @@ func TestATokenGrowsWithTheClockAndWithoutIt(t *testing.T) {
 		{"a clock that went back", 1_800_000_000_000, 1_800_000_000_001},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Next(tt.previous, at); got != tt.want || got <= tt.previous {
-				t.Errorf("Next(%d) = %d, want %d", tt.previous, got, tt.want)
+			if got, err := Next(tt.previous, at); err != nil || got != tt.want || got <= tt.previous {
+				t.Errorf("Next(%d) = %d, %v, want %d", tt.previous, got, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestNothingFollowsTheLargestToken(t *testing.T) {
+	if got, err := Next(math.MaxInt64-1, time.Now()); err != nil || got != math.MaxInt64 {
+		t.Errorf("Next = %d, %v", got, err)
+	}
+	if got, err := Next(math.MaxInt64, time.Now()); err == nil {
+		t.Errorf("Next = %d, want an error", got)
+	}
+}
+
+func TestATokenBelongsToASecond(t *testing.T) {
+	for token, want := range map[Token]int64{1_700_000_000_000: 1_700_000_000, 1_700_000_000_999: 1_700_000_000, 1_700_000_001_000: 1_700_000_001} {
+		if got := token.Second().Unix(); got != want {
+			t.Errorf("%d belongs to %d, want %d", token, got, want)
+		}
 	}
 }
 

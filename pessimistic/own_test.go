@@ -1,0 +1,156 @@
+package pessimistic
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// What others have made is never deleted, whatever is done with it.
+func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.put("marker", "") // an empty blob of somebody's
+		w.put("old", "")    // a lock of a version that marked what it had not made
+		if err := rewrite(t.Context(), w, "old", "", func(m map[string]string) { m[keyKind] = "1"; m[keyNonce] = "n" }); err != nil {
+			t.Fatal(err)
+		}
+		allowing := w.direct(&LockerOptions{AllowContent: true})
+		for _, name := range []string{"b", "marker", "old", "own", "filled"} {
+			mustRelease(t, locked(t, allowing, name, nil).Lease)
+		}
+		// Data that is put into a blob of ours, by a program that keeps the metadata.
+		if _, err := w.service.BlockBlob("box", "filled").Upload(t.Context(), body("data"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := rewrite(t.Context(), w, "filled", "", func(m map[string]string) { m[keyKind] = kindOwn; m[keyNonce] = "n" }); err != nil {
+			t.Fatal(err)
+		}
+		pass(30 * 24 * time.Hour)
+		for _, dry := range []bool{true, false} {
+			got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{DryRun: dry})
+			if want := (GCResult{Seen: 5, Foreign: 4, Deleted: 1, Requests: got.Requests}); err != nil || got != want {
+				t.Errorf("dry run %v: %+v, %v, want %+v", dry, got, err, want)
+			}
+		}
+		if w.get("b") != "content" || w.get("filled") != "data" || w.get("marker") != "" || w.get("old") != "" {
+			t.Error("a blob has changed")
+		}
+		// They go on to work as locks.
+		for _, name := range []string{"marker", "old", "own"} {
+			mustRelease(t, locked(t, w.direct(nil), name, nil).Lease)
+		}
+	})
+}
+
+// Content that comes between the list and the deletion is noticed under the lease.
+func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		held := aged(t, w)
+		gets := 0
+		w.witness.on(func(c carried) {
+			if c.op != "get" {
+				return
+			}
+			if gets++; gets == 2 { // the list, after the look at the container
+				if _, err := w.service.BlockBlob("box", "old").Upload(t.Context(), body("data"), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
+		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.get("old") != "data" || w.state("old") != StateAvailable {
+			t.Errorf("%+v, %v; the blob is %v", got, err, w.state("old"))
+		}
+		mustRelease(t, held.Lease)
+	})
+}
+
+// A collection that fails leaves a lock that looks as it did, so that the next holder learns how the last one ended.
+func TestACollectionThatFailsHidesNoCrash(t *testing.T) {
+	for want, end := range map[Ending]func(*Held){
+		EndedByRelease: func(h *Held) { mustRelease(t, h.Lease) },
+		EndedByBreak:   func(h *Held) { crash(h.Lease) }, // it had expired; a break is as unclean
+	} {
+		inBubble(t, func(t *testing.T, w *world) {
+			end(locked(t, w.direct(nil), "job", nil))
+			pass(30 * 24 * time.Hour)
+			w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob")})
+			if _, err := w.lockerOf(nil).GC(t.Context(), nil); err == nil {
+				t.Error("a refused deletion is no failure")
+			}
+			h := locked(t, w.direct(nil), "job", nil)
+			if h.Previous().Ended != want {
+				t.Errorf("the last one has %s, want %s", h.Previous().Ended, want)
+			}
+			mustRelease(t, h.Lease)
+		})
+	}
+}
+
+func TestALockOnABlobWithContentIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		before := w.look("b")
+		for _, wait := range []bool{true, false} {
+			w.reset()
+			_, err := k.lock(t.Context(), "b", nil, wait)
+			content, ok := errors.AsType[*ContentError](err)
+			if !ok || !errors.Is(err, ErrContent) || content.Size != 7 || content.Resource != "box/b" || !strings.Contains(err.Error(), "another name") {
+				t.Errorf("err = %v", err)
+			}
+			w.wantOps("look")
+		}
+		if after := w.look("b"); after.ETag != before.ETag || after.State != StateAvailable {
+			t.Errorf("it has changed: %+v", after)
+		}
+		allowing := w.lockerOf(&LockerOptions{AllowContent: true})
+		h := locked(t, allowing, "b", nil)
+		if info, err := k.Show(t.Context(), "b"); err != nil || !info.Held || info.Fence != h.Fence() {
+			t.Errorf("shown %+v, %v", info, err)
+		}
+		mustRelease(t, h.Lease)
+		if w.look("b").Metadata[keyKind] != "" {
+			t.Error("a blob of somebody's is marked as ours")
+		}
+	})
+}
+
+// A lease of a program that does not use azconc is not blamed on the last owner, where that can be known.
+func TestAForeignLeaseIsNotTheLastOwners(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.direct(&LockerOptions{Owner: "one"})
+		h := locked(t, k, "job", nil)
+		mustRelease(t, h.Lease)
+		w.steal("job", Infinite)
+		check := func(i LockInfo, err error) {
+			t.Helper()
+			if err != nil || !i.Held || i.Owner != "" || !i.Since.IsZero() || i.Duration != Infinite || i.Fence != h.Fence() {
+				t.Errorf("%+v, %v", i, err)
+			}
+		}
+		check(k.Show(t.Context(), "job"))
+		for i, err := range k.List(t.Context(), &ListOptions{Held: true}) {
+			check(i, err)
+		}
+		_, err := k.TryLock(t.Context(), "job")
+		held, ok := errors.AsType[*HeldError](err)
+		if !ok || held.Holder != "" || held.Fence != 0 || !held.Since.IsZero() || !strings.Contains(err.Error(), "held by another") {
+			t.Errorf("err = %v", err)
+		}
+	})
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.direct(&LockerOptions{Owner: "one", Duration: Infinite})
+		h := locked(t, k, "job", nil)
+		if i, err := k.Show(t.Context(), "job"); err != nil || i.Owner != "one" || i.Duration != Infinite {
+			t.Errorf("%+v, %v", i, err)
+		}
+		mustRelease(t, h.Lease)
+		w.steal("job", 30*time.Second)
+		if i, err := k.Show(t.Context(), "job"); err != nil || i.Owner != "" || i.Duration != 0 {
+			t.Errorf("%+v, %v", i, err)
+		}
+	})
+}

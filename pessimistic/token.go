@@ -1,0 +1,105 @@
+package pessimistic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// moment is what is known of the service's clock: it showed date, cut to whole seconds, no later than at.
+type moment struct {
+	date time.Time
+	at   instant
+}
+
+// now is a time that the service's clock has reached, for people: our clock may run faster than the service's.
+func (m moment) now(c clock) time.Time { return m.date.Add(c.now().runSince(m.at)) }
+
+// driftMargin is for a clock of ours that runs faster than the service's, by up to a hundredth in a second.
+const driftMargin = 10 * time.Millisecond
+
+// until waits until the service's clock has reached due.
+func (m moment) until(ctx context.Context, due time.Time, c clock) error {
+	if !due.After(m.date) {
+		return nil
+	}
+	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-c.now().runSince(m.at))
+}
+
+// farAhead is how far a stored token may be ahead of the service's clock for us to wait until the clock is there. One
+// that is farther ahead was not written by azconc, or the service's clock was set back.
+const farAhead = time.Minute
+
+// tokenAfter returns the next holder's token, and when the service's clock must have got to before it is given out.
+//
+// The rule that it keeps is that a token is never given out before its own second has begun on the service's clock: so
+// whatever was given out up to a change of the lock blob is smaller than the next whole second after that change. With
+// it, a token that is taken from that next second follows all others, whether or not they are still stored. That is
+// needed when the blob stores none, because it was deleted and created since, or its metadata was replaced; when the
+// one it stores was not written with its nonce; and when this process knows a greater one.
+func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time.Time, error) {
+	stored, err := fence.Parse(base.Metadata[fence.Key])
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("%w; whoever damaged it must say which token was the last", err)
+	}
+	seams := t.claim.wire.seams.get()
+	if seams.frozenFence {
+		return max(stored, 1), time.Time{}, nil
+	}
+	known, now := t.line.known(), date
+	if !seams.hastyFence && (!recordIn(base.Metadata).sealed || known > stored) {
+		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
+			date = next
+		}
+	}
+	token, err := fence.Next(max(stored, known), date)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	due := token.Second()
+	if seams.hastyFence || due.Sub(now) > farAhead {
+		return token, time.Time{}, nil
+	}
+	return token, due, nil
+}
+
+// ripen waits before the acquisition, when the token will have to be of the next second: with our clock as a guess of
+// when that begins, it usually has begun when the acquisition is answered, and nothing is left to be waited for under
+// the lease.
+func (t *taking) ripen(ctx context.Context, seen Observation) error {
+	if recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) || t.claim.wire.seams.get().hastyFence {
+		return nil
+	}
+	wall := t.claim.wire.clock().now().wall()
+	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
+}
+
+// maxKnown bounds how many tokens a Locker remembers before it forgets those that the service's clock has passed.
+const maxKnown = 256
+
+// gaveOut notes a token of this lock, at a time of the service's clock.
+func (l *line) gaveOut(token fence.Token, date time.Time) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	if l.all.tokens == nil {
+		l.all.tokens = map[string]fence.Token{}
+	}
+	if len(l.all.tokens) >= maxKnown {
+		for name, t := range l.all.tokens {
+			if t < fence.Token(date.UnixMilli()) {
+				delete(l.all.tokens, name)
+			}
+		}
+	}
+	l.all.tokens[l.name] = token
+}
+
+// known returns the last token of this lock that this process has given out.
+func (l *line) known() fence.Token {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	return l.all.tokens[l.name]
+}
