@@ -70,7 +70,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 		own = change(ctx, tx)
 		return own
-	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout}})
+	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}

@@ -141,7 +141,7 @@ func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
 		return Outcome{}, err
 	}
 	at := time.Now().UTC()
-	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, nil)
+	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
 	if errors.Is(err, optimistic.ErrExists) {
 		// Another has finished it while we believed to be alone: his result is the one that stays.
 		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)

@@ -90,7 +90,7 @@ func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poiso
 	if err != nil {
 		return err
 	}
-	_, err = optimistic.Create(ctx, k.factsOf(path, messageID), buriedFacts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, nil)
+	_, err = optimistic.Create(ctx, k.factsOf(path, messageID), buriedFacts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
 	return err
 }
 

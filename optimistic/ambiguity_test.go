@@ -46,6 +46,9 @@ func every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 	}
 }
 
+// recreate is for tests of creates whose outcome is known, because nobody else deletes the resource.
+var recreate = Sending{Recreate: true}
+
 func TestUpdateAppliesOnceUnderEveryFault(t *testing.T) {
 	for name, fault := range every(aztest.Writes) {
 		t.Run(name, func(t *testing.T) {

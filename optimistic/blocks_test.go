@@ -88,14 +88,14 @@ func TestCommitsAndPageBlobsUnderEveryFault(t *testing.T) {
 						t.Fatal(err)
 					}
 					s.SetFaults(fault)
-					res, err := CommitBlocks(t.Context(), client, []string{"a", "b"}, &UploadOptions{Conditions: conditions})
+					res, err := CommitBlocks(t.Context(), client, []string{"a", "b"}, &UploadOptions{Conditions: conditions, Sending: recreate})
 					s.SetFaults()
 					s.Flush()
 					if err != nil || get(t, client) != "ab" {
 						t.Errorf("commit: %+v, %v: %q\n%v", res, err, get(t, client), s.Log())
 					}
 					s.SetFaults(fault)
-					res, err = CreatePages(t.Context(), pagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7})
+					res, err = CreatePages(t.Context(), pagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7, Sending: recreate})
 					s.SetFaults()
 					s.Flush()
 					props, look := pagesOf(s).GetProperties(t.Context(), nil)

@@ -56,7 +56,7 @@ func (c *call) finish() Result {
 //   - any other error: not applied.
 func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 	pauses := retry.Budget{Attempts: c.s.Tries, Elapsed: -1, Backoff: c.s.Pause}.Start()
-	ambiguous := false
+	ambiguous, gone := false, false // gone: a request whose fate no response tells
 	for {
 		if ctx.Err() != nil {
 			if ambiguous {
@@ -71,6 +71,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 		out := azerr.Classify(err)
 		if out.Ambiguous() {
 			ambiguous = true
+			gone = gone || lost(out)
 			c.res.Ambiguous++
 			c.s.Logger.DebugContext(ctx, "ambiguous answer", "op", c.op, "resource", c.resource, "write", w.id, "error", azerr.Summary(err))
 		}
@@ -85,6 +86,12 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 					return c.lastLook(ctx, w, err)
 				}
 				return "", c.fail(err)
+			}
+			if w.creates() && gone {
+				etag, again, err := c.findCreated(ctx, w, pauses, err)
+				if !again {
+					return etag, err
+				}
 			}
 			if w.anyBase && ambiguous {
 				// Sending again blindly would wipe out whoever wrote after us. Looking first leaves a window of one

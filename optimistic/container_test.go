@@ -249,7 +249,7 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 				s := aztest.New(nil)
 				target := MetadataOfContainer(s.Container("new"))
 				s.SetFaults(fault)
-				res, err := Create(t.Context(), target, map[string]string{"owner": "me"}, nil)
+				res, err := Create(t.Context(), target, map[string]string{"owner": "me"}, &WriteOptions{Sending: recreate})
 				s.SetFaults()
 				if err != nil || !res.Created {
 					t.Fatalf("Create = %+v, %v\n%v", res, err, s.Log())

@@ -41,7 +41,7 @@ var entityWrites = []struct {
 	},
 	{name: "insert",
 		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
-			return Create(ctx, TableEntity[counter](client, "p", "new"), counter{1}, nil)
+			return Create(ctx, TableEntity[counter](client, "p", "new"), counter{1}, &WriteOptions{Sending: recreate})
 		},
 		applied: func(t *testing.T, client *aztables.Client) int { return max(0, number(t, client, "new")) },
 	},

@@ -15,6 +15,7 @@ type write struct {
 	id      string // its lineage entry; "" when it carries none
 	anyBase bool   // no condition on a version: last writer wins
 	remove  bool   // a deletion leaves no lineage to look into
+	pinned  bool   // it has a condition on a version besides the base, as a transaction may
 	send    Write
 	look    func(context.Context) (State, error)
 }
@@ -44,6 +45,9 @@ func (w write) judge(now State) (fate, string) {
 	case now.Exists == w.base.Exists && (!now.Exists || now.ETag == w.base.ETag):
 		if w.remove && !now.Exists {
 			return unprovable, "it is gone, and nothing shows by whose deletion"
+		}
+		if !now.Exists {
+			return undecided, whyAbsent
 		}
 		return undecided, "it is still as it was, and the request may still be under way"
 	case w.remove && now.Exists:

@@ -73,7 +73,14 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 // there already, the error is ErrExists as well as ErrConflict, with the ETag found. A create whose answer was lost is
 // told apart from somebody else's by its lineage, so ErrExists is never about the caller's own write.
 //
-// Cost: 1 request; 2 when the resource exists, for its ETag.
+// If the response is lost and the resource is not there, the error is ErrOutcomeUnknown: the request may still be under way,
+// or it was applied and another client has deleted the resource since, which sending it again would undo. Create looks for
+// the resource until Tries are spent, and does not send the request again; Recreate changes that. The same holds for
+// every other way to create what must not exist: Update with Create, Upload, CreatePages and Copy with IfNoneMatch "*",
+// and a transaction that only inserts. A service that answers ServerBusy has not carried out the request, and is asked
+// again.
+//
+// Cost: 1 request; 2 when the resource exists, for its ETag; after a lost response 1 for each look.
 //
 // A resource that was created by this call, deleted by somebody and created again by another azconc writer, all while
 // the answer was lost, reads as that writer's: Create then reports ErrExists.

@@ -79,6 +79,12 @@ type Sending struct {
 	// a try of 36 MB may last 10 minutes.
 	MinRate int64
 
+	// Recreate sends a create again if its response was lost and the resource is not there. That is right for a resource
+	// that no other client deletes. Otherwise it may be created twice: the first create was applied, and another client has
+	// consumed the resource. Defaults to false: azconc looks for the resource until Tries are spent, and then the error is
+	// ErrOutcomeUnknown.
+	Recreate bool
+
 	// Pause spaces those tries; the service's Retry-After is honoured on top. Defaults to full jitter of 200 ms,
 	// doubling, at most 10 s.
 	Pause retry.Backoff

@@ -99,7 +99,7 @@ func TestEveryTransactionUnderEveryFault(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, client := bank(t)
 					s.SetFaults(fault)
-					res, err := Transact(t.Context(), client, "p", tt.change, nil)
+					res, err := Transact(t.Context(), client, "p", tt.change, &TransactOptions{Sending: recreate})
 					s.SetFaults()
 					s.Flush()
 					if got := balances(t, client, "a", "b", "c", "x"); !slices.Equal(got, tt.want) {

@@ -180,10 +180,11 @@ func (t *transaction) close(s *submission) error {
 	if len(s.members) > maxMembers {
 		return t.fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", len(s.members), maxMembers))
 	}
-	size, conditional := 0, false
+	size, conditional, pinned := 0, false, false
 	for _, m := range s.members {
 		s.actions = append(s.actions, m.action)
 		size += len(m.action.Entity) + memberOverhead
+		pinned = pinned || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
 		conditional = conditional || m.action.ActionType == aztables.TransactionTypeAdd || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
 	}
 	if size > maxTransaction {
@@ -191,7 +192,7 @@ func (t *transaction) close(s *submission) error {
 	}
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return a.witness.silence() - b.witness.silence() })
 	s.write = write{
-		base: s.witnesses[0].witness.base, id: cmp.Or(s.stamp, newWriteID(t.writer)), anyBase: !conditional, look: s.look,
+		base: s.witnesses[0].witness.base, id: cmp.Or(s.stamp, newWriteID(t.writer)), anyBase: !conditional, pinned: pinned, look: s.look,
 		send: func(ctx context.Context) (azcore.ETag, error) {
 			CountRequest(ctx)
 			var etags []azcore.ETag

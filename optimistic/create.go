@@ -1,0 +1,64 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// creates reports whether w makes a resource that must not exist.
+//
+// Such a write can be applied a second time when the resource has been deleted in between. A condition on a version
+// cannot hold twice.
+func (w write) creates() bool { return !w.base.Exists && !w.anyBase && !w.remove && !w.pinned }
+
+// lost reports whether the request may have been carried out, although no response says so. A service that says it is
+// too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy); that it may have been
+// another machine's word matters only where absence would be taken for a proof.
+func lost(out azerr.Outcome) bool {
+	return out.Ambiguous() && (out.Kind != azerr.Throttled || out.Code == "")
+}
+
+const (
+	whyAbsent = "it is not there: the create may still be under way, or it was applied and the resource was deleted since"
+	whyUnread = "the resource could not be read back"
+)
+
+// findCreated looks for a resource whose creation may have been applied, and does not send the request again: if another
+// client has consumed the resource, it would be created a second time. It looks as long as the pauses last, because the
+// request may still be under way. If Recreate is set and the resource is absent, again is true.
+func (c *call) findCreated(ctx context.Context, w write, pauses *retry.Loop, cause error) (etag azcore.ETag, again bool, err error) {
+	for {
+		now, err := c.look(ctx, w.look)
+		if ctx.Err() != nil {
+			etag, err = c.lastLook(ctx, w, context.Cause(ctx))
+			return etag, false, err
+		}
+		if err != nil {
+			return "", false, c.unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+		}
+		f, why := w.judge(now)
+		switch {
+		case f == committed:
+			c.res.Resolved++
+			return now.Lineage.produced(w.id, now.ETag), false, nil
+		case f == refused:
+			c.res.Resolved++
+			return "", false, c.observed(&ConflictError{Op: c.op, Resource: c.resource, Reason: azerr.Exists, Err: azerr.Clean(cause)}, w, now)
+		case f == unprovable:
+			return "", false, c.unknown(w, why, cause)
+		case c.s.Recreate:
+			return "", true, nil
+		case pauses.Next(ctx, 0) != nil:
+			if ctx.Err() != nil {
+				etag, err = c.lastLook(ctx, w, context.Cause(ctx))
+				return etag, false, err
+			}
+			return "", false, c.unknown(w, whyAbsent, cause)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+)
+
+// creation is a way to create something that must not exist, under the name "new".
+type creation struct {
+	name string
+	run  func(ctx context.Context, s *aztest.Service, o Sending) (Result, error)
+	// consume deletes it as another client does, and reports whether it was there.
+	consume func(t *testing.T, s *aztest.Service) bool
+}
+
+func consumeBlob(t *testing.T, s *aztest.Service) bool {
+	_, err := s.BlockBlob("box", "new").Delete(t.Context(), nil)
+	if err != nil && !azerr.Has(err, "BlobNotFound") {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func consumeRow(t *testing.T, s *aztest.Service) bool {
+	_, err := rows(s).DeleteEntity(t.Context(), "p", "new", nil)
+	if err != nil && azerr.Classify(err).Kind != azerr.NotFound {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func rows(s *aztest.Service) *aztables.Client { return s.Table("accounts") }
+
+var creations = []creation{
+	{"create", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), counter{1}, &WriteOptions{Sending: o})
+	}, consumeBlob},
+	{"update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Update(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), increment, &UpdateOptions{Create: true, Sending: o})
+	}, consumeBlob},
+	{"update of a document", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "new")), &DocumentOptions{Update: UpdateOptions{Create: true, Sending: o}})
+		if err != nil {
+			return Result{}, err
+		}
+		return d.Update(ctx, increment)
+	}, consumeBlob},
+	{"upload", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Upload(ctx, s.BlockBlob("box", "new"), body("x"), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+	}, consumeBlob},
+	{"upload in blocks", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Upload(ctx, s.BlockBlob("box", "new"), body("xyz"), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, BlockSize: 1, Sending: o})
+	}, consumeBlob},
+	{"create pages", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &CreatePagesOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+	}, consumeBlob},
+	{"copy", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		res, err := Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+		return res.Result, err
+	}, consumeBlob},
+	{"insert", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Create(ctx, TableEntity[counter](rows(s), "p", "new"), counter{1}, &WriteOptions{Sending: o})
+	}, consumeRow},
+	{"insert by an update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		return Update(ctx, TableEntity[counter](rows(s), "p", "new"), increment, &UpdateOptions{Create: true, Sending: o})
+	}, consumeRow},
+	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
+		res, err := Transact(ctx, rows(s), "p", func(_ context.Context, tx *Tx) error { return tx.Insert("new", counter{1}) }, &TransactOptions{Sending: o})
+		return res.Result, err
+	}, consumeRow},
+}
+
+// shop is a service with what the creations need. Put Block stages; the other writes create.
+func shop(t *testing.T) (*aztest.Service, func(*aztest.Request) bool) {
+	t.Helper()
+	s := aztest.New(nil)
+	put(t, s.BlockBlob("box", "source"), "x")
+	s.Reset()
+	return s, func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }
+}
+
+// missing reports whether a request with the fault has not been carried out while its caller looks for the result, and
+// no response says so.
+func missing(f aztest.Fault) bool {
+	switch f.Kind {
+	case aztest.LoseRequest, aztest.Hang, aztest.Page:
+		return true
+	case aztest.DelayCommit, aztest.CommitAfterBreak:
+		return f.Delay >= time.Hour
+	case aztest.Slow:
+		return f.Delay > 30*time.Second
+	}
+	return false
+}
+
+// TestEveryCreationUnderEveryFault: a creation that does not show is unknown, because it may have been applied and
+// consumed. It is never sent again.
+func TestEveryCreationUnderEveryFault(t *testing.T) {
+	for _, c := range creations {
+		_, creates := shop(t)
+		for name, fault := range every(creates) {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, _ := shop(t)
+					s.SetFaults(fault)
+					res, err := c.run(t.Context(), s, Sending{TryTimeout: 30 * time.Second})
+					s.SetFaults()
+					if missing(fault) {
+						if unknown, ok := errors.AsType[*UnknownError](err); !ok || unknown.Why != whyAbsent {
+							t.Errorf("%+v, %v, want an unknown outcome\n%v", res, err, s.Log())
+						}
+						sent := 0
+						for _, r := range s.Log() {
+							if creates(&r) {
+								sent++
+							}
+						}
+						if sent != 1 {
+							t.Errorf("it was sent %d times\n%v", sent, s.Log())
+						}
+						return
+					}
+					if err != nil || !res.Changed {
+						t.Errorf("%+v, %v\n%v", res, err, s.Log())
+					}
+					if !c.consume(t, s) {
+						t.Error("it is not there")
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWhatIsConsumedIsNotCreatedAgain: the response to a creation is lost, and a consumer deletes what was created before
+// its creator looks. With Recreate it is created a second time.
+func TestWhatIsConsumedIsNotCreatedAgain(t *testing.T) {
+	for _, c := range creations {
+		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.PageAfterCommit} {
+			for _, again := range []bool{false, true} {
+				name := c.name + "/" + string(kind)
+				if again {
+					name += "/recreate"
+				}
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s, creates := shop(t)
+						s.SetFaults(aztest.Fault{Kind: kind, Match: creates, Count: 1})
+						go func() {
+							bubble.Sleep(time.Microsecond)
+							if !c.consume(t, s) {
+								t.Error("nothing was created")
+							}
+						}()
+						res, err := c.run(t.Context(), s, Sending{Recreate: again})
+						again := again && c.name != "upload in blocks" // whose blocks went with the blob
+						if created := c.consume(t, s); created != again {
+							t.Errorf("it was created again: %t, want %t: %+v, %v\n%v", created, again, res, err, s.Log())
+						}
+						if again && err != nil || !again && !errors.Is(err, ErrOutcomeUnknown) {
+							t.Errorf("%+v, %v\n%v", res, err, s.Log())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestACreationThatArrivesLateCanBeResolved: the request is carried out after its creator has given up.
+func TestACreationThatArrivesLateCanBeResolved(t *testing.T) {
+	for _, c := range creations {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, creates := shop(t)
+				s.SetFaults(aztest.Fault{Kind: aztest.CommitAfterBreak, Match: creates, Count: 1, Delay: time.Hour})
+				_, err := c.run(t.Context(), s, Sending{})
+				unknown, ok := errors.AsType[*UnknownError](err)
+				if !ok {
+					t.Fatalf("err = %v, want unknown", err)
+				}
+				if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+					t.Errorf("before it has arrived: %v", err)
+				}
+				bubble.Sleep(time.Hour)
+				if err := Resolve(t.Context(), unknown); err != nil {
+					t.Errorf("after it has arrived: %v", err)
+				}
+				if !c.consume(t, s) {
+					t.Error("it is not there")
+				}
+				if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+					t.Errorf("after it was consumed: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestACreationIsRepeatedWhenTheServiceWasBusy: ServerBusy says that the request was not carried out. A proxy's page with
+// the same status does not.
+func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
+	for _, c := range creations {
+		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Page, Status: 503}} {
+			synctest.Test(t, func(t *testing.T) {
+				s, creates := shop(t)
+				f.Match, f.Count = creates, 2
+				s.SetFaults(f)
+				res, err := c.run(t.Context(), s, Sending{})
+				if busy := f.Kind == aztest.Throttle; (err == nil) != busy || !busy && !errors.Is(err, ErrOutcomeUnknown) {
+					t.Errorf("%s, %s: %+v, %v", c.name, f.Kind, res, err)
+				}
+			})
+		}
+	}
+}
+
+// TestATransactionWithAVersionIsNoCreation: the condition on the entity that it changes keeps the whole from being applied
+// twice, so it is sent again, whatever has become of what it created.
+func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, creates := shop(t)
+		if _, err := Create(t.Context(), TableEntity[counter](rows(s), "p", "sum"), counter{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: creates, Count: 1})
+		run := func() error {
+			_, err := Transact(t.Context(), rows(s), "p", func(ctx context.Context, tx *Tx) error {
+				var sum counter
+				if _, err := tx.Get(ctx, "sum", &sum); err != nil {
+					return err
+				}
+				sum.N++
+				return errors.Join(tx.Put("sum", sum), tx.Insert("new", counter{1}))
+			}, nil)
+			return err
+		}
+		if err := run(); err != nil || !consumeRow(t, s) {
+			t.Errorf("request lost: %v", err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: creates, Count: 1})
+		time.AfterFunc(time.Microsecond, func() { consumeRow(t, s) })
+		if err := run(); err != nil || consumeRow(t, s) || number(t, rows(s), "sum") != 2 {
+			t.Errorf("response lost: %v, sum %d", err, number(t, rows(s), "sum"))
+		}
+	})
+}
