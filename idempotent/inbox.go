@@ -70,6 +70,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 		own = change(ctx, tx)
 		return own
+		// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
 	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
