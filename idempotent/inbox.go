@@ -64,13 +64,13 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		marker.Expires = kept
 	}
 	var own error // of change
+	// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
 	_, err := optimistic.Transact(ctx, i.table, partition, func(ctx context.Context, tx *optimistic.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {
 			return err
 		}
 		own = change(ctx, tx)
 		return own
-		// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
 	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
