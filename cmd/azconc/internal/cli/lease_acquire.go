@@ -36,8 +36,9 @@ func newLeaseAcquireCmd(noun leaseNoun) func(*Factory, func(*leaseAcquireOptions
 
 ` + noun.end() + `
 
-The id is chosen before the request is sent, so that a lost answer cannot leave a lease behind that nobody knows the id of;
-acquiring again under the same --lease-id ` + noun.again() + `.`,
+The id is chosen before the request is sent, so that a lost response cannot leave a lease behind that nobody knows the id of:
+if the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring
+again under the same --lease-id ` + noun.again() + `.`,
 			Args: resourceArgs(noun.arg()),
 			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
 				"  azconc " + string(noun) + " lease acquire " + noun.example() + noun.durationExample() + " --wait 1m",
@@ -130,24 +131,39 @@ func leaseAcquireRun(ctx context.Context, opts *leaseAcquireOptions) error {
 			return opts.factory.printLease(r, s)
 		}
 		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
-			// Whoever holds it, it is not us: the id is ours alone. Unless the last answer was lost, too.
-			if opts.LeaseID == "" && azerr.Classify(err).Ambiguous() {
-				return letGo(ctx, l, s, err)
+			// A refusal means that another holds it: the id is ours alone. An ambiguous last response means nothing.
+			if !azerr.Classify(err).Ambiguous() {
+				return err
 			}
-			return err
+			if opts.LeaseID == "" && letGo(ctx, l) {
+				return err
+			}
+			if opts.factory.Output == "text" && !opts.factory.Quiet {
+				fmt.Fprintln(opts.factory.Out, id) // a script has it, as after a success
+			}
+			return withHint(&acquireUnknown{err: afterAmbiguous(s, err), id: id},
+				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", opts.noun, opts.On, id))
 		}
 	}
 }
 
-// letGo releases a lease that may have been acquired although no answer said so. The id would otherwise be lost with
-// this process, and with --duration infinite the resource.
-func letGo(ctx context.Context, l leased, s sent, err error) error {
+// letGo releases a lease that may have been acquired although no response said so, and reports whether it is not held under
+// the id now.
+func letGo(ctx context.Context, l leased) bool {
 	ctx, cancel := retry.Detached(ctx, 5*time.Second)
 	defer cancel()
-	if _, releaseErr := sendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, optimistic.Conditions{}) }); releaseErr == nil {
-		return err
-	} else if azerr.Classify(releaseErr).Kind == azerr.Lost {
-		return err
-	}
-	return afterAmbiguous(s, err)
+	_, err := sendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, optimistic.Conditions{}) })
+	return err == nil || azerr.Classify(err).Kind == azerr.Lost
 }
+
+// acquireUnknown is a lease that may be held under an id.
+type acquireUnknown struct {
+	err error
+	id  string
+}
+
+func (e *acquireUnknown) Error() string {
+	return e.err.Error() + "; it may be held under the id " + e.id
+}
+func (e *acquireUnknown) Unwrap() error         { return e.err }
+func (e *acquireUnknown) facts() map[string]any { return map[string]any{"lease_id": e.id} }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type leaseBreakOptions struct {
@@ -32,7 +33,8 @@ func newLeaseBreakCmd(noun leaseNoun) func(*Factory, func(*leaseBreakOptions) er
 			Long: `End somebody else's lease and print the seconds it has left, for which nobody else can have it. No id is needed.
 
 By default its time runs out (an infinite lease ends at once), so that a holder that watches its time has stopped by then.
-With --now it is over at once, and the holder learns of it at its next request only. Breaking again changes nothing.`,
+With --now it is over at once, and the holder learns of it at its next request only. Breaking again, or breaking the lease of
+what is free, changes nothing.`,
 			Args:    resourceArgs(noun.arg()),
 			Example: "  azconc " + string(noun) + " lease break " + noun.example() + "\n  azconc " + string(noun) + " lease break " + noun.example() + " --period 10s",
 			RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -92,12 +94,14 @@ func leaseBreakRun(ctx context.Context, opts *leaseBreakOptions) error {
 		left, err = l.break_(ctx, opts.Period, opts.Conditions)
 		return err
 	})
-	if err != nil {
-		return afterAmbiguous(s, err)
-	}
 	remaining := int64(left) * 1000
 	r := leaseResult{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
-	if left > 0 {
+	switch {
+	case azerr.Has(err, "LeaseNotPresentWithLeaseOperation"): // nothing to break: a success, as for azconc lock break
+		r.Outcome = "free"
+	case err != nil:
+		return afterAmbiguous(s, err)
+	case left > 0:
 		r.Outcome = "breaking"
 	}
 	return opts.factory.printLease(r, s)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,4 +98,32 @@ func TestAnAcquireThatIsCutOffLeavesNoLease(t *testing.T) {
 			t.Errorf("the lease is %v\n%v", v["state"], s.Log())
 		}
 	})
+}
+
+// TestAnAcquireWithAnUnknownOutcomePrintsTheID loses every response, so that the lease can be neither seen nor released.
+func TestAnAcquireWithAnUnknownOutcomePrintsTheID(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := aztest.New(nil)
+			s.BlockBlob("jobs", "a")
+			if r := runOn(t.Context(), s, nil, nil, "blob", "put", "jobs/a", "--file", "/dev/null"); r.code != 0 {
+				t.Fatal(r)
+			}
+			s.SetFaults(
+				aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Acquire Blob Lease")},
+				aztest.Fault{Kind: aztest.Answer, Status: 503, Code: "ServerBusy", Match: aztest.Op("Release Blob Lease")})
+			r := runOn(t.Context(), s, nil, nil, "blob", "lease", "acquire", "jobs/a", "--duration", "infinite", "-o", format)
+			s.SetFaults()
+			id := strings.TrimSpace(r.out)
+			if format == "json" {
+				id, _ = r.json(t)["lease_id"].(string)
+			}
+			if r.code != exitUnknown || id == "" || !strings.Contains(r.stderr, "blob lease release jobs/a --lease-id "+id) {
+				t.Fatalf("%s: %+v, want the id and what to do with it", format, r)
+			}
+			if r := runOn(t.Context(), s, nil, nil, "blob", "lease", "release", "jobs/a", "--lease-id", id); r.code != 0 {
+				t.Errorf("%s: %+v, want it released under the id", format, r)
+			}
+		})
+	}
 }

@@ -58,8 +58,12 @@ type lockGCResult struct {
 }
 
 func (r lockGCResult) text(w io.Writer) {
+	word := "deleted"
+	if r.Outcome == "dry_run" {
+		word = "would delete"
+	}
 	for _, name := range r.Locks {
-		fmt.Fprintln(w, r.Outcome, name)
+		fmt.Fprintln(w, word, name)
 	}
 }
 
@@ -81,7 +85,11 @@ func lockGCRun(ctx context.Context, opts *lockGCOptions) error {
 	}
 	r.Seen, r.Deleted, r.Held, r.Recent, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Requests
 	if !opts.factory.JSON() && !opts.factory.Quiet {
-		opts.factory.Notef("%s seen, %d deleted, %d held, %d used since", plural(got.Seen, "lock"), got.Deleted, got.Held, got.Recent)
+		deleted := "deleted"
+		if opts.DryRun {
+			deleted = "would be deleted"
+		}
+		opts.factory.Notef("%s seen, %d %s, %d held, %d used since", plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent)
 	}
 	return opts.factory.Print(r)
 }

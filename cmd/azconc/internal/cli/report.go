@@ -170,6 +170,9 @@ func hintFor(err error, v verdict, command, on string) string {
 	if h := hintOf(err); h != "" && (v.code != exitNotFound || noun == "") {
 		return h
 	}
+	if _, theirs := errors.AsType[*commandStatus](err); theirs {
+		return "" // the code is the command's, and means what the command means by it
+	}
 	_, inUse := errors.AsType[*pessimistic.InUseError](err)
 	switch {
 	case errors.Is(err, pessimistic.ErrTorn):
