@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"io"
+	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -179,6 +181,7 @@ type blobBlockListOptions struct {
 	factory *Factory
 	Blob    blobRef
 	Type    string
+	LeaseID string
 }
 
 func newBlobBlockListCmd(f *Factory, runF func(*blobBlockListOptions) error) *cobra.Command {
@@ -197,6 +200,9 @@ func newBlobBlockListCmd(f *Factory, runF func(*blobBlockListOptions) error) *co
 			default:
 				return usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
 			}
+			if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -204,6 +210,7 @@ func newBlobBlockListCmd(f *Factory, runF func(*blobBlockListOptions) error) *co
 		},
 	}
 	cmd.Flags().StringVar(&opts.Type, "type", "all", "which: {all | committed | uncommitted}")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "only if this is the `id` of the lease on it")
 	return cmd
 }
 
@@ -234,6 +241,9 @@ func blobBlockListRun(ctx context.Context, opts *blobBlockListOptions) error {
 	client, err := opts.factory.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
+	}
+	if opts.LeaseID != "" {
+		ctx = policy.WithHTTPHeader(ctx, http.Header{"x-ms-lease-id": {opts.LeaseID}})
 	}
 	blocks, at, err := optimistic.ListBlocks(ctx, client, blockblob.BlockListType(opts.Type), nil)
 	if err != nil {

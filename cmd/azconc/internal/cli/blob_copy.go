@@ -27,21 +27,24 @@ func newBlobCopyCmd(f *Factory, runF func(*blobCopyOptions) error) *cobra.Comman
 	opts := &blobCopyOptions{factory: f}
 	var conditions, source conditionFlags
 	var metadata []string
+	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "copy <container/blob> <container/blob>",
 		Short: "Have the service copy a blob onto another",
-
-		Annotations: map[string]string{resourceArg: "true"},
 		Long: `Have the service copy a blob, the first one, onto another. Content and metadata are of one version of the source.
 
 The conditions are on the destination, those named --source on the source. The source is read by the service: it may also
 be a URL with a SAS. A start whose answer was lost is found out about by an id in the destination's metadata. A copy that
 does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
-		Args: resourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
+		Args:        resourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
+		Annotations: map[string]string{resourceArg: "true"},
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
   azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.From, err = parseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.From, err = opts.From.at(snapshot); err != nil {
 				return err
 			}
 			if opts.To, err = parseWritable(args[1]); err != nil {
@@ -70,6 +73,7 @@ does not end at once is pending: --wait waits for it, azconc blob copy-abort end
 	flags.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to look")
 	flags.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store in place of the source's; may be repeated")
 	conditions.add(cmd, condAll)
+	addSnapshot(cmd, &snapshot, " of the source")
 	flags.StringVar(&source.IfMatch, "source-if-match", "", "only if the source is at this `ETag`")
 	flags.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source is not at this `ETag`")
 	flags.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")

@@ -20,10 +20,11 @@ type blobDeleteOptions struct {
 func newBlobDeleteCmd(f *Factory, runF func(*blobDeleteOptions) error) *cobra.Command {
 	opts := &blobDeleteOptions{factory: f}
 	var conditions conditionFlags
+	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "delete <container/blob>",
-		Short: "Delete a blob",
-		Long: `Delete a blob.
+		Short: "Delete a blob, or a snapshot of one",
+		Long: `Delete a blob, or a snapshot of one.
 
 A deletion leaves nothing behind to tell whose it was. If its answer is lost and the blob is gone, a delete with a
 condition ends with exit code 5, because it may have been another's; one without has what it asked for.`,
@@ -31,8 +32,14 @@ condition ends with exit code 5, because it may have been another's; one without
 		Example: `  azconc blob delete jobs/state.json
   azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = parseWritable(args[0]); err != nil {
+			if opts.Blob, err = parseBlob(args[0]); err != nil {
 				return err
+			}
+			if opts.Blob, err = opts.Blob.at(snapshot); err != nil {
+				return err
+			}
+			if opts.Snapshots && (opts.Blob.Snapshot != "" || opts.Blob.Version != "") {
+				return usagef("--snapshots is for a blob: %s has none", opts.Blob)
 			}
 			if opts.Conditions, err = conditions.forWrite(); err != nil {
 				return err
@@ -44,6 +51,7 @@ condition ends with exit code 5, because it may have been another's; one without
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too, without which the service refuses")
+	addSnapshot(cmd, &snapshot, ", and not the blob")
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -78,6 +86,14 @@ func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optim
 func blobDeleteRun(ctx context.Context, opts *blobDeleteOptions) error {
 	f, c := opts.factory, opts.Conditions
 	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	if opts.Blob.Snapshot != "" {
+		client, err = client.WithSnapshot(opts.Blob.Snapshot)
+	} else if opts.Blob.Version != "" {
+		client, err = client.WithVersionID(opts.Blob.Version)
+	}
 	if err != nil {
 		return err
 	}

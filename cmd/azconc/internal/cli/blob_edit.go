@@ -53,6 +53,9 @@ exit code is 4. Your text is kept in its file whenever it has not been written, 
 			if runF != nil {
 				return runF(opts)
 			}
+			if _, err := f.editor(); err != nil {
+				return err
+			}
 			return blobEditRun(cmd.Context(), opts)
 		},
 	}
@@ -206,7 +209,7 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 	f.Notef("somebody else has changed the blob, and the two changes do not merge; your text is in %s", e.file)
 	answer, err := f.ask(ctx, "[e]dit both, write [m]ine, keep [t]heirs, [a]bort?", "emta")
 	if err != nil {
-		return "", errors.Join(conflict, err)
+		return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
 	}
 	switch answer {
 	case 'm':
@@ -230,7 +233,7 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 		}
 		answer, err := f.ask(ctx, "the conflict markers are still there: [e]dit again, [a]bort?", "ea")
 		if err != nil || answer == 'a' {
-			return "", errors.Join(conflict, err)
+			return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
 		}
 	}
 }
@@ -244,19 +247,24 @@ type keepTheirs struct {
 func (e *keepTheirs) Error() string { return e.err.Error() }
 func (e *keepTheirs) Unwrap() error { return e.err }
 
-// keep makes err say where the text is and how to write it later.
+// keep makes err say where the text is and how to write it over the version that is there now, as far as that is known.
 func (e *editing) keep(err error) error {
 	etag := e.base.ETag
 	if k, ok := errors.AsType[*keepTheirs](err); ok {
 		etag = k.etag
+	} else if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && (c.Current != "" || c.Reason == azerr.Gone) {
+		etag = c.Current
 	}
-	condition := fmt.Sprintf("--if-match %s", shellQuote(string(etag)))
+	command := fmt.Sprintf("azconc blob update %s --file %s", shellQuote(e.opts.Blob.String()), shellQuote(e.file))
 	if etag == "" {
-		condition = "--create"
+		command += " --create"
+	} else {
+		command += " --if-match " + shellQuote(string(etag))
 	}
-	kept := &keptError{err: err, file: e.file}
-	return withHint(kept, fmt.Sprintf("your text is in %s; to write it over what is there now: azconc blob update %s --file %s %s",
-		e.file, shellQuote(e.opts.Blob.String()), shellQuote(e.file), condition))
+	if c := e.opts.Conditions; c.LeaseID != "" {
+		command += " --lease-id " + c.LeaseID
+	}
+	return withHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to write it over what is there now: "+command)
 }
 
 // keptError is a failure after which the user's text waits in a file.

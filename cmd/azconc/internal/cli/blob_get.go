@@ -22,6 +22,7 @@ type blobGetOptions struct {
 func newBlobGetCmd(f *Factory, runF func(*blobGetOptions) error) *cobra.Command {
 	opts := &blobGetOptions{factory: f}
 	var conditions conditionFlags
+	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "get <container/blob>",
 		Short: "Read one version of a blob, whole",
@@ -34,6 +35,9 @@ to stdout ends with exit code 4. The file appears under its name only when it is
   azconc blob get backup/src.tar --file src.tar`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.Blob, err = parseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.Blob, err = opts.Blob.at(snapshot); err != nil {
 				return err
 			}
 			if f.JSON() && (opts.File == "" || opts.File == "-") {
@@ -52,6 +56,7 @@ to stdout ends with exit code 4. The file appears under its name only when it is
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+	addSnapshot(cmd, &snapshot, "")
 	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
 	return cmd

@@ -23,11 +23,15 @@ type blobReadOptions struct {
 func newBlobReadCmd(f *Factory, runF func(*blobReadOptions) error, takes conditionSet, run func(context.Context, *blobReadOptions) error) *cobra.Command {
 	opts := &blobReadOptions{factory: f}
 	var conditions conditionFlags
+	var snapshot string
 	cmd := &cobra.Command{
 		Use:  "show <container/blob>",
 		Args: resourceArgs("<container/blob>"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.Blob, err = parseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.Blob, err = opts.Blob.at(snapshot); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.forRead(); err != nil {
@@ -39,6 +43,7 @@ func newBlobReadCmd(f *Factory, runF func(*blobReadOptions) error, takes conditi
 			return run(cmd.Context(), opts)
 		},
 	}
+	addSnapshot(cmd, &snapshot, "")
 	conditions.add(cmd, takes)
 	return cmd
 }

@@ -175,3 +175,46 @@ func TestEditKeepsTheTextWhenTheOutcomeIsUnknown(t *testing.T) {
 		t.Errorf("exit %d, kept %q: %s", r.code, d.files(), r.stderr)
 	}
 }
+
+// TestTheRescueCommandNamesTheVersionThatIsThereNow runs the command that the hint names after each way to fail.
+func TestTheRescueCommandNamesTheVersionThatIsThereNow(t *testing.T) {
+	for _, c := range []struct {
+		name, answers string
+		pinned        bool
+	}{
+		{"pinned", "", true}, {"no answer", "", false}, {"aborted", "a\n", false}, {"markers left", "e\na\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, original)
+			var args []string
+			if c.pinned {
+				p, err := d.blob.GetProperties(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				args = []string{"--if-match", string(*p.ETag)}
+			}
+			r := d.edit(`grep -q '^<<<<<<<' "$1" || sed -i s/two/zwei/ "$1"`, inTheSame, c.answers, args...)
+			p, err := d.blob.GetProperties(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "--if-match '" + string(*p.ETag) + "'"; r.code != exitConflict || !strings.Contains(r.stderr, want) {
+				t.Errorf("exit %d, %s, want a command with %s", r.code, r.stderr, want)
+			}
+		})
+	}
+}
+
+func TestAnEditorWithoutATerminalWritesPlainText(t *testing.T) {
+	d := newDesk(t, original)
+	env := Env{"EDITOR=e() { printf '\\033[2Jdrawn\\033[0m\\r\\n'; " + appendMine + "; }; e", "TMPDIR=" + d.dir}
+	r := runOn(t.Context(), d.service, nil, env, "blob", "edit", "jobs/t.txt")
+	if r.code != 0 || !strings.Contains(r.stderr, "drawn") || strings.ContainsAny(r.stderr+r.out, "\x1b\r") {
+		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+	r = runOn(t.Context(), d.service, nil, Env{"TMPDIR=" + d.dir}, "blob", "edit", "jobs/t.txt")
+	if r.code != exitUsage || !strings.Contains(r.stderr, "there is no terminal for an editor") || len(d.files()) != 0 {
+		t.Errorf("without an editor: exit %d, %q, %d files", r.code, r.stderr, len(d.files()))
+	}
+}

@@ -12,16 +12,32 @@ import (
 	"strings"
 )
 
+// editor is the user's editor, as a shell command. Without a terminal there is only one that was chosen.
+func (f *Factory) editor() (string, error) {
+	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"))
+	if editor == "" && !f.OutTerminal && !f.ErrTerminal {
+		return "", withHint(usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that changes the file by itself, or see azconc blob update")
+	}
+	return cmp.Or(editor, "vi"), nil
+}
+
 // edit opens the user's editor on a file. The editor is not ended when ctx is: what is in it would be lost. SIGINT goes
 // to the editor too, which knows better what to do with it.
 func (f *Factory) edit(file string) error {
-	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"), "vi")
+	editor, err := f.editor()
+	if err != nil {
+		return err
+	}
+	out := f.terminal
+	if !f.OutTerminal && !f.ErrTerminal {
+		out = &plainWriter{w: f.Err}
+	}
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, editor, file)
 	if stdin, ok := f.In.(*os.File); ok {
 		cmd.Stdin = stdin // anything else os/exec would read ahead, and with it the answers to later questions
 	}
-	cmd.Stdout, cmd.Stderr, cmd.Env = f.terminal, f.terminal, f.Env
-	err := cmd.Run()
+	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, f.Env
+	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())
 	}

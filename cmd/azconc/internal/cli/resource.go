@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -22,10 +25,39 @@ type blobRef struct {
 }
 
 func (r blobRef) String() string {
-	if r.Blob == "" {
+	switch {
+	case r.Blob == "":
 		return r.Container
+	case r.Snapshot != "":
+		return r.Container + "/" + r.Blob + snapshotMark + r.Snapshot
+	case r.Version != "":
+		return r.Container + "/" + r.Blob + "?versionid=" + r.Version
 	}
 	return r.Container + "/" + r.Blob
+}
+
+// snapshotMark is what stands between the name of a blob and the time of a snapshot, in URLs and as blob list prints it.
+const snapshotMark = "?snapshot="
+
+var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
+
+// addSnapshot adds the flag that names a snapshot of the blob.
+func addSnapshot(cmd *cobra.Command, of *string, which string) {
+	cmd.Flags().StringVar(of, "snapshot", "", "the snapshot of this `time`"+which+", as blob snapshot prints it")
+}
+
+// at is the snapshot of r that a flag names, or r.
+func (r blobRef) at(snapshot string) (blobRef, error) {
+	switch {
+	case snapshot == "":
+		return r, nil
+	case !snapshotTime.MatchString(snapshot):
+		return r, withHint(usagef("--snapshot %q is not the time of a snapshot", snapshot), "it looks like 2026-01-31T12:00:05.1234567Z, as blob snapshot and blob list --snapshots print it")
+	case r.Version != "", r.Snapshot != "" && r.Snapshot != snapshot:
+		return r, usagef("--snapshot and the resource name two versions of the blob")
+	}
+	r.Snapshot = snapshot
+	return r, nil
 }
 
 // parseBlob reads container/blob/path or a blob's URL.
@@ -56,7 +88,7 @@ func parseContainer(arg string) (blobRef, error) {
 func parseWritable(arg string) (blobRef, error) {
 	r, err := parseBlob(arg)
 	if err == nil && (r.Snapshot != "" || r.Version != "") {
-		return r, usagef("%s is a snapshot or a version, which cannot be changed", r)
+		return r, usagef("%s is a snapshot or a version, which cannot be changed", blobRef{Container: r.Container, Blob: r.Blob})
 	}
 	return r, err
 }
@@ -82,6 +114,9 @@ func parseBlobRef(arg string) (blobRef, error) {
 			prefix = "/" + prefix
 		}
 		r.endpoint, path = u.Scheme+"://"+u.Host+prefix, rest
+	}
+	if name, time, ok := strings.Cut(path, snapshotMark); ok && strings.Contains(name, "/") && snapshotTime.MatchString(time) {
+		path, r.Snapshot = name, time // which no blob is called by accident
 	}
 	r.Container, r.Blob, _ = strings.Cut(path, "/")
 	if r.Container == "" && strings.HasPrefix(path, "/") {
