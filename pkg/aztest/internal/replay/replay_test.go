@@ -117,6 +117,13 @@ func TestTheInMemoryServiceAnswersAsRealAccountsDid(t *testing.T) {
 		t.Errorf("%d requests in scope, want 2000 at least, and %d exceptions, want 20 at most", inScope, len(exceptions))
 	}
 	keptPage(t, counts)
+	for _, page := range []string{"../../README.md", "../../doc.go"} {
+		figure := fmt.Sprintf("%d,%03d requests", inScope/1000, inScope%1000)
+		text, err := os.ReadFile(page)
+		if err != nil || !strings.Contains(string(text), figure) || !strings.Contains(string(text), fmt.Sprintf("all but %d ", len(exceptions))) {
+			t.Errorf("%s does not say that of %s all but %d agree (%v)", page, figure, len(exceptions), err)
+		}
+	}
 }
 
 // keptPage holds the page about what is compared against the one that is kept.
