@@ -38,6 +38,15 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 		if d.m.Body, err = k.fetch(ctx, *p); err != nil {
 			err = k.failed(*p, err)
 		}
+		if noSuchBlob(err) && c.o.Applied != nil {
+			// A body is deleted after the effect, so what is asked now is settled.
+			switch applied, asked := c.o.Applied(ctx, d.m); {
+			case asked != nil:
+				err = asked
+			case applied:
+				return fmt.Errorf("%w: %s, whose body is gone", ErrAlreadyApplied, d.m.Key)
+			}
+		}
 	}
 	if _, lost := errors.AsType[*bodyLost](err); lost {
 		return Poison(err)

@@ -57,8 +57,7 @@ const inboxKeep = 2 * week
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs as much again.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *optimistic.Tx) error) error {
-	prefix := inboxPrefix + queueName(m.Queue) + "."
-	row := rowUnder(prefix, prefix+"#", m.Key)
+	row := inboxRow(m)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
 	if kept := marker.Applied.Add(i.keep); kept.After(marker.Expires) {
 		marker.Expires = kept
@@ -80,6 +79,21 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		return err // of the effect's own
 	}
 	return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key)
+}
+
+// inboxRow is where a message is remembered.
+func inboxRow(m *Message) string {
+	prefix := inboxPrefix + queueName(m.Queue) + "."
+	return rowUnder(prefix, prefix+"#", m.Key)
+}
+
+// Applied tells whether the effect of a message was applied in a partition. Errors are those of optimistic.Read. Requests: 1.
+func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool, error) {
+	_, err := optimistic.Read(ctx, optimistic.TableEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
+	if errors.Is(err, optimistic.ErrNotFound) && !missing(err) {
+		return false, nil
+	}
+	return err == nil, i.failed(ctx, err, nil)
 }
 
 // inboxTries bounds how often a request is sent: during an outage, what comes next is a probe.

@@ -73,6 +73,13 @@ type ConsumerOptions struct {
 	// none: such messages are put back, and ErrNoClaimCheck is reported.
 	ClaimCheck *ClaimCheck
 
+	// Applied says whether the effect of a message was applied before, such as Inbox.Applied does. It is asked, with a message
+	// without Body, when the blob with the body is missing: the copy that was handled first has taken the body with it, and
+	// this one is deleted then. An error has the message delivered again, and is no attempt. Defaults to nothing: such a
+	// message is poison, because nothing tells it from one whose body was deleted by mistake. With DedupeOwner and
+	// DedupeComplete the Markers know copies before.
+	Applied func(ctx context.Context, m *Message) (bool, error)
+
 	// ExitWhenEmpty has Run return as soon as no message can be received and no handler runs. Messages that are hidden do
 	// not count. Defaults to false.
 	ExitWhenEmpty bool

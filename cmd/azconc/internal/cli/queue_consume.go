@@ -203,12 +203,8 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	o := opts.Options
 	o.Backoff = retry.Backoff{Base: opts.Backoff}
 	o.SoftStop = &opts.SoftStop
-	switch {
-	case opts.Markers != "" || o.Dedupe != "":
-	case opts.Inbox != "":
+	if opts.Inbox != "" && opts.Markers == "" {
 		o.Dedupe = idempotent.DedupeInbox
-	default:
-		o.Dedupe = idempotent.DedupeNone
 	}
 	if opts.Poison != "" {
 		if o.Poison, err = f.Queue(opts.Poison); err != nil {
@@ -249,6 +245,9 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 	if opts.Inbox != "" {
 		h.keep = maxEffect
 		if h.effect, err = f.applyIn(opts.inbox); err != nil {
+			return err
+		}
+		if o.Applied, err = f.appliedIn(opts.inbox); err != nil {
 			return err
 		}
 	}

@@ -122,6 +122,15 @@ func (f *Factory) applyIn(at tableRef) (func(ctx context.Context, m *idempotent.
 	}, nil
 }
 
+// appliedIn tells whether a message was applied.
+func (f *Factory) appliedIn(at tableRef) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
+	inbox, err := f.inbox(at)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, m *idempotent.Message) (bool, error) { return inbox.Applied(ctx, m, at.Partition) }, nil
+}
+
 func (f *Factory) inbox(at tableRef) (*idempotent.Inbox, error) {
 	tables, err := f.TableService()
 	if err != nil {
