@@ -128,7 +128,9 @@ func (f *Factory) appliedIn(at tableRef) (func(ctx context.Context, m *idempoten
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, m *idempotent.Message) (bool, error) { return inbox.Applied(ctx, m, at.Partition) }, nil
+	return func(ctx context.Context, m *idempotent.Message) (bool, error) {
+		return inbox.Applied(ctx, m, at.Partition)
+	}, nil
 }
 
 func (f *Factory) inbox(at tableRef) (*idempotent.Inbox, error) {
