@@ -68,6 +68,8 @@ func judge(err error) verdict {
 		return verdict{exitLost, "lost"}
 	case errors.Is(err, optimistic.ErrNotModified):
 		return verdict{exitConflict, "not_modified"}
+	case errors.Is(err, pessimistic.ErrContent):
+		return verdict{exitConflict, "has_content"}
 	case errors.Is(err, pessimistic.ErrUndeleted):
 		return verdict{exitConflict, "undeleted"}
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,14 +30,17 @@ type acquireFlags struct {
 	Duration time.Duration
 	Owner    string
 
+	AllowContent bool
+
 	duration string
 }
 
 func (a *acquireFlags) add(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&a.Wait, "wait", 0, "wait this long for it (default as long as it takes)")
-	cmd.Flags().BoolVar(&a.NoWait, "no-wait", false, "do not wait while another has it")
+	cmd.Flags().DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for it (default as long as it takes)")
+	cmd.Flags().BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another has it")
 	cmd.Flags().StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
 	cmd.Flags().StringVar(&a.Owner, "owner", "", "what to call ourselves (default host/pid)")
+	cmd.Flags().BoolVar(&a.AllowContent, "allow-content", false, "lock a blob that has content, which is refused otherwise")
 }
 
 func (a *acquireFlags) parse(cmd *cobra.Command) error {
@@ -116,7 +120,7 @@ func (u *underFlags) parse(f *Factory, cmd *cobra.Command) error {
 
 // lockerOptions are those of the lock to run under.
 func (u *underFlags) lockerOptions(f *Factory) *pessimistic.LockerOptions {
-	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, Hooks: f.waitingNote()}
+	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, AllowContent: u.AllowContent, Hooks: f.waitingNote()}
 }
 
 // held is what a command runs under.
@@ -131,6 +135,7 @@ type held interface {
 // acquisition is how it is acquired, and what the command gets to know of it.
 type acquisition struct {
 	what    string // for people: "jobs/nightly"
+	lost    string // what a loss means; "" if its error says it
 	acquire func(ctx context.Context) (held, error)
 	env     func(held) []string
 	facts   func(held) map[string]any
@@ -268,7 +273,7 @@ func (f *Factory) runHolding(ctx context.Context, u *underFlags, a acquisition, 
 		return &commandLeft{lost}
 	}
 	if lost != nil {
-		return &lostRunning{err: lost}
+		return &lostRunning{err: lost, why: a.lost}
 	}
 	// A signal has been passed on, and how the command took it is its own business; what ends azconc otherwise is ours.
 	if cause := context.Cause(ctx); cause != nil {
@@ -297,9 +302,14 @@ func (e *notAcquired) Unwrap() error    { return e.err }
 func (e *notAcquired) verdict() verdict { return verdict{e.code, "not_acquired"} }
 
 // lostRunning is that the command had to be stopped.
-type lostRunning struct{ err error }
+type lostRunning struct {
+	err error
+	why string // in place of err's text, if not ""
+}
 
-func (e *lostRunning) Error() string    { return "the command was stopped: " + e.err.Error() }
+func (e *lostRunning) Error() string {
+	return "the command was stopped: " + cmp.Or(e.why, e.err.Error())
+}
 func (e *lostRunning) Unwrap() error    { return e.err }
 func (e *lostRunning) verdict() verdict { return verdict{exitLostRunning, "lost"} }
 

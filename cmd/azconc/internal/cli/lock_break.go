@@ -28,7 +28,8 @@ func newLockBreakCmd(f *Factory, runF func(*lockBreakOptions) error) *cobra.Comm
 		Short: "End somebody else's hold on a lock",
 		Long: `End somebody else's hold on a lock. A lock that is free is left as it is.
 
-By default the lease's time runs out first, so that a holder who watches his time has stopped by then. With --now it is over
+By default the lease's time runs out first, so that a holder who watches his time has stopped by then; azconc lock run sends
+TERM to its command when it next renews, and KILL in time. With --now it is over
 at once, and the holder goes on until he next renews: right only when he is known to be dead. --if-match, with the ETag of
 azconc lock show, hits that acquisition and no later one; if another holds the lock by now the exit code is 4.`,
 		Args:    resourceArgs("<container/name>"),

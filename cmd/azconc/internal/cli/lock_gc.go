@@ -24,8 +24,9 @@ func newLockGCCmd(f *Factory, runF func(*lockGCOptions) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc <container>",
 		Short: "Delete the blobs of locks that nobody uses any more",
-		Long: `Delete the blobs of locks that nobody has acquired for a while. Locks that are held, or acquired while gc is running, and
-blobs that are no locks stay. Fences go on growing: a new lock of the name starts above the old one.`,
+		Long: `Delete the blobs of locks that nobody has acquired for a while. Only empty blobs that azconc has created as locks are
+deleted; blobs that have content stay, also if they were locked (see azconc lock run --allow-content), and so do locks that
+are held, or acquired while gc is running. Fences go on growing: a new lock of the name starts above the old one.`,
 		Args:    resourceArgs("<container>"),
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -54,6 +55,7 @@ type lockGCResult struct {
 	Deleted  int      `json:"deleted"`
 	Held     int      `json:"held"`
 	Recent   int      `json:"recent"`
+	Foreign  int      `json:"foreign"`
 	Requests int      `json:"requests"`
 }
 
@@ -83,13 +85,14 @@ func lockGCRun(ctx context.Context, opts *lockGCOptions) error {
 	if err != nil {
 		return err
 	}
-	r.Seen, r.Deleted, r.Held, r.Recent, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Requests
+	r.Seen, r.Deleted, r.Held, r.Recent, r.Foreign, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Requests
 	if !opts.factory.JSON() && !opts.factory.Quiet {
 		deleted := "deleted"
 		if opts.DryRun {
 			deleted = "would be deleted"
 		}
-		opts.factory.Notef("%s seen, %d %s, %d held, %d used since", plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent)
+		opts.factory.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
+			plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
 	}
 	return opts.factory.Print(r)
 }

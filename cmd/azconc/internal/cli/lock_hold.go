@@ -67,7 +67,7 @@ func (r lockHoldResult) text(w io.Writer) { fmt.Fprintln(w, r.Fence) }
 
 func lockHoldRun(ctx context.Context, opts *lockHoldOptions) error {
 	f := opts.factory
-	k, err := f.locker(opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, Hooks: f.waitingNote()})
+	k, err := f.locker(opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, AllowContent: opts.AllowContent, Hooks: f.waitingNote()})
 	if err != nil {
 		return err
 	}

@@ -13,18 +13,31 @@ type lockRunOptions struct {
 	factory       *Factory
 	Lock          blobRef
 	File          string // instead: to be locked through the file system
+	Shared        bool   // with File
+	Shell         string // command line for a shell
 	TakeoverDelay time.Duration
 	underFlags
 }
 
 // underLong is what the help of every such verb says.
-const underLong = `Signals are passed on to the command and everything it has started. When what it holds is lost (it could not be renewed, or
-somebody broke it) all of it is stopped before anybody else can have it: TERM, then KILL in time, or KILL at once. Only when
-nothing of it is left is it released. A Ctrl-Z suspends all of it, and nothing is renewed meanwhile: if the lease has run out
-when it goes on, it is killed.
+const underLong = `Signals are passed on to the command and its process group. When what it holds is lost (it could not be renewed, or somebody
+broke it), everything that the command has started is stopped before another can have it: TERM, and KILL in time, or KILL at
+once if no time is left. What the command leaves running when it ends by itself gets TERM and, after --kill-after, KILL. The
+lock is released when none of it is left.
 
-The exit status is the command's: 128+n if a signal ended it, 126 or 127 if it could not start; 75 if it could not be had in
-time (-E changes that), 76 if it was lost while the command ran.`
+On Linux that includes processes in other process groups and sessions and daemons, and it holds too if azconc is stopped or
+killed: a watchdog, which is the command's parent process, ends everything half a second before the lease can be another's. It
+does not include what runs as another user, or what a service runs on behalf of the command, such as a container. On other
+systems it includes the command's process group (on Windows its job object), and if azconc is stopped or killed the command
+may go on without the lock (on Windows it ends).
+
+At a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
+reads from the terminal while it is in the foreground. A Ctrl-Z suspends all of it, and nothing is renewed meanwhile: it is
+killed when the lease is about to run out. If a Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends its
+loop.
+
+The command finds azconc's process id in AZCONC_PID. The exit status is the command's: 128+n if a signal ended it, 126 or 127
+if it could not start; 75 if it could not be had in time (-E changes that), 76 if it was lost while the command ran.`
 
 func newLockRunCmd(f *Factory, runF func(*lockRunOptions) error) *cobra.Command {
 	opts := &lockRunOptions{factory: f}
@@ -38,26 +51,39 @@ environment.
 
 ` + underLong + `
 
+The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.
+
 With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
-needed. It is made if it is missing, and stays. It works where the mount passes locks on to the server: NFS 4.1, and SMB
-without nobrl. There is no fence, and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
+needed. It is made if it is missing, and stays; -s, -n, -w, -E and -c are those of flock(1). It works where the mount passes
+locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed the kernel keeps the lock until what it has
+started has ended. If the file is deleted or replaced the lock is lost, which is noticed within a second. There is no fence,
+and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			names := []string{"<container/name>"}
 			if opts.File != "" {
-				return opts.args()(cmd, args)
+				names = nil
 			}
-			return opts.args("<container/name>")(cmd, args)
+			if opts.Shell == "" {
+				return opts.args(names...)(cmd, args)
+			}
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 && len(args) > dash {
+				return usagef("--command and a command after -- cannot both be given")
+			}
+			opts.Command = []string{"sh", "-c", opts.Shell}
+			return resourceArgs(names...)(cmd, args)
 		},
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
   azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
-  azconc lock run --file /mnt/reports/.lock -- ./report.sh`,
+  azconc lock run --file /mnt/reports/.lock -- ./report.sh
+  azconc lock run --file /mnt/reports/.lock -s -w 10 -c './read.sh | gzip > copy.gz'`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File != "" {
-				err = opts.checkFile(cmd)
-			} else {
-				opts.Lock, err = parseLock(args[0])
-			}
-			if err != nil {
+			if err := opts.checkFile(cmd); err != nil {
 				return err
+			}
+			if opts.File == "" {
+				if opts.Lock, err = parseLock(args[0]); err != nil {
+					return err
+				}
 			}
 			if err := opts.parse(f, cmd); err != nil {
 				return err
@@ -76,6 +102,8 @@ without nobrl. There is no fence, and nothing tells azconc when the connection t
 	}
 	opts.add(cmd)
 	cmd.Flags().StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
+	cmd.Flags().BoolVarP(&opts.Shared, "shared", "s", false, "with --file, let others in that ask for a shared lock too")
+	cmd.Flags().StringVarP(&opts.Shell, "command", "c", "", "`line` for a shell to run, instead of a command after --")
 	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "wait this long, holding it, after a holder that did not release it")
 	return cmd
 }

@@ -177,6 +177,8 @@ func hintFor(err error, v verdict, command, on string) string {
 	switch {
 	case errors.Is(err, pessimistic.ErrTorn):
 		return "part of the file is new, and the rest old or zeros: write it again"
+	case errors.Is(err, pessimistic.ErrContent):
+		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
 	case inUse:
 		return "azconc file wait waits for who has it open; azconc file handles close ends them"
 	case wrongType(err) != "":
