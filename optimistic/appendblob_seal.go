@@ -82,9 +82,9 @@ func (s *sealing) run(ctx context.Context) error {
 		switch {
 		case err != nil || !now.Exists:
 		case sealed && (w.anyBase || now.ETag == w.base.ETag && s.o.Pinned):
-			now.Lineage = Lineage{{ID: w.id, Base: w.base.ETag}} // what was asked for holds, whoever did it
+			now.Lineage = lineageOf(Entry{ID: w.id, Base: w.base.ETag}) // what was asked for holds, whoever did it
 		case !sealed && now.ETag != w.base.ETag:
-			now.Lineage = Lineage{{ID: "another's", Base: w.base.ETag}} // seals are for ever, so ours never was
+			now.Lineage = lineageOf(Entry{ID: "another's", Base: w.base.ETag}) // seals are for ever, so ours never was
 		}
 		return now, err
 	}
@@ -94,7 +94,7 @@ func (s *sealing) run(ctx context.Context) error {
 		resp, err := s.client.Seal(ctx, &o)
 		return deref(resp.ETag), err
 	}
-	err := s.carryOut(ctx, w, false)
+	err := s.carryOut(ctx, w)
 	s.res.ETag, s.res.BaseETag, s.res.WriteID = realETag(s.res.ETag), s.o.Conditions.IfMatch, ""
 	if conflict, ok := errors.AsType[*ConflictError](err); ok {
 		conflict.Base, conflict.Current = s.o.Conditions.IfMatch, realETag(conflict.Current)

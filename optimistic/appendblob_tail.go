@@ -26,14 +26,14 @@ func (a *appending) look(ctx context.Context, at int64, id string) (State, error
 	case t.end < at, t.end == at && !t.sealed:
 		// Not yet. (If it is shorter, it is another incarnation, about which nothing is known.)
 	case t.ours && a.unique:
-		now.Lineage = Lineage{{ID: id, Base: positionTag(at)}}
+		now.Lineage = lineageOf(Entry{ID: id, Base: positionTag(at)})
 	case t.ours:
 		a.twin = true
 	default: // others are there, or nobody can be any more
 		if t.end == at {
 			now.ETag = "@sealed" // not the position any more that the append depends on
 		}
-		now.Lineage = Lineage{{ID: "another's", Base: positionTag(at)}}
+		now.Lineage = lineageOf(Entry{ID: "another's", Base: positionTag(at)})
 	}
 	return now, nil
 }

@@ -156,7 +156,7 @@ func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *props.ContentType != "application/vnd.team+json" || *props.CacheControl != "no-cache" || metadata["owner"] != "team a" || len(metadata) != 1 ||
-		len(tags.BlobTagSet) != 1 || *tags.BlobTagSet[0].Value != "ready" || len(lineage) != 1 {
+		len(tags.BlobTagSet) != 1 || *tags.BlobTagSet[0].Value != "ready" || len(lineage.Writes) != 1 {
 		t.Errorf("%v %v %v %v %v", *props.ContentType, *props.CacheControl, metadata, tags.BlobTagSet, lineage)
 	}
 }

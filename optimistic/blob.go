@@ -122,7 +122,7 @@ func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 		return nil, err
 	}
 	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: deref(resp.EncryptionScope), kind: resp.BlobType}
-	v := &Version[T]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[T]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	carry.metadata, v.Lineage = splitMetadata(resp.Metadata)
 	if deref(resp.TagCount) > 0 {
 		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
@@ -151,7 +151,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 		return nil, err
 	}
 	carry, _ := base.Carry.(blobCarry)
-	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) {
+	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	data = bytes.Clone(data) // the caller may go on using what the codec returned
@@ -159,7 +159,10 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	if err := validateMetadata(b.Metadata); err != nil {
 		return nil, err
 	}
-	metadata := joinMetadata(mergeMetadata(carry.metadata, b.Metadata), lineage)
+	metadata, err := joinMetadata(mergeMetadata(carry.metadata, b.Metadata), lineage)
+	if err != nil {
+		return nil, err
+	}
 	opts := blockblob.UploadOptions{
 		HTTPHeaders:      &headers,
 		Metadata:         metadata,

@@ -62,7 +62,7 @@ func TestEverythingElseSurvives(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after the update (-want +got):\n%s", diff)
 	}
-	if len(lineage) != 1 || lineage[0].ID != res.WriteID {
+	if len(lineage.Writes) != 1 || lineage.Writes[0].ID != res.WriteID {
 		t.Errorf("lineage = %v, want our write %s", lineage, res.WriteID)
 	}
 }

@@ -105,8 +105,10 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 	if err != nil {
 		return u.done(err)
 	}
-	w.send = u.commitBlocks(encoded, w)
-	return u.done(u.carryOut(ctx, w, false))
+	if w.send, err = u.commitBlocks(encoded, w); err != nil {
+		return u.done(u.fail(err))
+	}
+	return u.done(u.carryOut(ctx, w))
 }
 
 // Block is one of a blob's blocks.

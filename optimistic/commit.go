@@ -24,6 +24,7 @@ type call struct {
 	meter    meter
 	began    time.Time
 	trip     time.Duration // the latest round trip of a write
+	sent     time.Time     // when the latest write was first sent, at the earliest, by the service's clock; zero when not known
 	res      Result
 }
 
@@ -50,11 +51,20 @@ func (c *call) finish() Result {
 	return c.res
 }
 
-// commit sends w until its fate is known. It returns the ETag that w produced, or
-//   - *ConflictError: not applied, another writer was faster;
+// errPerformed says that the operation has been carried out, and that nothing shows whether this write did it. Another
+// call under the same OperationID may have.
+var errPerformed = errors.New("the operation has been carried out")
+
+// commit sends w until its fate is known. It returns the ETag that w produced, or none where a look at the resource
+// proved that w was applied, because that does not show which of the versions since is w's own; or
+//   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
+//     to confirm that;
+//   - errPerformed: its operation has been carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
 func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
+	began := time.Now()
+	c.sent = time.Time{}
 	pauses := retry.Budget{Attempts: c.s.Tries, Elapsed: -1, Backoff: c.s.Pause}.Start()
 	ambiguous, gone := false, false // gone: a request whose fate no response tells
 	for {
@@ -68,6 +78,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 		if err == nil {
 			return etag, nil
 		}
+		c.noteTime(err, time.Since(began))
 		out := azerr.Classify(err)
 		if out.Ambiguous() {
 			ambiguous = true
@@ -97,9 +108,8 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 				// Sending again blindly would wipe out whoever wrote after us. Looking first leaves a window of one
 				// request instead of one pause.
 				if now, err := c.look(ctx, w.look); err == nil {
-					if f, _ := w.judge(now); f == committed {
-						c.res.Resolved++
-						return now.Lineage.produced(w.id, now.ETag), nil
+					if f, _ := c.judge(w, now); f == committed || f == performed {
+						return "", c.proved(f, now)
 					}
 				}
 			}
@@ -116,11 +126,10 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 			}
 			return "", c.unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
 		}
-		f, why := w.judge(now)
+		f, why := c.judge(w, now)
 		switch f {
-		case committed:
-			c.res.Resolved++
-			return now.Lineage.produced(w.id, now.ETag), nil
+		case committed, performed:
+			return "", c.proved(f, now)
 		case refused:
 			c.res.Resolved++
 			return "", c.observed(c.refusal(w, out, err), w, now)
@@ -156,16 +165,37 @@ func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag,
 	if err != nil {
 		return "", c.unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 	}
-	f, why := w.judge(now)
+	f, why := c.judge(w, now)
 	switch f {
-	case committed:
-		c.res.Resolved++
-		return now.Lineage.produced(w.id, now.ETag), nil
+	case committed, performed:
+		return "", c.proved(f, now)
 	case refused:
 		c.res.Resolved++
 		return "", c.observed(&ConflictError{Op: c.op, Resource: c.resource, Reason: azerr.Changed, Base: w.base.ETag, Err: cause}, w, now)
 	default:
 		return "", c.unknown(w, why, cause)
+	}
+}
+
+// proved records that a look at the resource proved the write, or its operation, applied.
+func (c *call) proved(f fate, now State) error {
+	if f == performed {
+		c.res.AlreadyApplied, c.res.ETag = true, now.ETag
+		return errPerformed
+	}
+	c.res.Resolved++
+	return nil
+}
+
+// noteTime learns from the Date of an answer, which came so long after the write was first sent, when that was by the
+// service's clock.
+func (c *call) noteTime(err error, since time.Duration) {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	if !ok || answer.RawResponse == nil || answer.RawResponse.Header.Get("x-ms-request-id") == "" || !c.sent.IsZero() {
+		return // an intermediary's clock is another one
+	}
+	if date, err := http.ParseTime(answer.RawResponse.Header.Get("Date")); err == nil {
+		c.sent = date.Add(-since)
 	}
 }
 

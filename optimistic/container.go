@@ -74,7 +74,7 @@ func (m ContainerMetadata) Read(ctx context.Context) (*Version[map[string]string
 	if err != nil {
 		return nil, err
 	}
-	v := &Version[map[string]string]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[map[string]string]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value, v.Lineage = splitMetadata(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
@@ -100,7 +100,7 @@ func (m ContainerMetadata) Prepare(base *Version[map[string]string], value map[s
 	}
 	before, _ := base.Carry.(map[string]string)
 	value = mergeMetadata(nil, value)
-	if base.Exists && maps.Equal(value, before) {
+	if base.Exists && maps.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	for name, v := range value {
@@ -111,7 +111,10 @@ func (m ContainerMetadata) Prepare(base *Version[map[string]string], value map[s
 			return nil, err
 		}
 	}
-	metadata := joinMetadata(value, lineage)
+	metadata, err := joinMetadata(value, lineage)
+	if err != nil {
+		return nil, err
+	}
 	if !base.Exists {
 		return func(ctx context.Context) (azcore.ETag, error) {
 			CountRequest(ctx)

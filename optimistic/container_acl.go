@@ -77,7 +77,7 @@ func (a ContainerACL) Read(ctx context.Context) (*Version[ACL], error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Version[ACL]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[ACL]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value.Access = deref(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
 		p := AccessPolicy{ID: deref(s.ID)}
@@ -103,9 +103,6 @@ func (a ContainerACL) Prepare(base *Version[ACL], value ACL, lineage Lineage, c 
 		return nil, errors.New("an access control list cannot be created without the container: create the container first")
 	case c.IfTags != "":
 		return nil, errContainerTags
-	}
-	if err := refuseOperation(lineage, "access control lists"); err != nil {
-		return nil, err
 	}
 	if before, _ := base.Carry.(ACL); before.equal(value) {
 		return nil, nil

@@ -109,7 +109,7 @@ type copying struct {
 func (c *copying) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: orBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
 	for {
-		source, metadata, lineage := c.o.Source, mergeMetadata(nil, c.o.Metadata), Lineage(nil)
+		source, metadata, lineage := c.o.Source, mergeMetadata(nil, c.o.Metadata), Lineage{}
 		if c.o.Metadata == nil {
 			props, err := again(ctx, c.call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 				return blobProperties(ctx, c.from, nil)
@@ -131,7 +131,10 @@ func (c *copying) run(ctx context.Context) error {
 			source, c.out.SourceETag = Conditions{IfMatch: now, IfTags: source.IfTags}, now
 		}
 		c.res.Attempts++
-		w := c.write(source, metadata, lineage)
+		w, err := c.write(source, metadata, lineage)
+		if err != nil {
+			return err
+		}
 		etag, err := c.commit(ctx, w)
 		if err == nil {
 			c.applied(w, etag)
@@ -160,7 +163,7 @@ func (c *copying) run(ctx context.Context) error {
 }
 
 // write is the start of the copy, as the ambiguity protocol sees it: a write to the destination.
-func (c *copying) write(source Conditions, metadata map[string]string, lineage Lineage) write {
+func (c *copying) write(source Conditions, metadata map[string]string, lineage Lineage) (write, error) {
 	var w write
 	switch to := c.o.Conditions; {
 	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
@@ -177,7 +180,11 @@ func (c *copying) write(source Conditions, metadata map[string]string, lineage L
 		}
 		lineage = lineage.push(c.s.LineageSize, Entry{ID: w.id, Base: base})
 	} else {
-		lineage = nil
+		lineage = Lineage{operations: lineage.operations}
+	}
+	stamped, err := joinMetadata(metadata, lineage)
+	if err != nil {
+		return write{}, c.fail(err)
 	}
 	w.look = func(ctx context.Context) (State, error) {
 		props, err := c.status(ctx)
@@ -188,7 +195,7 @@ func (c *copying) write(source Conditions, metadata map[string]string, lineage L
 		return State{Exists: true, ETag: deref(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
-		Metadata: joinMetadata(metadata, lineage), BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
+		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
 		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
 			SourceIfMatch: optional(source.IfMatch), SourceIfNoneMatch: optional(source.IfNoneMatch), SourceIfTags: optional(source.IfTags),
 			SourceIfModifiedSince: optionalTime(source.IfModifiedSince), SourceIfUnmodifiedSince: optionalTime(source.IfUnmodifiedSince),
@@ -207,7 +214,7 @@ func (c *copying) write(source Conditions, metadata map[string]string, lineage L
 		// Our own copy, if it has started, refuses the repetition as long as it is pending.
 		w.send = c.lookForOwn(w)
 	}
-	return w
+	return w, nil
 }
 
 // lookForOwn looks, before the start is sent again, whether it has happened.

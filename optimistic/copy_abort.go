@@ -74,11 +74,11 @@ func (c *call) abortCopy(ctx context.Context, destination *blob.Client, copyID, 
 		}
 		now := State{Exists: true, ETag: deref(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
-			now.Lineage = Lineage{{ID: w.id, Base: unknownBase}} // what was asked for holds, whoever did it
+			now.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // what was asked for holds, whoever did it
 		}
 		return now, nil
 	}
-	err := c.carryOut(ctx, w, false)
+	err := c.carryOut(ctx, w)
 	c.res.WriteID = ""
 	over := azerr.Has(err, "NoPendingCopyOperation", "CopyIdMismatch")
 	unknown, ok := errors.AsType[*UnknownError](err)

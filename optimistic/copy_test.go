@@ -69,7 +69,7 @@ func TestACopyIsMadeOnceUnderEveryFault(t *testing.T) {
 					}
 					s.SetFaults()
 					p := propertiesOf(t, to)
-					if *p.CopyID != res.CopyID || *p.ETag != res.ETag {
+					if *p.CopyID != res.CopyID || *p.ETag != res.ETag && (res.Resolved == 0 || res.ETag != "") {
 						if fault.Kind != aztest.AnswerTwice || c != (Conditions{}) {
 							t.Errorf("the blob is %s by copy %s, reported %s by %s", *p.ETag, *p.CopyID, res.ETag, res.CopyID)
 						}

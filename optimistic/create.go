@@ -41,11 +41,10 @@ func (c *call) findCreated(ctx context.Context, w write, pauses *retry.Loop, cau
 		if err != nil {
 			return "", false, c.unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 		}
-		f, why := w.judge(now)
+		f, why := c.judge(w, now)
 		switch {
-		case f == committed:
-			c.res.Resolved++
-			return now.Lineage.produced(w.id, now.ETag), false, nil
+		case f == committed, f == performed:
+			return "", false, c.proved(f, now)
 		case f == refused:
 			c.res.Resolved++
 			return "", false, c.observed(&ConflictError{Op: c.op, Resource: c.resource, Reason: azerr.Exists, Err: azerr.Clean(cause)}, w, now)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -43,22 +45,23 @@ type folder[T any] struct {
 func (f *folder[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: f.o.Attempts, Elapsed: f.o.Elapsed, Backoff: f.o.Backoff}.Start()
 	base, fresh := f.cached, false
-	f.cached = nil // whatever happens, it is current only after a success
-	var last *write
+	f.cached = nil    // whatever happens, it is current only after a success
+	var open *refusal // the write that met a conflict, until a read has confirmed that it was not applied
 	for {
 		var err error
 		if base == nil {
 			if base, err = again(ctx, f.call, f.target.Read); err != nil {
-				return f.fail(err)
+				return f.abandon(ctx, open, f.fail(err))
 			}
 			fresh = true
 		}
-		if last != nil && last.id != "" && base.Lineage.Has(last.id) {
-			f.res.Resolved++
-			f.applied(*last, base.Lineage.produced(last.id, base.ETag))
-			f.cached = base
-			return nil
+		if done, err := f.confirm(open, base.State); done {
+			if err == nil {
+				f.cached = base // the value was read with its version, so the two belong together
+			}
+			return err
 		}
+		open = nil
 		value, changed, err := f.apply(base)
 		if err != nil {
 			return err
@@ -78,7 +81,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 		etag, err := f.commit(ctx, *w)
 		if err == nil {
 			f.applied(*w, etag)
-			f.remember(base, value, *w)
+			f.remember(base, value, *w, etag)
 			return nil
 		}
 		conflict, ok := errors.AsType[*ConflictError](err)
@@ -86,20 +89,31 @@ func (f *folder[T]) run(ctx context.Context) error {
 			return err
 		}
 		f.res.Conflicts++
+		open = &refusal{*w, conflict}
 		if fresh { // a stale cache is no sign of contention
-			if err := budget.NextAfter(ctx, f.pause(base.Lineage, f.o.Backoff)); err != nil {
+			pause := f.pause(base.Lineage, f.o.Backoff)
+			if f.outlasts(pause, open) {
+				now, err := f.look(ctx, w.look)
+				if err != nil {
+					return f.abandon(ctx, open, f.fail(err))
+				}
+				if done, err := f.confirm(open, now); done {
+					return err
+				}
+			}
+			if err := budget.NextAfter(ctx, pause); err != nil {
 				if ctx.Err() != nil {
-					return f.fail(err)
+					return f.abandon(ctx, open, f.fail(err))
 				}
 				return f.surrender(ctx, *w, conflict)
 			}
 		}
-		last, base = w, nil
+		base = nil
 	}
 }
 
-// apply runs every change on a copy of base, in order. Changes that fail are left out and keep their error; they run
-// again when the base turns out to be old.
+// apply runs every change on a copy of base, in order. Changes that fail or panic are left out and keep that for their
+// callers; they run again when the base turns out to be old, and only the last run counts.
 func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	value, err := f.cache.Clone(base.Value)
 	if err != nil {
@@ -117,7 +131,7 @@ func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 				return value, false, f.fail(err)
 			}
 		}
-		e.err = context.Cause(e.ctx)
+		e.err, e.panic = context.Cause(e.ctx), nil
 		if e.err == nil {
 			e.run(f.res.Attempts-1, &trial)
 		}
@@ -135,7 +149,7 @@ func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	return value, !base.Exists || !f.cache.Equal(value, base.Value), nil
 }
 
-// run runs the change, and keeps its panic from ending the goroutine that folds for everybody.
+// run runs the change, and keeps its panic from ending the goroutine that folds for all callers.
 func (e *entry[T]) run(attempt int, value *T) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,19 +160,20 @@ func (e *entry[T]) run(attempt int, value *T) {
 }
 
 func (f *folder[T]) prepare(base *Version[T], value T) (*write, error) {
-	id, lineage := f.stamp(base.State, newWriteID(f.writer))
-	send, err := f.target.Prepare(base, value, lineage, f.o.Conditions)
-	if err != nil {
-		return nil, f.fail(err)
+	w, err := prepared(f.call, f.target, base, value, intent{}, f.o.Conditions)
+	if w == nil && err == nil {
+		err = f.fail(errors.New("the target sees no change where its Equal sees one"))
 	}
-	if send == nil {
-		return nil, f.fail(errors.New("the target sees no change where its Equal sees one"))
-	}
-	return &write{base: base.State, id: id, send: send, look: f.target.Look}, nil
+	return w, err
 }
 
-// remember keeps what has been written for the next update. The lineage is the one the write carried.
-func (f *folder[T]) remember(base *Version[T], value T, w write) {
+// remember keeps what has been written for the next update, with the lineage that the write carried. A write whose
+// response was lost has no version to go with the value: the version found may be a later one, of a writer outside
+// azconc, and a value kept under it would overwrite what that writer has written.
+func (f *folder[T]) remember(base *Version[T], value T, w write, etag azcore.ETag) {
+	if etag == "" {
+		return
+	}
 	kept, err := f.cache.Clone(value)
 	if err != nil {
 		return
@@ -167,6 +182,5 @@ func (f *folder[T]) remember(base *Version[T], value T, w write) {
 	if err != nil {
 		return
 	}
-	_, lineage := f.stamp(base.State, w.id)
-	f.cached = &Version[T]{State: State{Exists: true, ETag: f.res.ETag, Lineage: lineage}, Value: kept, Carry: carry}
+	f.cached = &Version[T]{State: State{Exists: true, ETag: etag, Lineage: w.lineage}, Value: kept, Carry: carry}
 }

@@ -42,7 +42,7 @@ func TestAnOpenDocumentIsUpdatedWithOneRequest(t *testing.T) {
 
 func TestADocumentNoticesOtherWriters(t *testing.T) {
 	s, client := quiet(t, `{"n":0}`)
-	d := open(t, s, nil)
+	d := open(t, s, &DocumentOptions{Update: UpdateOptions{Sending: Sending{TrustConflicts: true}}})
 	if _, err := d.Update(t.Context(), increment); err != nil {
 		t.Fatal(err)
 	}

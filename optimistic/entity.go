@@ -33,7 +33,7 @@ const (
 // Whatever the mode, a write keeps the properties that T does not name, with their types and to the last digit. A
 // property that T names keeps the type it is stored with, as long as the new value fits; a new one gets the type that
 // the Go type stands for, see PropertyOf. A struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be
-// changed. The lineage is a string property, LineageKey, which T never sees.
+// changed. The lineage is a string property, LineageKey, which T never sees; so are the operations, OperationsKey.
 //
 // Names are compared with their case, as the service does. A nil pointer or a left-out member (omitempty, omitzero) is a
 // property that the entity does not have: setting one takes the property away.
@@ -61,6 +61,8 @@ func (e Entity[T]) Resource() string {
 
 func (e Entity[T]) client() any { return e.Client }
 
+func (e Entity[T]) scope() string { return "entity" }
+
 // tableName reads the name that the SDK's client keeps to itself; it is for messages only, and a test notices when it
 // moves.
 func tableName(client *aztables.Client) string {
@@ -83,9 +85,6 @@ func (e Entity[T]) Read(ctx context.Context) (*Version[T], error) {
 		return &Version[T]{Value: emptyMap[T]()}, err
 	}
 	v := &Version[T]{State: state, Carry: entityCarry{stored.properties}}
-	if at, err := parseDateTime(stored.timestamp); err == nil {
-		v.LastModified = at
-	}
 	if err := decodeInto(stored, &v.Value); err != nil {
 		return nil, err
 	}
@@ -135,8 +134,15 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if stored.etag == "" {
 		return storedEntity{}, State{}, errors.New("the service told no ETag") // and a write must not go without one
 	}
-	state := State{Exists: true, ETag: azcore.ETag(stored.etag), Lineage: ParseLineage(stored.properties[LineageKey].Value)}
+	state := State{
+		Exists: true, ETag: azcore.ETag(stored.etag),
+		Lineage: ParseLineage(stored.properties[LineageKey].Value, stored.properties[OperationsKey].Value),
+	}
+	if at, err := parseDateTime(stored.timestamp); err == nil {
+		state.LastModified = at
+	}
 	delete(stored.properties, LineageKey)
+	delete(stored.properties, OperationsKey)
 	return stored, state, nil
 }
 
@@ -156,7 +162,7 @@ func (e Entity[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditi
 	if err != nil {
 		return nil, err
 	}
-	if base.Exists && d.empty() {
+	if base.Exists && d.empty() && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	whole := e.Mode == ReplaceWhole || d.removed || !base.Exists

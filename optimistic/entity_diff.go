@@ -86,16 +86,25 @@ func takeKeys(p Properties, partition, row string) error {
 	for _, name := range systemProperties {
 		delete(p, name)
 	}
-	if _, taken := p[LineageKey]; taken {
-		return fmt.Errorf("property %q is azconc's own; choose another name", LineageKey)
+	for _, own := range []string{LineageKey, OperationsKey} {
+		if _, taken := p[own]; taken {
+			return fmt.Errorf("property %q is azconc's own; choose another name", own)
+		}
 	}
 	return nil
 }
 
 // body is the request's body: all properties, or those that are set, with the lineage, shortened to what they leave of
-// the 1 MiB. A shorter lineage proves less; it never proves wrong.
+// the 1 MiB. A shorter lineage proves less; it never proves wrong. The operations are not shortened.
 func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]byte, error) {
-	size, err := checkEntity(partition, row, d.after, lineage != nil)
+	own := 0
+	if len(lineage.Writes) > 0 {
+		own++
+	}
+	if len(lineage.operations) > 0 {
+		own++
+	}
+	size, err := checkEntity(partition, row, d.after, own)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +116,14 @@ func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]
 	if send == nil {
 		send = Properties{}
 	}
-	if lineage != nil {
+	if len(lineage.operations) > 0 {
+		p := Property{EDMString, lineage.OperationsString()}
+		if size += p.size(OperationsKey); size > maxEntity {
+			return nil, fmt.Errorf("the entity takes %d bytes of %d with the %d operations that have to be remembered (OperationID)", size, maxEntity, len(lineage.operations))
+		}
+		send[OperationsKey] = p
+	}
+	if len(lineage.Writes) > 0 {
 		// Without any entry a merge would leave the old lineage in place, which would then prove that this write never was.
 		text := lineage.fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(LineageKey))/2))
 		if text == "" {
@@ -119,14 +135,13 @@ func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]
 }
 
 // checkEntity refuses what the service would refuse, and says by how much. It returns the size without the lineage.
-func checkEntity(partition, row string, p Properties, lineage bool) (int, error) {
-	n := len(p)
-	if lineage {
-		n++
-	}
+// own counts the properties that azconc adds.
+func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	switch {
-	case n <= maxProperties:
-	case lineage:
+	case len(p)+own <= maxProperties:
+	case own == 2:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage and the operations are two of them", len(p), maxProperties)
+	case own == 1:
 		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (Sending.LineageSize -1 does without)", len(p), maxProperties)
 	default:
 		return 0, fmt.Errorf("the entity has %d properties; the service takes %d", len(p), maxProperties)

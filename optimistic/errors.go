@@ -42,6 +42,8 @@ type ConflictError struct {
 	Attempts int          // how often the change was tried
 	Elapsed  time.Duration
 	Err      error // the service's answer, nil when azconc noticed by itself
+
+	judged bool // a look at the resource has confirmed that the change was not applied
 }
 
 func (e *ConflictError) Error() string {

@@ -93,7 +93,7 @@ func TestACancelledEscalationGivesTheLeaseBack(t *testing.T) {
 			put(t, client, `{"n":5}`)
 			c.N++
 			return nil
-		}, &UpdateOptions{EscalateAfter: 1})
+		}, &UpdateOptions{EscalateAfter: 1, Sending: Sending{TrustConflicts: true}})
 		if !errors.Is(err, reason) {
 			t.Errorf("err = %v", err)
 		}

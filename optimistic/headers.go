@@ -79,7 +79,7 @@ func (h Headers) Read(ctx context.Context) (*Version[HTTPHeaders], error) {
 	}
 	// The lineage stays out of the base: it is the metadata's. Header writes leave no entry in it, so that its reaching
 	// back without our entry says nothing about us.
-	v := &Version[HTTPHeaders]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[HTTPHeaders]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value = HTTPHeaders{
 		CacheControl:       deref(resp.CacheControl),
 		ContentDisposition: deref(resp.ContentDisposition),
@@ -99,9 +99,6 @@ func (h Headers) Look(ctx context.Context) (State, error) { return lookAtBlob(ct
 func (h Headers) Prepare(base *Version[HTTPHeaders], value HTTPHeaders, lineage Lineage, c Conditions) (Write, error) {
 	if !base.Exists {
 		return nil, errors.New("a blob's headers cannot be created without the blob: create the blob first")
-	}
-	if err := refuseOperation(lineage, "HTTP headers"); err != nil {
-		return nil, err
 	}
 	if before, _ := base.Carry.(HTTPHeaders); before == value {
 		return nil, nil
@@ -142,12 +139,4 @@ func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {
 		BlobContentType:        optional(v.ContentType),
 		BlobContentMD5:         sum,
 	}, nil
-}
-
-// refuseOperation is for targets without a place to remember an operation in: promising it would be a lie.
-func refuseOperation(lineage Lineage, what string) error {
-	if len(lineage) > 0 && strings.HasPrefix(lineage[0].ID, operationKey("")[:1]) {
-		return fmt.Errorf("OperationID: %s have no room for a lineage, so nothing would remember the operation", what)
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package optimistic
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
 	"math"
@@ -19,53 +18,95 @@ const LineageKey = "azconclineage"
 
 // Entry is one write in a lineage.
 type Entry struct {
-	ID   string      // the write, or the caller's operation
+	ID   string      // the write's
 	Base azcore.ETag // the version the write replaced; "" when the resource did not exist, unknownBase when not known
 }
 
 // unknownBase marks a write that carried no condition on a version: last writer wins. It cannot be an ETag.
 const unknownBase azcore.ETag = "?"
 
-// Lineage is the recent history of a resource, newest write first: every azconc writer puts its own entry in front and
-// carries on the entries it read. It travels with the content, so reading it costs nothing.
+// Lineage is the recent history of a resource. It travels with the content, so reading it costs nothing.
 //
-// Entries are only ever dropped at the old end. A lineage is therefore always a gapless run of history from the newest
-// azconc write back, and that is what makes absence a proof: an entry older than ours with ours missing means ours
-// never was.
-type Lineage []Entry
+// Every azconc writer puts its own entry in front of the writes it read. Entries are only dropped at the old end, so
+// Writes is a run of history without gaps, and that is what makes absence a proof: an older entry is there and ours is
+// not, so ours was never applied. What drops out of Writes leaves two things behind: the first write of all, and the
+// latest write of each client, of which clientsKept are remembered. They prove absence after any number of other writes,
+// as long as no other call of the same client has written meanwhile.
+//
+// The operations are the callers' OperationIDs. They are stored apart from the writes, under OperationsKey, because they
+// are kept longer and prove something else.
+type Lineage struct {
+	Writes []Entry // the recent writes, newest first
 
-// ParseLineage reads what String wrote. Anything else, including the empty string, yields an empty lineage: a foreign
-// value proves nothing, and an empty lineage leads to an unknown outcome, never to a wrong one.
-func ParseLineage(s string) Lineage {
-	if s == "" {
-		return nil
-	}
-	l := make(Lineage, 0, strings.Count(s, ",")+1)
-	// All bases are decoded into one string and cut out of it: a lineage is parsed on every read.
-	var bases strings.Builder
-	bases.Grow(len(s) + 4*cap(l))
-	var ends [maxLineageSize]int
-	for p := range strings.SplitSeq(s, ",") {
-		id, base, ok := strings.Cut(p, ".")
-		if !ok || id == "" || len(l) == maxLineageSize || !decodeBase(&bases, base) {
-			return nil
-		}
-		ends[len(l)] = bases.Len()
-		l = append(l, Entry{ID: id})
-	}
-	all, start := bases.String(), 0
-	for i := range l {
-		l[i].Base = azcore.ETag(all[start:ends[i]])
-		start = ends[i]
+	count      int    // writes since first, first included
+	first      Entry  // the write that began this lineage
+	clients    string // marks of the latest writes of clients that Writes does not hold, newest first
+	dropped    int    // marks that clients no longer holds
+	operations []operation
+	use        *use // of a lineage that is about to be written; nil for one that was read
+}
+
+// use records what a target has encoded of a lineage that it was given to write.
+type use struct {
+	writes, operations bool
+	baseless           bool // without the bases of the writes
+}
+
+// lineageOf is a lineage that holds only the entries.
+func lineageOf(entries ...Entry) Lineage {
+	l := Lineage{Writes: entries, count: len(entries)}
+	if len(entries) > 0 {
+		l.first = entries[len(entries)-1]
 	}
 	return l
 }
 
-// String encodes the lineage in characters that are legal in a header and in a table property.
+// ParseLineage reads what String and OperationsString wrote. Anything else, including the empty string, yields nothing: a
+// foreign value proves nothing, which leads to an unknown outcome, never to a wrong one.
+func ParseLineage(writes, operations string) Lineage {
+	l := parseWrites(writes)
+	l.operations = parseOperations(operations)
+	return l
+}
+
+func parseWrites(s string) Lineage {
+	if s == "" {
+		return Lineage{}
+	}
+	entries, rest, summarized := strings.Cut(s, summaryMark)
+	writes := make([]Entry, 0, strings.Count(entries, ",")+1)
+	// All bases are decoded into one string and cut out of it: a lineage is parsed on every read.
+	var bases strings.Builder
+	bases.Grow(len(entries) + 4*cap(writes))
+	var ends [maxLineageSize]int
+	for p := range strings.SplitSeq(entries, ",") {
+		id, base, ok := strings.Cut(p, ".")
+		if !ok || id == "" || len(writes) == maxLineageSize || !decodeBase(&bases, base) {
+			return Lineage{}
+		}
+		ends[len(writes)] = bases.Len()
+		writes = append(writes, Entry{ID: id})
+	}
+	all, start := bases.String(), 0
+	for i := range writes {
+		writes[i].Base = azcore.ETag(all[start:ends[i]])
+		start = ends[i]
+	}
+	l := lineageOf(writes...)
+	if summarized && !l.parseSummary(rest) {
+		return Lineage{}
+	}
+	return l
+}
+
+// String encodes the writes in characters that are legal in a header and in a table property.
 func (l Lineage) String() string {
+	if l.use != nil {
+		l.use.writes = true
+	}
 	var b strings.Builder
-	b.Grow(36 * len(l))
-	for i, e := range l {
+	b.Grow(36*len(l.Writes) + len(l.clients) + 64)
+	for i, e := range l.Writes {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -73,69 +114,47 @@ func (l Lineage) String() string {
 		b.WriteByte('.')
 		b.WriteString(encodeBase(e.Base))
 	}
+	l.writeSummary(&b)
 	return b.String()
 }
 
-// Has tells whether the write or operation id is in the lineage.
-func (l Lineage) Has(id string) bool { return l.index(id) >= 0 }
-
-func (l Lineage) index(id string) int {
-	for i, e := range l {
+// Has reports whether the write is among the recent ones.
+func (l Lineage) Has(id string) bool {
+	for _, e := range l.Writes {
 		if e.ID == id {
-			return i
-		}
-	}
-	return -1
-}
-
-// produced returns the ETag that the write id led to: the base of its successor, or, when it is the newest, the
-// resource's current ETag. A writer outside azconc that keeps metadata (one that sets HTTP headers, say) moves the
-// current ETag on without an entry; then the result is a later version than the write's own, and still one that
-// contains it.
-func (l Lineage) produced(id string, current azcore.ETag) azcore.ETag {
-	i := l.index(id)
-	// Entries of one folded write share their base; the successor is the first one with another base.
-	for j := i - 1; j >= 0; j-- {
-		if l[j].Base != l[i].Base {
-			if l[j].Base == unknownBase {
-				return current
-			}
-			return l[j].Base
-		}
-	}
-	return current
-}
-
-// push returns a lineage with the new entries in front, newest first, and at most size entries in total.
-func (l Lineage) push(size int, entries ...Entry) Lineage {
-	out := make(Lineage, 0, min(size, len(l)+len(entries)))
-	out = append(out, entries...)
-	for _, e := range l {
-		if len(out) >= size {
-			break
-		}
-		out = append(out, e)
-	}
-	return out[:min(len(out), size)]
-}
-
-// fit encodes the lineage, without as many entries at the old end as it takes to stay within limit bytes.
-func (l Lineage) fit(limit int) string {
-	s := l.String()
-	for len(s) > max(limit, 0) {
-		s = s[:max(strings.LastIndexByte(s, ','), 0)]
-	}
-	return s
-}
-
-// overlaps tells whether the two lineages share an entry.
-func (l Lineage) overlaps(other Lineage) bool {
-	for _, e := range other {
-		if l.Has(e.ID) {
 			return true
 		}
 	}
 	return false
+}
+
+// push returns a lineage with the entry in front and at most size recent writes.
+func (l Lineage) push(size int, e Entry) Lineage {
+	keep := min(max(size-1, 0), len(l.Writes))
+	out := l
+	out.Writes = append(make([]Entry, 0, keep+1), e)
+	out.Writes = append(out.Writes, l.Writes[:keep]...)
+	if len(l.Writes) == 0 {
+		return Lineage{Writes: out.Writes, count: 1, first: e, operations: l.operations, use: l.use}
+	}
+	out.count++
+	out.remember(l.Writes[keep:])
+	return out
+}
+
+// fit encodes the writes in at most limit bytes: without the summary if it does not fit, and then without as many
+// entries at the old end as it takes. What is left out proves less; it never proves wrong, because a lineage that has
+// lost its beginning does not compare with one that has it.
+func (l Lineage) fit(limit int) string {
+	s := l.String()
+	if len(s) <= limit {
+		return s
+	}
+	s, _, _ = strings.Cut(s, summaryMark)
+	for len(s) > max(limit, 0) {
+		s = s[:max(strings.LastIndexByte(s, ','), 0)]
+	}
+	return s
 }
 
 var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
@@ -164,9 +183,12 @@ func base32Digits(n uint64, digits int) string {
 }
 
 // second reads the time back: seconds modulo 32^5, about a year, which is plenty to tell now from long ago.
-func second(digits string) (n int64) {
-	for _, c := range digits {
-		n = n*32 + int64(strings.IndexRune(idAlphabet, c))
+func second(s string) int64 { return int64(digits(s)) }
+
+// digits reads what base32Digits wrote.
+func digits(s string) (n uint64) {
+	for _, c := range s {
+		n = n*32 + uint64(strings.IndexRune(idAlphabet, c))
 	}
 	return n
 }
@@ -177,10 +199,10 @@ func second(digits string) (n int64) {
 // d different names in n entries by N equally busy clients are to be expected when N·(1−(1−1/N)^n) = d. All names
 // different means "many": twice the entries.
 func (l Lineage) contenders() float64 {
-	names := make(map[string]bool, len(l))
+	names := make(map[string]bool, len(l.Writes))
 	n := 0
 	var newest int64
-	for _, e := range l {
+	for _, e := range l.Writes {
 		if len(e.ID) != 1+clientDigits+secondDigits+8 || e.ID[0] != 'w' {
 			continue // a caller's operation, or a writer of another age
 		}
@@ -218,12 +240,6 @@ const (
 	contentionWindow = 10  // seconds: who wrote before the last so many does not contend now
 	clockTolerance   = 300 // seconds by which writers' clocks may differ before their entries say nothing about now
 )
-
-// operationKey turns a caller's operation id, of any length and alphabet, into a lineage id.
-func operationKey(operationID string) string {
-	sum := sha256.Sum256([]byte(operationID))
-	return "o" + idEncoding.EncodeToString(sum[:10])
-}
 
 const tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
 

@@ -38,6 +38,8 @@ func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
 func (m Metadata) client() any { return m.Client }
 
+func (m Metadata) scope() string { return "metadata" }
+
 // Clone implements Cacheable.
 func (m Metadata) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
@@ -57,7 +59,7 @@ func (m Metadata) Read(ctx context.Context) (*Version[map[string]string], error)
 	if err != nil {
 		return nil, err
 	}
-	v := &Version[map[string]string]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[map[string]string]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value, v.Lineage = splitMetadata(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
@@ -73,7 +75,7 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 	}
 	before, _ := base.Carry.(map[string]string)
 	value = mergeMetadata(nil, value)
-	if maps.Equal(value, before) {
+	if maps.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	for name, v := range value {
@@ -84,7 +86,10 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 			return nil, err
 		}
 	}
-	metadata := joinMetadata(value, lineage)
+	metadata, err := joinMetadata(value, lineage)
+	if err != nil {
+		return nil, err
+	}
 	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
@@ -124,7 +129,9 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (State, error) {
 		return State{}, err
 	}
 	_, lineage := splitMetadata(resp.Metadata)
-	return State{Exists: true, ETag: deref(resp.ETag), Lineage: lineage}, nil
+	return State{
+		Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified), Created: deref(resp.CreationTime), Lineage: lineage,
+	}, nil
 }
 
 func removeBlob(client *blob.Client, base State, c Conditions) Write {
@@ -143,15 +150,18 @@ func removeBlob(client *blob.Client, base State, c Conditions) Write {
 // splitMetadata takes the lineage out of what the service returned and folds the names to lower case.
 func splitMetadata(raw map[string]*string) (map[string]string, Lineage) {
 	metadata := make(map[string]string, len(raw))
-	var lineage Lineage
+	var writes, operations string
 	for name, value := range raw {
-		if strings.EqualFold(name, LineageKey) {
-			lineage = ParseLineage(deref(value))
-			continue
+		switch {
+		case strings.EqualFold(name, LineageKey):
+			writes = deref(value)
+		case strings.EqualFold(name, OperationsKey):
+			operations = deref(value)
+		default:
+			metadata[strings.ToLower(name)] = deref(value)
 		}
-		metadata[strings.ToLower(name)] = deref(value)
 	}
-	return metadata, lineage
+	return metadata, ParseLineage(writes, operations)
 }
 
 // mergeMetadata lays set over base; an empty value removes the name.
@@ -170,22 +180,30 @@ func mergeMetadata(base, set map[string]string) map[string]string {
 }
 
 // joinMetadata puts the lineage back, shortened to what the caller's own metadata leaves of the 8 KB. A shorter lineage
-// proves less; it never proves wrong.
-func joinMetadata(metadata map[string]string, lineage Lineage) map[string]*string {
-	out := make(map[string]*string, len(metadata)+1)
+// proves less; it never proves wrong. The operations are not shortened: to forget one would be to carry it out again.
+func joinMetadata(metadata map[string]string, lineage Lineage) (map[string]*string, error) {
+	out := make(map[string]*string, len(metadata)+2)
 	size := 0
 	for name, value := range metadata {
 		size += len(name) + len(value)
 		out[name] = &value
 	}
-	if len(lineage) == 0 {
-		return out
+	room := maxMetadata - size
+	if n := len(lineage.operations); n > 0 {
+		text := lineage.OperationsString()
+		if room -= len(OperationsKey) + len(text); room < 0 {
+			return nil, fmt.Errorf("metadata: %d bytes are %d too many beside the %d operations that have to be remembered (OperationID); the service takes %d",
+				size, -room, n, maxMetadata)
+		}
+		out[OperationsKey] = &text
 	}
-	room := maxMetadata - size - len(LineageKey)
-	if fitted := lineage.fit(room); fitted != "" {
+	if len(lineage.Writes) == 0 {
+		return out, nil
+	}
+	if fitted := lineage.fit(room - len(LineageKey)); fitted != "" {
 		out[LineageKey] = &fitted
 	}
-	return out
+	return out, nil
 }
 
 // validateMetadata checks metadata that a caller sets.
@@ -200,7 +218,7 @@ func validateMetadata(metadata map[string]string) error {
 
 // validMetadata refuses what the service would refuse, or worse, what a proxy would drop on the way.
 func validMetadata(name, value string) error {
-	if strings.EqualFold(name, LineageKey) {
+	if strings.EqualFold(name, LineageKey) || strings.EqualFold(name, OperationsKey) {
 		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)
 	}
 	for i, r := range name {

@@ -106,24 +106,17 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 		return Result{}, err
 	}
 	c := newCall(op, target.Resource(), o.Sending, target)
-	id := newWriteID(c.writer)
-	if o.OperationID != "" {
-		id = operationKey(o.OperationID)
-		if base.Lineage.Has(id) {
-			c.res.AlreadyApplied, c.res.ETag = true, base.ETag
-			return c.finish(), nil
-		}
-	}
-	id, lineage := c.stamp(base.State, id)
-	send, err := target.Prepare(base, value, lineage, o.Conditions)
-	if err != nil {
-		return c.finish(), c.fail(err)
-	}
-	if send == nil {
-		c.res.ETag = base.ETag
+	todo := newIntent(scopeOf(target), o.OperationID)
+	if base.Lineage.performed(todo) {
+		c.res.AlreadyApplied, c.res.ETag = true, base.ETag
 		return c.finish(), nil
 	}
-	err = c.carryOut(ctx, write{base: base.State, id: id, send: send, look: target.Look}, o.OperationID != "")
+	w, err := prepared(c, target, base, value, todo, o.Conditions)
+	if w == nil || err != nil {
+		c.res.ETag = base.ETag
+		return c.finish(), err
+	}
+	err = c.carryOut(ctx, *w)
 	return c.finish(), err
 }
 
@@ -151,13 +144,13 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 	if w.send, err = target.Remove(w.base, o.Conditions); err != nil {
 		return c.finish(), c.fail(err)
 	}
-	err = c.carryOut(ctx, w, false)
+	err = c.carryOut(ctx, w)
 	c.res.ETag = "" // there is none any more
 	return c.finish(), err
 }
 
 // carryOut commits a single write and makes a conflict final.
-func (c *call) carryOut(ctx context.Context, w write, operation bool) error {
+func (c *call) carryOut(ctx context.Context, w write) error {
 	c.res.Attempts = 1
 	etag, err := c.commit(ctx, w)
 	if err == nil {
@@ -166,29 +159,12 @@ func (c *call) carryOut(ctx context.Context, w write, operation bool) error {
 	}
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok {
-		return err
+		return unlessPerformed(err)
 	}
 	c.res.Conflicts++
-	if operation {
-		return c.surrenderOperation(ctx, w, conflict)
-	}
 	err = c.surrender(ctx, w, conflict)
 	if gone, ok := errors.AsType[*ConflictError](err); ok && w.remove && w.anyBase && gone.Reason == azerr.Gone {
 		return &NotFoundError{Op: c.op, Resource: c.resource, Err: gone.Err}
 	}
 	return err
-}
-
-// surrenderOperation is surrender for a write under a caller's OperationID: finding the operation in the lineage means
-// that it has been applied, by this call or by an earlier one.
-func (c *call) surrenderOperation(ctx context.Context, w write, conflict *ConflictError) error {
-	now, err := c.look(ctx, w.look)
-	if err == nil && now.Lineage.Has(w.id) {
-		c.res.AlreadyApplied, c.res.ETag = true, now.ETag
-		return nil
-	}
-	if err == nil {
-		return c.observed(conflict, w, now)
-	}
-	return conflict
 }

@@ -92,6 +92,11 @@ type Sending struct {
 	// Grace bounds the last look at the resource when ctx ends while the outcome of a write is open. Defaults to 2 s.
 	Grace time.Duration
 
+	// TrustConflicts takes a refusal without any sign of trouble for final. Set it where nothing between here and the
+	// service repeats requests, and writers outside azconc, which keep no lineage, are common: after one of them a
+	// conflict cannot be confirmed, and would be ErrOutcomeUnknown. Defaults to false.
+	TrustConflicts bool
+
 	// Logger gets one record per conflict and per ambiguous answer, at debug level: both are normal. Defaults to none.
 	Logger *slog.Logger
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -77,6 +78,8 @@ func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
 
 func (p PageRange) client() any { return p.Client }
 
+func (p PageRange) scope() string { return "pages" }
+
 // Clone implements Cacheable.
 func (p PageRange) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
 
@@ -111,7 +114,7 @@ func (p PageRange) Read(ctx context.Context) (*Version[[]byte], error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Version[[]byte]{State: State{Exists: true, ETag: deref(resp.ETag)}, LastModified: deref(resp.LastModified)}
+	v := &Version[[]byte]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	if !p.Sequence.allow(deref(resp.BlobSequenceNumber)) {
 		return nil, fmt.Errorf("the sequence number is %d: %w", deref(resp.BlobSequenceNumber),
 			&ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
@@ -136,7 +139,7 @@ func (p PageRange) Look(ctx context.Context) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	return State{Exists: true, ETag: deref(resp.ETag), Lineage: pageLineage(data)}, nil
+	return State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified), Lineage: pageLineage(data)}, nil
 }
 
 func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
@@ -166,15 +169,13 @@ func (p PageRange) Prepare(base *Version[[]byte], value []byte, lineage Lineage,
 	if len(value) != len(before) {
 		return nil, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
 	}
-	if bytes.Equal(value, before) {
+	if bytes.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	data := bytes.Clone(value)
 	if p.Lineage {
 		data = append(data, make([]byte, PageSize)...)
-		copy(data[len(value):], lineage.fit(PageSize))
-	} else if err := refuseOperation(lineage, "pages without PageRange.Lineage"); err != nil {
-		return nil, err
+		copy(data[len(value):], lineage.page())
 	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
 	return w.prepare(writeConditions(base.State, c)), nil
@@ -185,9 +186,23 @@ func (p PageRange) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 
+// operationsInPage is how many operations the lineage of a page range remembers at most: 160 of the page's 512 bytes.
+const operationsInPage = 12
+
+// page encodes the lineage for its page: the operations on a second line, if there are any.
+func (l Lineage) page() string {
+	l.operations = l.operations[:min(len(l.operations), operationsInPage)]
+	operations := l.OperationsString()
+	if operations != "" {
+		operations = "\n" + operations
+	}
+	return l.fit(PageSize-len(operations)) + operations
+}
+
 // pageLineage reads the lineage out of its page. Anything else is an empty lineage.
 func pageLineage(page []byte) Lineage {
-	return ParseLineage(string(bytes.TrimRight(page, "\x00")))
+	writes, operations, _ := strings.Cut(string(bytes.TrimRight(page, "\x00")), "\n")
+	return ParseLineage(writes, operations)
 }
 
 func (s SequenceConditions) allow(n int64) bool {

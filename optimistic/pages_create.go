@@ -67,8 +67,12 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 			return c.finish(), err
 		}
 	}
+	metadata, err := c.metadata(w, o.Metadata)
+	if err != nil {
+		return c.finish(), c.fail(err)
+	}
 	options := pageblob.CreateOptions{
-		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: c.metadata(w, o.Metadata), Tags: o.Tags,
+		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: metadata, Tags: o.Tags,
 		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
 	}
 	w.send = func(ctx context.Context) (azcore.ETag, error) {
@@ -77,6 +81,6 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		resp, err := client.Create(ctx, size, &o)
 		return deref(resp.ETag), err
 	}
-	err = c.carryOut(ctx, w, false)
+	err = c.carryOut(ctx, w)
 	return c.finish(), err
 }

@@ -78,7 +78,7 @@ func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (Res
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.send = p.prepare(accessConditions(o.Conditions))
 	w.look = func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client.BlobClient(), o.CPK) }
-	err = c.carryOut(ctx, w, false)
+	err = c.carryOut(ctx, w)
 	c.res.WriteID = ""
 	if conflict, ok := errors.AsType[*ConflictError](err); ok && azerr.Has(conflict.Err, "SequenceNumberConditionNotMet") {
 		conflict.Reason = azerr.Sequence

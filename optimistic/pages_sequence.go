@@ -58,7 +58,7 @@ func (s SequenceNumber) Read(ctx context.Context) (*Version[int64], error) {
 	}
 	n := deref(resp.BlobSequenceNumber)
 	return &Version[int64]{
-		State: State{Exists: true, ETag: deref(resp.ETag)}, Value: n, LastModified: deref(resp.LastModified), Carry: n,
+		State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}, Value: n, Carry: n,
 	}, nil
 }
 
@@ -74,9 +74,6 @@ func (s SequenceNumber) Prepare(base *Version[int64], value int64, lineage Linea
 	}
 	if value < 0 {
 		return nil, fmt.Errorf("sequence number: %d is negative", value)
-	}
-	if err := refuseOperation(lineage, "sequence numbers"); err != nil {
-		return nil, err
 	}
 	if before, _ := base.Carry.(int64); before == value {
 		return nil, nil
@@ -153,11 +150,11 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 			return State{}, err
 		}
 		if now = v.Value; now >= n {
-			v.Lineage = Lineage{{ID: w.id, Base: unknownBase}} // what was asked for holds
+			v.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // what was asked for holds
 		}
 		return v.State, nil
 	}
-	err = c.carryOut(ctx, w, false)
+	err = c.carryOut(ctx, w)
 	c.res.WriteID = ""
 	return now, c.finish(), err
 }

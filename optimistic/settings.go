@@ -55,7 +55,7 @@ func (m QueueMetadata) Read(ctx context.Context) (*Version[map[string]string], e
 	}
 	v := &Version[map[string]string]{State: State{Exists: true}}
 	v.Value, v.Lineage = splitMetadata(resp.Metadata)
-	if v.ETag, err = settingsTag(v.Value, v.Lineage.String()); err != nil {
+	if v.ETag, err = settingsTag(v.Value, v.Lineage); err != nil {
 		return nil, err
 	}
 	v.Carry = maps.Clone(v.Value)
@@ -78,7 +78,7 @@ func (m QueueMetadata) Prepare(base *Version[map[string]string], value map[strin
 	}
 	before, _ := base.Carry.(map[string]string)
 	value = mergeMetadata(nil, value)
-	if maps.Equal(value, before) {
+	if maps.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	for name, v := range value {
@@ -89,9 +89,12 @@ func (m QueueMetadata) Prepare(base *Version[map[string]string], value map[strin
 			return nil, err
 		}
 	}
-	metadata := joinMetadata(value, lineage)
+	metadata, err := joinMetadata(value, lineage)
+	if err != nil {
+		return nil, err
+	}
 	_, kept := splitMetadata(metadata) // it may have been shortened
-	produced, err := settingsTag(value, kept.String())
+	produced, err := settingsTag(value, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +111,12 @@ func (m QueueMetadata) Remove(State, Conditions) (Write, error) {
 }
 
 // settingsTag makes a version of settings for which the service has none. Equal settings have equal versions.
-func settingsTag(settings any, lineage string) (azcore.ETag, error) {
+func settingsTag(settings any, lineage Lineage) (azcore.ETag, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return "", fmt.Errorf("encode: %w", err)
 	}
-	sum := sha256.Sum256(append(text, lineage...))
+	sum := sha256.Sum256(append(text, lineage.String()+lineage.OperationsString()...))
 	return azcore.ETag(`"settings-` + hex.EncodeToString(sum[:16]) + `"`), nil
 }
 

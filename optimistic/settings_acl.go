@@ -48,7 +48,7 @@ func (a QueueACL) Read(ctx context.Context) (*Version[[]AccessPolicy], error) {
 		v.Value = append(v.Value, p.normal())
 	}
 	v.Carry = slices.Clone(v.Value)
-	v.ETag, err = settingsTag(v.Value, "")
+	v.ETag, err = settingsTag(v.Value, Lineage{})
 	return v, err
 }
 
@@ -63,7 +63,7 @@ func (a QueueACL) Look(ctx context.Context) (State, error) {
 
 // Prepare implements Target: one Set Queue ACL.
 func (a QueueACL) Prepare(base *Version[[]AccessPolicy], value []AccessPolicy, lineage Lineage, c Conditions) (Write, error) {
-	if err := errors.Join(plainSetting(base.Exists, c), refuseOperation(lineage, "access policies")); err != nil {
+	if err := plainSetting(base.Exists, c); err != nil {
 		return nil, err
 	}
 	before, _ := base.Carry.([]AccessPolicy)
@@ -77,7 +77,7 @@ func (a QueueACL) Prepare(base *Version[[]AccessPolicy], value []AccessPolicy, l
 	if err := validPolicies(policies); err != nil {
 		return nil, err
 	}
-	produced, err := settingsTag(append([]AccessPolicy(nil), policies...), "")
+	produced, err := settingsTag(append([]AccessPolicy(nil), policies...), Lineage{})
 	if err != nil {
 		return nil, err
 	}

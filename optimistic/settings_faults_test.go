@@ -179,7 +179,7 @@ type unguarded struct{ Tags }
 
 func (u unguarded) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
 	forgotten := *base
-	forgotten.Carry, forgotten.Lineage = tagCarry{}, nil
+	forgotten.Carry, forgotten.Lineage = tagCarry{}, Lineage{}
 	return u.Tags.Prepare(&forgotten, value, lineage, c)
 }
 

@@ -83,7 +83,7 @@ func (p ServiceProperties[T]) Read(ctx context.Context) (*Version[T], error) {
 		return nil, err
 	}
 	v := &Version[T]{State: State{Exists: true}, Value: value, Carry: before}
-	v.ETag, err = settingsTag(value, "")
+	v.ETag, err = settingsTag(value, Lineage{})
 	return v, err
 }
 
@@ -98,7 +98,7 @@ func (p ServiceProperties[T]) Look(ctx context.Context) (State, error) {
 
 // Prepare implements Target: one request, with what has changed.
 func (p ServiceProperties[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Write, error) {
-	if err := errors.Join(plainSetting(base.Exists, c), refuseOperation(lineage, "service properties")); err != nil {
+	if err := plainSetting(base.Exists, c); err != nil {
 		return nil, err
 	}
 	before, _ := base.Carry.(map[string]json.RawMessage)
@@ -121,7 +121,7 @@ func (p ServiceProperties[T]) Prepare(base *Version[T], value T, lineage Lineage
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	produced, err := settingsTag(value, "")
+	produced, err := settingsTag(value, Lineage{})
 	if err != nil {
 		return nil, err
 	}

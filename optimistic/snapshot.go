@@ -135,7 +135,10 @@ func (s *snapshotting) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := s.write(base, metadata)
+		w, err := s.write(base, metadata)
+		if err != nil {
+			return err
+		}
 		s.res.Attempts++
 		_, err = s.commit(ctx, w)
 		if err == nil {
@@ -202,12 +205,15 @@ func (s *snapshotting) shown(ctx context.Context, conflict *ConflictError) error
 	return conflict
 }
 
-func (s *snapshotting) write(base State, metadata map[string]string) write {
-	id, lineage := s.stamp(base, newWriteID(s.writer))
+func (s *snapshotting) write(base State, metadata map[string]string) (write, error) {
+	id, lineage := s.stamp(base, intent{})
 	if s.o.Metadata != nil {
 		metadata = mergeMetadata(nil, s.o.Metadata)
 	}
-	stamped := joinMetadata(metadata, lineage)
+	stamped, err := joinMetadata(metadata, lineage)
+	if err != nil {
+		return write{}, s.fail(err)
+	}
 	if stamped[LineageKey] == nil {
 		id = "" // no room: nothing to find it by
 	}
@@ -245,14 +251,14 @@ func (s *snapshotting) write(base State, metadata map[string]string) write {
 		case err != nil:
 		case len(ours) > 0:
 			s.taken = ours[0]
-			now.Lineage = Lineage{{ID: id, Base: base.ETag}}
+			now.Lineage = lineageOf(Entry{ID: id, Base: base.ETag})
 		case id != "" && now.Exists && now.ETag != base.ETag:
 			// What is under way can no longer meet its condition, and if it had met it, it would be in the list.
-			now.Lineage = Lineage{{ID: "another's", Base: base.ETag}}
+			now.Lineage = lineageOf(Entry{ID: "another's", Base: base.ETag})
 		}
 		return now, err
 	}
-	return w
+	return w, nil
 }
 
 // list returns the blob's version and the snapshots with the id, oldest first. The blob and its snapshots come first in

@@ -122,7 +122,7 @@ func TestAnUploadThatLosesTheRaceIsAConflict(t *testing.T) {
 		put(t, client, "rival")
 		return 0, io.EOF
 	}))
-	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: Conditions{IfMatch: base}})
+	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: Conditions{IfMatch: base}, Sending: Sending{TrustConflicts: true}})
 	if !errors.Is(err, ErrConflict) {
 		t.Errorf("err = %v", err)
 	}

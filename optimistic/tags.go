@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -36,7 +37,8 @@ const (
 //   - The first write to a blob without the lineage tag is guarded by the tags that are there, by nothing if there are
 //     none. Two first writers at once may lose one of the changes, and a first write that arrives late overwrites. Where
 //     that matters, give the blob a tag LineageKey (of any value) when it is created: then all writes are safe.
-//   - A blob with ten tags of its own has no room for the lineage. Nobody can add an eleventh unnoticed either, so the
+//   - The tag has room for the last 7 operations, of any age: an OperationID is forgotten after 7 others.
+//   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. Nobody can add an eleventh unnoticed either, so the
 //     guard is complete; a write whose answer was lost is ErrOutcomeUnknown.
 //   - A negative LineageSize leaves out (and takes away) the tag, with the same consequences, and the guard's gaps.
 //
@@ -63,6 +65,8 @@ type tagCarry struct {
 func (t Tags) Resource() string { return resource.Path(t.Client.URL()) }
 
 func (t Tags) client() any { return t.Client }
+
+func (t Tags) scope() string { return "tags" }
 
 // Clone implements Cacheable.
 func (t Tags) Clone(value map[string]string) (map[string]string, error) {
@@ -111,7 +115,7 @@ func (t Tags) Prepare(base *Version[map[string]string], value map[string]string,
 		return nil, errors.New("a blob's tags cannot be created without the blob: create the blob first")
 	}
 	carry, _ := base.Carry.(tagCarry)
-	if maps.Equal(value, carry.tags) {
+	if maps.Equal(value, carry.tags) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
 	if err := validTags(value); err != nil {
@@ -127,13 +131,11 @@ func (t Tags) Prepare(base *Version[map[string]string], value map[string]string,
 	switch {
 	case carry.mark != "":
 		before[LineageKey] = carry.mark
-	case len(base.Lineage) > 0:
+	case len(base.Lineage.Writes) > 0:
 		before[LineageKey] = tagLineage(base.Lineage)
 	}
-	if len(lineage) > 0 && len(after) < maxTags {
+	if len(lineage.Writes) > 0 && len(after) < maxTags {
 		after[LineageKey] = tagLineage(lineage)
-	} else if err := refuseOperation(lineage, "ten index tags"); err != nil {
-		return nil, err
 	}
 	c = guardTags(c, before)
 	opts := blob.SetTagsOptions{AccessConditions: accessConditions(Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
@@ -169,29 +171,50 @@ func stateOfTags(all map[string]string) State {
 	}
 }
 
-// tagLineage encodes a lineage for the value of a tag: the ids alone, as many as fit. The bases are left out, because
-// the versions of tags are azconc's own; an overlap with what was read before is proof enough.
+// operationsInTag is how many operations a lineage tag remembers at most: 105 of its 256 characters.
+const operationsInTag = 7
+
+// tagLineage encodes a lineage for the value of a tag: the operations, and the ids of as many writes as fit. The bases
+// are left out, because the versions of tags are azconc's own; that the newest write of the base is there is proof
+// enough.
 func tagLineage(l Lineage) string {
-	ids := make([]string, 0, len(l))
+	if l.use != nil {
+		l.use.writes, l.use.operations, l.use.baseless = true, true, true
+	}
+	parts := make([]string, 0, len(l.Writes)+operationsInTag)
 	size := -1
-	for _, e := range l {
+	for _, o := range l.operations[:min(len(l.operations), operationsInTag)] {
+		part := "o" + base32Digits(o.key, operationDigits)
+		size += 1 + len(part)
+		parts = append(parts, part)
+	}
+	for _, e := range l.Writes {
 		if size += 1 + len(e.ID); size > maxTagValue {
 			break
 		}
-		ids = append(ids, e.ID)
+		parts = append(parts, e.ID)
 	}
-	return strings.Join(ids, ".")
+	return strings.Join(parts, ".")
 }
+
+const operationDigits = 13 // 64 bits
 
 // parseTagLineage reads what tagLineage wrote; anything else is an empty lineage.
 func parseTagLineage(value string) Lineage {
-	var l Lineage
+	var entries []Entry
+	var operations []operation
 	for id := range strings.SplitSeq(value, ".") {
-		if len(id) < 10 || id[0] != 'w' && id[0] != 'o' || strings.Trim(id, idAlphabet) != "" {
-			return nil
+		switch {
+		case len(id) < 10 || id[0] != 'w' && id[0] != 'o' || strings.Trim(id, idAlphabet) != "":
+			return Lineage{}
+		case id[0] == 'o' && len(id) == 1+operationDigits:
+			operations = append(operations, operation{key: digits(id[1:]), hour: hourOf(time.Now())}) // they do not age
+		default:
+			entries = append(entries, Entry{ID: id, Base: unknownBase})
 		}
-		l = append(l, Entry{ID: id, Base: unknownBase})
 	}
+	l := lineageOf(entries...)
+	l.operations = operations
 	return l
 }
 

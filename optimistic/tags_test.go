@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -234,17 +235,25 @@ func TestATagsLineageComesBackAsItWasWritten(t *testing.T) {
 		l = l.push(32, Entry{ID: newWriteID(7), Base: unknownBase})
 	}
 	value := tagLineage(l)
-	got := parseTagLineage(value)
+	got := parseTagLineage(value).Writes
 	if len(value) > maxTagValue || len(got) != 14 {
 		t.Errorf("%d entries in %d characters", len(got), len(value))
 	}
 	for i, e := range got {
-		if e != l[i] {
-			t.Errorf("entry %d = %v, want %v", i, e, l[i])
+		if e != l.Writes[i] {
+			t.Errorf("entry %d = %v, want %v", i, e, l.Writes[i])
 		}
 	}
+	for i := range 9 {
+		l = l.perform(newIntent("tags", fmt.Sprint(i)), time.Now())
+	}
+	value = tagLineage(l)
+	if both := parseTagLineage(value); len(value) > maxTagValue || len(both.Writes) < 8 || tagLineage(both) != value ||
+		!both.performed(newIntent("tags", "2")) || both.performed(newIntent("tags", "1")) {
+		t.Errorf("with operations: %+v in %d characters", both, len(value))
+	}
 	for _, foreign := range []string{"", "-", "new", "w", "wabc..wdef", "Wabcdefghijklmnop", "wabcdefghij klmno"} {
-		if got := parseTagLineage(foreign); got != nil {
+		if got := parseTagLineage(foreign); len(got.Writes)+len(got.operations) > 0 {
 			t.Errorf("parseTagLineage(%q) = %v", foreign, got)
 		}
 	}
@@ -254,7 +263,7 @@ func FuzzTagLineage(f *testing.F) {
 	f.Add("wabcdefghijklmnop.oabcdefghijklmnop")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, value string) {
-		if l := parseTagLineage(value); l != nil && len(value) <= maxTagValue && tagLineage(l) != value {
+		if l := parseTagLineage(value); len(l.Writes) > 0 && len(value) <= maxTagValue && len(parseTagLineage(tagLineage(l)).Writes) != len(l.Writes) {
 			t.Errorf("%q was read as %v", value, l)
 		}
 	})

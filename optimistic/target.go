@@ -24,9 +24,11 @@ type Target[T any] interface {
 	// Look fetches the version without the value, in one request if the service can.
 	Look(ctx context.Context) (State, error)
 
-	// Prepare encodes value for a write that replaces base, conditional on base's ETag (or on absence), that carries
-	// lineage along. The returned Write sends the identical request each time it is called. A nil Write means that
-	// value is what base already holds.
+	// Prepare encodes value for a write that replaces base, conditional on base's ETag (or on absence). The write stores
+	// lineage.String() and, if it is not empty, lineage.OperationsString(). A target without a place for them encodes
+	// neither: then a lost response stays unknown, a conflict is taken for what it is, and an OperationID is refused.
+	// The returned Write sends the identical request each time it is called. A nil Write means that value is what base
+	// already holds.
 	Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Write, error)
 
 	// Remove returns the deletion of base, conditional on its ETag; an empty ETag means whatever is there.
@@ -38,16 +40,17 @@ type Write func(ctx context.Context) (azcore.ETag, error)
 
 // State is the version of a resource without its value.
 type State struct {
-	Exists  bool
-	ETag    azcore.ETag
-	Lineage Lineage
+	Exists       bool
+	ETag         azcore.ETag
+	LastModified time.Time // of the service's clock; zero when the service does not tell
+	Created      time.Time // when the resource began to exist, by the service's clock; zero when not known
+	Lineage      Lineage
 }
 
 // Version is a value together with the version it was read at.
 type Version[T any] struct {
 	State
-	Value        T
-	LastModified time.Time // of the service's clock, in whole seconds; zero when the service does not tell
+	Value T
 
 	// Carry is the target's own: what a write has to bring along so that everything else about the resource survives.
 	Carry any

@@ -16,8 +16,9 @@ import (
 // TransactOptions tunes Transact. The zero value is the default.
 type TransactOptions struct {
 	// OperationID makes the transaction idempotent across processes: if an entity that it reads, or one that it meets as
-	// a conflict, has the operation in its lineage, nothing is written and AlreadyApplied is set. The window is the
-	// lineage. Defaults to none.
+	// a conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written
+	// remembers it; see UpdateOptions.OperationID for how long. A transaction of deletions alone leaves no trace, and
+	// neither does one that writes nothing. Defaults to none.
 	OperationID string
 
 	// Guard is the row of an entity of the partition that stands for all rows that do not exist: it is read first, and
@@ -52,7 +53,7 @@ type TransactResult struct {
 	Result
 
 	// ETags are the new versions by row: of what was written, and of what was only read, because reading is asserted by
-	// a write. After an answer that was lost only those are there that were looked at.
+	// a write. After a response that was lost there are none: what is found then may be a later version.
 	ETags map[string]azcore.ETag
 }
 
@@ -100,7 +101,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	resource := tableName(table) + "/" + partition
 	t := transaction{
 		call:  newCall("transact", resource, u.Sending, TableEntity[Properties](table, partition, "")),
-		table: table, partition: partition, change: change, o: u, guard: o.Guard, operation: o.OperationID != "", holder: o.Holder,
+		table: table, partition: partition, change: change, o: u, guard: o.Guard, intent: newIntent("transact", o.OperationID), holder: o.Holder,
 	}
 	if t.holder != nil && t.guard == "" {
 		t.guard = FenceRow // which every transaction under a lock writes, so nothing can appear behind its back
@@ -117,7 +118,7 @@ type transaction struct {
 	o         UpdateOptions
 	guard     string
 	holder    Holder
-	operation bool
+	intent    intent
 	etags     map[string]azcore.ETag
 }
 
@@ -140,22 +141,32 @@ func (t *transaction) run(ctx context.Context) error {
 			t.won(s)
 			return nil
 		}
+		if errors.Is(err, errPerformed) {
+			return nil
+		}
 		failed, again := s.refused(err)
 		if failed == nil && !again {
 			return t.named(s, err)
 		}
 		t.res.Conflicts++
 		t.s.Logger.DebugContext(ctx, "conflict", "resource", t.resource, "attempt", t.res.Attempts, "error", azerr.Summary(err))
+		s.refuse(err)
 		if !again {
 			return t.surrender(ctx, s, failed, err)
 		}
-		seen := s.write.base.Lineage
+		witness := s.write
 		if failed != nil {
-			seen = failed.witness.base.Lineage
+			witness = failed.witness
 		}
-		if err := budget.NextAfter(ctx, t.pause(seen, t.o.Backoff)); err != nil {
+		pause := t.pause(witness.base.Lineage, t.o.Backoff)
+		if t.outlasts(pause, &refusal{witness, s.open.conflict}) {
+			if done, err := t.landed(ctx, s); done {
+				return err
+			}
+		}
+		if err := budget.NextAfter(ctx, pause); err != nil {
 			if ctx.Err() != nil {
-				return t.fail(err)
+				return t.forsake(ctx, s, t.fail(err))
 			}
 			return t.surrender(ctx, s, failed, s.answer)
 		}
@@ -164,25 +175,18 @@ func (t *transaction) run(ctx context.Context) error {
 }
 
 // attempt runs the change and plans what it asks for. There is no submission when there is nothing to send, or nothing
-// to send any more.
+// to send any more. What became of the last submission is clear before the next one, or any error, is returned.
 func (t *transaction) attempt(ctx context.Context, last *submission) (*submission, error) {
-	id := newWriteID(t.writer)
-	if t.operation {
-		id = operationKey(t.o.OperationID)
-	}
 	tx := &Tx{t: t, rows: map[string]*txRow{}, last: last}
-	if t.operation {
-		tx.done = id
-	}
 	defer func() { tx.t = nil }()
 	if t.guard != "" {
-		if _, err := tx.read(ctx, t.guard, false); err != nil && !tx.applied {
-			return nil, err
+		if _, err := tx.read(ctx, t.guard, false); err != nil && tx.fate == unprovable {
+			return nil, t.forsake(ctx, last, err)
 		}
 	}
 	var s *submission
 	var err error
-	if !tx.applied {
+	if tx.fate == unprovable {
 		t.res.Attempts++
 		if t.holder != nil {
 			err = tx.claim(ctx, t.holder)
@@ -191,18 +195,22 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 			err = t.change(withAttempt(ctx, t.res.Attempts-1), tx)
 		}
 	}
-	if err == nil && !tx.applied {
-		s, err = t.plan(tx, id)
+	if err == nil && tx.fate == unprovable {
+		s, err = t.plan(tx)
 	}
-	if tx.applied || last != nil && !tx.met && t.landed(ctx, last) {
-		if last == nil {
-			t.res.AlreadyApplied = true
-			return nil, nil
-		}
+	switch tx.fate {
+	case committed:
 		// The answer said conflict, and yet it is there: something on the way delivered it twice.
 		t.res.Resolved++
+		last.etags = nil
 		t.won(last)
 		return nil, nil
+	case performed:
+		t.res.AlreadyApplied = true
+		return nil, nil
+	}
+	if done, verdict := t.landed(ctx, last); done {
+		return nil, verdict
 	}
 	if errors.Is(err, ErrSkip) {
 		return nil, nil
@@ -213,50 +221,66 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	return s, err
 }
 
-// landed asks whether a submission that met a conflict has been applied nevertheless; it is needed when the change has
-// not read again any of what that one wrote.
-func (t *transaction) landed(ctx context.Context, s *submission) bool {
+// landed asks what became of a submission that was refused, unless that has been confirmed; done means that the call is
+// over. It is needed when the change has not read again anything that shows it.
+func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
+	if s == nil || !t.doubtful(s.write) {
+		return false, nil
+	}
+	return t.lookAgain(ctx, s)
+}
+
+// lookAgain looks at a refused submission that has left a trace, unless that has been done.
+func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, err error) {
+	if s.open.conflict.judged || s.stamp == "" {
+		return false, nil
+	}
 	now, err := t.look(ctx, s.write.look)
 	if err != nil {
-		return false
+		return true, t.forsake(ctx, s, t.fail(err))
 	}
-	f, _ := s.write.judge(now)
-	return f == committed
+	if done, err = t.confirm(s.open, now); done && err == nil && !t.res.AlreadyApplied {
+		t.won(s)
+	}
+	return done, err
+}
+
+// forsake is abandon for a submission.
+func (t *transaction) forsake(ctx context.Context, s *submission, err error) error {
+	if s == nil {
+		return err
+	}
+	err = t.abandon(ctx, s.open, err)
+	if err == nil && !t.res.AlreadyApplied {
+		t.won(s)
+	}
+	return err
 }
 
 func (t *transaction) won(s *submission) {
 	t.res.Changed, t.res.WriteID = true, s.stamp
+	t.res.Created, t.res.ETag, t.res.BaseETag = false, "", ""
 	t.etags = s.etags
 }
 
 // surrender makes a conflict final. It looks once at what failed, or, where that leaves no trace, at what would: which
 // version is there now, and is it perhaps ours?
 func (t *transaction) surrender(ctx context.Context, s *submission, failed *member, err error) error {
-	w, telling := s.write, s.stamp != ""
-	if failed != nil && !failed.witness.remove {
-		w, telling = failed.witness, true
-	}
-	var now State
-	lookErr := errNotLooked
-	if telling {
-		now, lookErr = t.look(ctx, w.look)
-	}
-	if f, _ := w.judge(now); lookErr == nil && f == committed {
-		if t.operation {
-			t.res.AlreadyApplied = true
-			return nil
-		}
-		t.res.Resolved++
-		if w.id == s.stamp && failed != nil && !failed.witness.remove {
-			s.etags = map[string]azcore.ETag{failed.row: now.Lineage.produced(s.stamp, now.ETag)}
-		}
-		t.won(s)
-		return nil
+	if done, verdict := t.lookAgain(ctx, s); done {
+		return verdict
 	}
 	if failed == nil {
 		return err
 	}
-	return t.refusalOf(failed, now, lookErr, s.answer)
+	now, lookErr := s.seen, error(nil)
+	if now == nil {
+		found, err := State{}, errNotLooked
+		if !failed.witness.remove {
+			found, err = t.look(ctx, failed.witness.look)
+		}
+		now, lookErr = &found, err
+	}
+	return t.refusalOf(failed, *now, lookErr, s.answer)
 }
 
 var errNotLooked = errors.New("not looked")

@@ -32,18 +32,22 @@ type member struct {
 
 // submission is one entity group transaction, and what is needed to find out what became of it.
 type submission struct {
+	call      *call
 	members   []*member
 	actions   []aztables.TransactionAction
 	stamp     string    // the id in the lineages; "" when they are switched off
 	witnesses []*member // the members, those that tell most first
 	write     write     // all of it, as the ambiguity protocol sees it
 	answer    error     // the service's last
+	open      *refusal  // set once it has been refused; judged once a look has confirmed that
+	seen      *State    // of the member that it failed on, from the latest look
 	etags     map[string]azcore.ETag
 }
 
 // plan turns what the change asked for into a submission; nil when there is nothing to send.
-func (t *transaction) plan(tx *Tx, id string) (*submission, error) {
-	s := &submission{etags: map[string]azcore.ETag{}}
+func (t *transaction) plan(tx *Tx) (*submission, error) {
+	s := &submission{call: t.call, etags: map[string]azcore.ETag{}}
+	id := newWriteID(t.writer)
 	guarded, creates, writes := false, false, false
 	var reads []*txRow
 	for _, r := range tx.order {
@@ -125,7 +129,8 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 		if m.witness.anyBase {
 			base.ETag = unknownBase
 		}
-		m.witness.id, lineage = t.stamp(base, id)
+		m.witness.id, lineage = t.stampAs(id, base, t.intent)
+		m.witness.op, m.witness.traced = t.intent, m.witness.id != ""
 		s.stamp = m.witness.id
 	}
 	var err error
@@ -193,6 +198,7 @@ func (t *transaction) close(s *submission) error {
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return a.witness.silence() - b.witness.silence() })
 	s.write = write{
 		base: s.witnesses[0].witness.base, id: cmp.Or(s.stamp, newWriteID(t.writer)), anyBase: !conditional, pinned: pinned, look: s.look,
+		traced: s.stamp != "", op: t.intent,
 		send: func(ctx context.Context) (azcore.ETag, error) {
 			CountRequest(ctx)
 			var etags []azcore.ETag
@@ -219,11 +225,6 @@ func (w write) silence() (rank int) {
 	return rank
 }
 
-// wrote tells whether the submission would have left its id in the row.
-func (s *submission) wrote(row string) bool {
-	return s.stamp != "" && slices.ContainsFunc(s.members, func(m *member) bool { return m.row == row && !m.witness.remove })
-}
-
 // look asks the entities one after the other what they know about the submission, the one that it failed on first. It is
 // carried out as a whole or not at all, so the first that shows whether it was, or that it never can be, shows it for
 // all. That one entity is as it was shows only that nothing has happened so far.
@@ -234,22 +235,25 @@ func (s *submission) look(ctx context.Context) (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		switch f, _ := m.witness.judge(now); {
+		if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) && s.members[i] == m {
+			s.seen = &now
+		}
+		switch f, _ := s.call.judge(m.witness, now); {
 		case f == committed && m.witness.remove: // an unconditional deletion: gone it is, whoever did it
 			gone++
-		case f == committed, f == refused:
-			return s.proof(f, m, now), nil
+		case f == committed, f == performed, f == refused:
+			return s.proof(f, now), nil
 		case f == undecided && !m.witness.anyBase:
 			open = true
 		}
 	}
 	switch {
 	case open:
-		return s.proof(undecided, nil, State{}), nil
+		return s.proof(undecided, State{}), nil
 	case gone == len(s.members):
-		return s.proof(committed, nil, State{}), nil // nothing else was asked for
+		return s.proof(committed, State{}), nil // nothing else was asked for
 	}
-	return s.proof(unprovable, nil, State{}), nil
+	return s.proof(unprovable, State{}), nil
 }
 
 // asked is the order in which the members are asked: the one that failed, then those that tell most.
@@ -263,24 +267,43 @@ func (s *submission) asked() []*member {
 }
 
 // proof is a state from which judge draws the same conclusion about the whole as it drew about one entity.
-func (s *submission) proof(f fate, m *member, now State) State {
+func (s *submission) proof(f fate, now State) State {
 	base := s.write.base
 	switch f {
 	case committed:
-		if m == nil {
-			return State{Exists: true, Lineage: Lineage{{ID: s.write.id}}}
-		}
-		s.etags = map[string]azcore.ETag{m.row: now.Lineage.produced(s.stamp, now.ETag)}
-		return State{Exists: true, ETag: now.ETag, Lineage: Lineage{{ID: s.write.id, Base: base.ETag}}}
+		s.etags = nil // what was looked at may be a later version
+		return State{Exists: true, ETag: now.ETag, Lineage: lineageOf(Entry{ID: s.write.id, Base: base.ETag})}
+	case performed:
+		s.etags = nil
+		return State{Exists: true, ETag: now.ETag, Lineage: Lineage{operations: []operation{{key: s.write.op.key}}}}
 	case undecided:
 		return base
 	case refused:
-		return State{Exists: true, ETag: now.ETag, Lineage: Lineage{{ID: "other", Base: base.ETag}}}
+		return State{Exists: true, ETag: now.ETag, Lineage: lineageOf(Entry{ID: "other", Base: base.ETag})}
 	}
 	if base.Exists || s.write.anyBase {
 		return State{}
 	}
 	return State{Exists: true, ETag: unknownBase}
+}
+
+// refuse notes that the submission was refused.
+func (s *submission) refuse(err error) {
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok {
+		conflict = &ConflictError{Op: s.call.op, Resource: s.call.resource, Err: azerr.Clean(s.answer)}
+	}
+	s.open = &refusal{s.write, conflict}
+}
+
+// member is the one of the row; nil when the submission does not write it.
+func (s *submission) member(row string) *member {
+	for _, m := range s.members {
+		if m.row == row {
+			return m
+		}
+	}
+	return nil
 }
 
 // refused reads out of a refusal which entity it is about, and whether running the change again may help. Neither: the

@@ -1,6 +1,8 @@
 package optimistic
 
 import (
+	"time"
+
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // account is what the tests move money between.
@@ -93,7 +96,7 @@ func TestATransactionCostsItsReadsAndOne(t *testing.T) {
 	}
 	for _, row := range []string{"a", "b"} {
 		p, state := stored(t, client, row)
-		if res.ETags[row] != state.ETag || !state.Lineage.Has(res.WriteID) || len(state.Lineage) != 1 {
+		if res.ETags[row] != state.ETag || !state.Lineage.Has(res.WriteID) || len(state.Lineage.Writes) != 1 {
 			t.Errorf("%s is at %s with %v, the transaction said %s and %s", row, state.ETag, state.Lineage, res.ETags[row], res.WriteID)
 		}
 		if p["limit"] != (Property{EDMInt64, "9007199254740993"}) {
@@ -331,6 +334,7 @@ func TestAFinalConflictNamesTheRow(t *testing.T) {
 			t.Errorf("the service's answer: %d, %s, %t", index, code, ok)
 		}
 
+		bubble.Sleep(10 * time.Second) // a is not of azconc; that it is older than the transaction is what proves the conflict
 		s.Reset()
 		res, err := Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
 			return errors.Join(tx.Put("z", account{Balance: 1}), tx.Insert("a", account{Balance: 1}))
@@ -393,7 +397,7 @@ func TestTransactWithoutLineage(t *testing.T) {
 	if got := balances(t, client, "a", "b"); err != nil || !slices.Equal(got, []int{95, 105}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if p, state := stored(t, client, "c"); len(p) != 2 || len(state.Lineage) != 0 {
+	if p, state := stored(t, client, "c"); len(p) != 2 || len(state.Lineage.Writes) != 0 {
 		t.Errorf("%v, %v", p, state)
 	}
 }

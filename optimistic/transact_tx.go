@@ -20,13 +20,11 @@ import (
 // the condition of its name alone: Insert, that there is none; Merge, Replace and Delete, that there is one; Upsert and
 // Put, none. Those miss what others wrote meanwhile.
 type Tx struct {
-	t       *transaction // nil when the change has returned
-	rows    map[string]*txRow
-	order   []*txRow
-	last    *submission // the attempt before, which may have been applied after all
-	done    string      // the operation's lineage id; "" for none
-	applied bool        // a lineage showed that the transaction, or an earlier attempt of it, has been applied
-	met     bool        // a row that the attempt before has written was read again
+	t     *transaction // nil when the change has returned
+	rows  map[string]*txRow
+	order []*txRow
+	last  *submission // the attempt before, which may have been applied after all
+	fate  fate        // committed or performed once a row has shown that of the attempt before, or of the operation
 }
 
 // txRow is one row in a transaction.
@@ -118,17 +116,30 @@ func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error)
 		return nil, tx.fail(r, azerr.Clean(err))
 	}
 	tx.add(r)
-	if tx.last != nil {
-		tx.met = tx.met || tx.last.wrote(row)
-		tx.applied = tx.applied || r.base.Lineage.Has(tx.last.stamp)
-	}
-	if tx.done != "" && r.base.Lineage.Has(tx.done) {
-		tx.applied = true
-	}
-	if tx.applied {
+	tx.judge(r)
+	if tx.fate != unprovable {
 		return nil, errApplied
 	}
 	return r, nil
+}
+
+// judge learns from a row that was read what became of the attempt before, and whether the operation has been carried
+// out. Since all of a transaction is applied or nothing, one row decides.
+func (tx *Tx) judge(r *txRow) {
+	if last := tx.last; last != nil && !last.open.conflict.judged {
+		if m := last.member(r.row); m != nil && !m.witness.anyBase {
+			switch f, _ := tx.t.judge(m.witness, r.base); f {
+			case committed, performed:
+				tx.fate = f
+				return
+			case refused, undecided:
+				last.open.conflict.judged = true
+			}
+		}
+	}
+	if r.base.Lineage.performed(tx.t.intent) {
+		tx.fate = performed
+	}
 }
 
 func (tx *Tx) add(r *txRow) {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -38,7 +36,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 		return Result{}, err
 	}
 	c := newCall("update", target.Resource(), o.Sending, target)
-	u := updater[T]{call: c, target: target, change: change, o: o}
+	u := updater[T]{call: c, target: target, change: change, o: o, intent: newIntent(scopeOf(target), o.OperationID)}
 	err = u.run(ctx)
 	return c.finish(), err
 }
@@ -48,24 +46,23 @@ type updater[T any] struct {
 	target Target[T]
 	change func(context.Context, *T) error
 	o      UpdateOptions
+	intent intent
 }
 
 func (u *updater[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: u.o.Attempts, Elapsed: u.o.Elapsed, Backoff: u.o.Backoff}.Start()
-	var last *write // the write that met a conflict, while nothing has been read since
 	var leased *escalation
 	defer func() { leased.release(ctx, u.call) }()
+	var open *refusal // the write that met a conflict, until a look has confirmed that it was not applied
 	for {
 		base, err := again(ctx, u.call, u.target.Read)
 		if err != nil {
-			return u.fail(err)
+			return u.abandon(ctx, open, u.fail(err))
 		}
-		if last != nil && last.id != "" && base.Lineage.Has(last.id) {
-			// The answer said conflict, and yet the write is there: something on the way delivered it twice.
-			u.res.Resolved++
-			u.applied(*last, base.Lineage.produced(last.id, base.ETag))
-			return nil
+		if done, err := u.confirm(open, base.State); done {
+			return err
 		}
+		open = nil
 		w, err := u.attempt(ctx, base)
 		if w == nil || err != nil {
 			return err
@@ -78,23 +75,33 @@ func (u *updater[T]) run(ctx context.Context) error {
 		err = u.held(err, base.ETag)
 		conflict, ok := errors.AsType[*ConflictError](err)
 		if !ok {
-			return err
+			return unlessPerformed(err)
 		}
 		u.res.Conflicts++
 		u.s.Logger.DebugContext(ctx, "conflict", "resource", u.resource, "attempt", u.res.Attempts, "base", base.ETag)
 		if u.o.Conditions.IfMatch != "" {
 			return u.surrender(ctx, *w, conflict)
 		}
-		if err := budget.NextAfter(ctx, u.pause(base.Lineage, u.o.Backoff)); err != nil {
+		open = &refusal{*w, conflict}
+		pause := u.pause(base.Lineage, u.o.Backoff)
+		if u.outlasts(pause, open) {
+			now, err := u.look(ctx, w.look)
+			if err != nil {
+				return u.abandon(ctx, open, u.fail(err))
+			}
+			if done, err := u.confirm(open, now); done {
+				return err
+			}
+		}
+		if err := budget.NextAfter(ctx, pause); err != nil {
 			if ctx.Err() != nil {
-				return u.fail(err)
+				return u.abandon(ctx, open, u.fail(err))
 			}
 			return u.surrender(ctx, *w, conflict)
 		}
-		last = w
 		if k := u.o.EscalateAfter; k > 0 && u.res.Conflicts >= k && leased == nil && u.o.Conditions.LeaseID == "" {
 			if leased, err = u.escalate(ctx); err != nil {
-				return err
+				return u.abandon(ctx, open, err)
 			}
 			if leased != nil {
 				u.o.Conditions.LeaseID = leased.id
@@ -124,6 +131,10 @@ func (c *call) pause(seen Lineage, backoff retry.Backoff) time.Duration {
 
 // attempt runs the change on base. It returns no write when there is nothing to write, and counts itself.
 func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, error) {
+	if base.Lineage.performed(u.intent) {
+		u.res.AlreadyApplied, u.res.ETag = true, base.ETag
+		return nil, nil
+	}
 	if m := u.o.Conditions.IfMatch; m != "" && base.Exists && base.ETag != m {
 		return nil, &ConflictError{Op: u.op, Resource: u.resource, Reason: azerr.Changed, Base: m, Current: base.ETag, Elapsed: time.Since(u.began)}
 	}
@@ -132,15 +143,6 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 			return nil, &ConflictError{Op: u.op, Resource: u.resource, Reason: azerr.Gone, Attempts: u.res.Attempts, Elapsed: time.Since(u.began)}
 		}
 		return nil, &NotFoundError{Op: u.op, Resource: u.resource}
-	}
-	id := newWriteID(u.writer)
-	if u.o.OperationID != "" {
-		id = operationKey(u.o.OperationID)
-		if base.Lineage.Has(id) {
-			u.res.AlreadyApplied = true
-			u.res.ETag = base.ETag
-			return nil, nil
-		}
 	}
 	if t, ok := u.target.(interface{ writable(*Version[T]) error }); ok {
 		if err := t.writable(base); err != nil { // before change is run in vain
@@ -159,55 +161,14 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 		}
 		return nil, err
 	}
-	id, lineage := u.stamp(base.State, id)
-	send, err := u.target.Prepare(base, value, lineage, u.o.Conditions)
-	if err != nil {
-		return nil, u.fail(err)
-	}
-	if send == nil {
-		return nil, nil
+	w, err := prepared(u.call, u.target, base, value, u.intent, u.o.Conditions)
+	if w == nil || err != nil {
+		return nil, err
 	}
 	if u.o.DryRun {
 		u.res.Changed, u.res.Created = true, !base.Exists
 		u.res.BaseETag, u.res.ETag = base.ETag, ""
 		return nil, nil
 	}
-	return &write{base: base.State, id: id, send: send, look: u.target.Look}, nil
-}
-
-// stamp returns the id and the lineage of a write on base: none when lineages are switched off.
-func (c *call) stamp(base State, id string) (string, Lineage) {
-	if c.s.LineageSize < 0 {
-		return "", nil
-	}
-	return id, base.Lineage.push(c.s.LineageSize, Entry{ID: id, Base: base.ETag})
-}
-
-func (c *call) applied(w write, etag azcore.ETag) {
-	c.res.Changed = true
-	c.res.Created = !w.base.Exists && !w.anyBase
-	c.res.ETag, c.res.WriteID = etag, w.id
-	if !w.anyBase {
-		c.res.BaseETag = w.base.ETag
-	}
-}
-
-// surrender makes the last conflict final. It looks once at the resource, for the error's sake (which version is there
-// now?) and for the truth's (a write delivered twice answers conflict and is there).
-func (c *call) surrender(ctx context.Context, w write, conflict *ConflictError) error {
-	conflict.Attempts, conflict.Elapsed = c.res.Attempts, time.Since(c.began)
-	if conflict.Current != "" {
-		return conflict
-	}
-	now, err := c.look(ctx, w.look)
-	if err != nil {
-		return conflict
-	}
-	if f, _ := w.judge(now); f == committed && !w.remove {
-		c.res.Resolved++
-		c.applied(w, now.Lineage.produced(w.id, now.ETag))
-		return nil
-	}
-	conflict.Elapsed = time.Since(c.began)
-	return c.observed(conflict, w, now)
+	return w, nil
 }

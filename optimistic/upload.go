@@ -152,8 +152,10 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 		return err
 	}
 	if len(second) == 0 {
-		w.send = u.putBlob(first, w)
-		if err := u.carryOut(ctx, w, false); err != nil {
+		if w.send, err = u.putBlob(first, w); err != nil {
+			return u.fail(err)
+		}
+		if err := u.carryOut(ctx, w); err != nil {
 			return err
 		}
 		u.progress(int64(len(first)))
@@ -166,8 +168,10 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 		if err != nil {
 			return u.fail(err)
 		}
-		w.send = u.commitBlocks(ids, w)
-		err = u.carryOut(ctx, w, false)
+		if w.send, err = u.commitBlocks(ids, w); err != nil {
+			return u.fail(err)
+		}
+		err = u.carryOut(ctx, w)
 		u.res.Attempts = pauses.Tries()
 		conflict, ok := errors.AsType[*ConflictError](err)
 		if !ok || conflict.Reason != azerr.BlockList || !w.anyBase || !seekable || pauses.Next(ctx, 0) != nil {
@@ -206,9 +210,13 @@ func (u *upload) write(ctx context.Context, staged bool) (write, error) {
 	return w, err
 }
 
-func (u *upload) putBlob(data []byte, w write) Write {
+func (u *upload) putBlob(data []byte, w write) (Write, error) {
+	metadata, err := u.metadata(w, u.o.Metadata)
+	if err != nil {
+		return nil, err
+	}
 	opts := blockblob.UploadOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w, u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -217,12 +225,16 @@ func (u *upload) putBlob(data []byte, w write) Write {
 		o := opts
 		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return deref(resp.ETag), err
-	}
+	}, nil
 }
 
-func (u *upload) commitBlocks(ids []string, w write) Write {
+func (u *upload) commitBlocks(ids []string, w write) (Write, error) {
+	metadata, err := u.metadata(w, u.o.Metadata)
+	if err != nil {
+		return nil, err
+	}
 	opts := blockblob.CommitBlockListOptions{
-		HTTPHeaders: u.o.HTTPHeaders, Metadata: u.metadata(w, u.o.Metadata), Tags: u.o.Tags, Tier: u.o.Tier,
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -230,5 +242,5 @@ func (u *upload) commitBlocks(ids []string, w write) Write {
 		o := opts
 		resp, err := u.client.CommitBlockList(ctx, ids, &o)
 		return deref(resp.ETag), err
-	}
+	}, nil
 }

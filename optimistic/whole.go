@@ -14,7 +14,7 @@ import (
 func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) write {
 	w := write{look: func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client, cpk) }}
 	if c.s.LineageSize >= 0 {
-		w.id = newWriteID(c.writer)
+		w.id, w.traced = newWriteID(c.writer), true
 	}
 	switch {
 	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
@@ -55,11 +55,11 @@ func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *b
 }
 
 // metadata is the caller's own with the lineage that w leaves behind.
-func (c *call) metadata(w write, own map[string]string) map[string]*string {
+func (c *call) metadata(w write, own map[string]string) (map[string]*string, error) {
 	base := w.base
 	if w.anyBase {
 		base = State{ETag: unknownBase}
 	}
-	_, lineage := c.stamp(base, w.id)
+	_, lineage := c.stampAs(w.id, base, intent{})
 	return joinMetadata(mergeMetadata(nil, own), lineage)
 }

@@ -217,6 +217,7 @@ func TestTheLastOfTwoUploadsWins(t *testing.T) {
 					put(t, client, "old")
 				}
 				tt.opts.BlockSize = 3
+				tt.opts.TrustConflicts = true // nothing repeats requests here, and uploads without a condition leave no history
 				staged := 0
 				tt.opts.Progress = func(int64) {
 					if staged++; staged == 4 {

@@ -151,7 +151,7 @@ func parsePairs(flag string, pairs []string) (map[string]string, error) {
 		if _, twice := out[name]; twice {
 			return nil, usagef("%s %s is given twice", flag, name)
 		}
-		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, createStamp) {
+		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, createStamp) {
 			return nil, usagef("%s %s: the name is azconc's own", flag, name)
 		}
 		out[name] = value

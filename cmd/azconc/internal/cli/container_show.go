@@ -85,7 +85,7 @@ func containerShowRun(ctx context.Context, opts *containerShowOptions) error {
 func ownMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
-		if name = strings.ToLower(name); name != optimistic.LineageKey && name != createStamp {
+		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != createStamp {
 			out[name] = deref(value)
 		}
 	}

@@ -174,8 +174,10 @@ func parseProperties(data []byte) (optimistic.Properties, error) {
 		return nil, withHint(&filterError{what: "the properties are not an entity's", err: err},
 			`a property is a text, a number, true or false; a member "name@odata.type" beside it gives it another type, such as Edm.Int64`)
 	}
-	if _, there := p[optimistic.LineageKey]; there {
-		return nil, &filterError{what: "property " + optimistic.LineageKey + " is azconc's own"}
+	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
+		if _, there := p[own]; there {
+			return nil, &filterError{what: "property " + own + " is azconc's own"}
+		}
 	}
 	return p, nil
 }

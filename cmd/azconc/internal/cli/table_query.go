@@ -118,6 +118,7 @@ func listedEntity(on tableRef, raw []byte) (entityResult, error) {
 		return e, err
 	}
 	delete(e.Entity, optimistic.LineageKey)
+	delete(e.Entity, optimistic.OperationsKey)
 	e.Partition, e.Row, e.ETag = known.PartitionKey, known.RowKey, known.ETag
 	e.Resource = tableRef{Table: on.Table, Partition: e.Partition, Row: e.Row}.String()
 	return e, nil
