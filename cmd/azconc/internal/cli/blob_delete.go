@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type blobDeleteOptions struct {
@@ -104,6 +105,10 @@ func blobDeleteRun(ctx context.Context, opts *blobDeleteOptions) error {
 	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
 	if err == nil && !d.confirmed && beyond {
 		err = &unknownError{why: "the answer was lost and the blob is gone: the deletion may have been another's"}
+	}
+	if azerr.Has(err, "SnapshotsPresent") {
+		err = withHint(err, "--snapshots deletes its snapshots, too; azconc blob list "+
+			shellQuote(opts.Blob.Container)+" --snapshots --prefix "+shellQuote(opts.Blob.Blob)+" shows them")
 	}
 	if err != nil {
 		return tally(err, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/cobra"
@@ -40,6 +41,14 @@ func newBlobTagsUpdateCmd(f *Factory, runF func(*pairsOptions) error) *cobra.Com
 	return cmd
 }
 
+// tagCharacters are what names and values may consist of (REST: "Set Blob Tags").
+const tagCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 +-./:=_"
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
 // parseTags reads name=value pairs. Names of tags differ by case, unlike those of metadata.
 func parseTags(pairs []string) (map[string]string, error) {
 	tags := make(map[string]string, len(pairs))
@@ -53,6 +62,14 @@ func parseTags(pairs []string) (map[string]string, error) {
 		}
 		if strings.EqualFold(name, optimistic.LineageKey) {
 			return nil, usagef("tag %s: the name is azconc's own", name)
+		}
+		for _, text := range []string{name, value} {
+			if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(tagCharacters, r) }); i >= 0 {
+				return nil, withHint(usagef("tag %q cannot have %q", p, firstRune(text[i:])), "letters, digits, space and + - . / : = _ are allowed")
+			}
+		}
+		if len(name) > 128 || len(value) > 256 {
+			return nil, usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
 		}
 		tags[name] = value
 	}

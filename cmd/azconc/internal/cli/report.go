@@ -183,6 +183,8 @@ func hintFor(err error, v verdict, command, on string) string {
 		return "azconc file wait waits for who has it open; azconc file handles close ends them"
 	case wrongType(err) != "":
 		return wrongType(err)
+	case azerr.Has(err, "LeaseIdMissing"):
+		return "--lease-id writes under the lease, if it is yours"
 	case v.code == exitUnknown:
 		return "the write may or may not have been applied: look at the resource before trying again"
 	case errors.Is(err, syscall.ECONNREFUSED):

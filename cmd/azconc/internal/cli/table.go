@@ -215,7 +215,7 @@ func tableETag(s string, required bool) (azcore.ETag, error) {
 	case s == "" && !required:
 		return "", nil
 	case s == "":
-		return "", withHint(usagef("--if-match is missing"), "give the ETag that you read; '*' replaces whatever is there: last writer wins")
+		return "", withHint(usagef("--if-match is missing"), "give the ETag that you read; '*' takes whatever is there: last writer wins")
 	}
 	return "", withHint(usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }

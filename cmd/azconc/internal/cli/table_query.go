@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type tableQueryOptions struct {
@@ -87,11 +91,14 @@ func tableQueryRun(ctx context.Context, opts *tableQueryOptions) error {
 	}
 	r := tableQueryResult{Outcome: "listed", Table: opts.Table.Table, Entities: []entityResult{}}
 	for pager := service.NewClient(opts.Table.Table).NewListEntitiesPager(query); pager.More(); {
-		page, err := pager.NextPage(ctx)
+		page, err := entitiesOf(ctx, pager)
+		if azerr.Classify(err).Kind == azerr.BadInput && opts.Filter != "" {
+			return withHint(err, `is the filter right? it looks like PartitionKey eq 'eu' and n gt 5 and d ge 1.5 and t lt datetime'2026-01-31T12:00:00Z'`)
+		}
 		if err != nil {
 			return err
 		}
-		for _, raw := range page.Entities {
+		for _, raw := range page {
 			e, err := listedEntity(opts.Table, raw)
 			if err != nil {
 				return err
@@ -102,6 +109,22 @@ func tableQueryRun(ctx context.Context, opts *tableQueryOptions) error {
 		}
 	}
 	return opts.factory.Print(r)
+}
+
+// entitiesOf returns the next page as the service wrote it. The SDK passes entities through floating point, which turns
+// the Double 3.0 into the Int32 3.
+func entitiesOf(ctx context.Context, pager *runtime.Pager[aztables.ListEntitiesResponse]) ([]json.RawMessage, error) {
+	var resp *http.Response
+	if _, err := pager.NextPage(policy.WithCaptureResponse(ctx, &resp)); err != nil {
+		return nil, err
+	}
+	body, err := runtime.Payload(resp)
+	if err != nil {
+		return nil, err
+	}
+	var page struct{ Value []json.RawMessage }
+	err = json.Unmarshal(body, &page)
+	return page.Value, err
 }
 
 func listedEntity(on tableRef, raw []byte) (entityResult, error) {

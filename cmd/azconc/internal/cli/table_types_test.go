@@ -162,3 +162,15 @@ func TestAMergeReadsTypesOnlyWhereItHasTo(t *testing.T) {
 		t.Errorf("an entity that does not exist: %+v", r)
 	}
 }
+
+func TestAQueryKeepsTypes(t *testing.T) {
+	s := tableWith(t, everyType())
+	r := runOn(t.Context(), s, nil, nil, "table", "query", "jobs")
+	p, err := parseProperties([]byte(r.out))
+	if err != nil {
+		t.Fatal(err, r)
+	}
+	if diff := cmp.Diff(everyType(), p); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
