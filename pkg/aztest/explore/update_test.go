@@ -104,13 +104,8 @@ func textbook(ctx context.Context, client *blockblob.Client) error {
 }
 
 func TestUpdateIsAppliedOnceInEverySchedule(t *testing.T) {
-	for _, test := range []struct{ clients, faults int }{{1, 2}, {2, 0}, {2, 1}, {3, 0}, {2, 2}, {3, 1}} {
-		r := explore.Run(t, increments(test.clients, updateOnce), &explore.Options{Faults: test.faults})
-		t.Logf("%d clients, %d faults: %v", test.clients, test.faults, r)
-		if r.Violation != "" || !r.Complete {
-			t.Errorf("%d clients, %d faults: %v\n%s", test.clients, test.faults, r, r.Violation)
-		}
-	}
+	explored(t, []bounds{{1, 2, false}, {2, 1, false}, {3, 0, false}, {2, 2, false}, {3, 1, true}},
+		func(clients int) func(*explore.World) explore.Program { return increments(clients, updateOnce) }, explore.Options{})
 }
 
 func TestTheTextbookLoopIsConvicted(t *testing.T) {
