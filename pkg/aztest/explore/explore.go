@@ -143,7 +143,8 @@ func (x *exploration) schedule(t *testing.T, prefix []step) (steps []step) {
 			if len(steps) < len(prefix) {
 				at = prefix[len(steps)]
 				if at.of != 0 && at.of != len(choices) || at.chosen >= len(choices) {
-					t.Fatalf("step %d has %d choices, and had %d before: the program is not deterministic\n%s", len(steps)+1, len(choices), at.of, diagram(steps))
+					x.report.Violation = fmt.Sprintf("the program is not deterministic: step %d has %d choices, and had %d before: %v\n%s", len(steps)+1, len(choices), at.of, choices, diagram(steps))
+					break
 				}
 			}
 			at.of = len(choices)
@@ -162,6 +163,8 @@ func (x *exploration) schedule(t *testing.T, prefix []step) (steps []step) {
 		x.report.States = len(x.seen)
 		x.report.Deepest = max(x.report.Deepest, len(steps))
 		switch {
+		case x.report.Violation != "":
+			return
 		case pruned:
 			x.report.Pruned++
 			return

@@ -43,6 +43,13 @@ func (w *World) Errors() []error {
 	return out
 }
 
+// Faults returns how many faults there were. It may be called by Check.
+func (w *World) Faults() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.faults
+}
+
 // Killed tells whether the client of this number was killed.
 func (w *World) Killed(client int) bool { return w.clients[client].killed }
 
@@ -149,10 +156,14 @@ func (w *World) asleep() bool {
 	return false
 }
 
+const moment = 10 * time.Millisecond
+
 // pass lets time pass until a request arrives or a client ends, and then for as long as it takes the other sleepers to
 // follow, but no longer than settle.
 func (w *World) pass(settle time.Duration) {
 	<-w.arrived
+	// Timers that are due at the same moment fire in any order, and so do those of goroutines that race.
+	time.Sleep(moment)
 	limit := time.NewTimer(settle)
 	defer limit.Stop()
 	for {

@@ -1,0 +1,54 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest/explore"
+)
+
+// onces is a program of clients that run one function once.
+func onces(clients int) func(*explore.World) explore.Program {
+	return func(w *explore.World) explore.Program {
+		w.Service.BlockBlob("locks", "x") // makes the container
+		w.Service.Table("results")
+		ran := 0
+		var p explore.Program
+		for i := range clients {
+			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
+				k, err := pessimistic.NewLocker(c.Container("locks"), &pessimistic.LockerOptions{Owner: fmt.Sprint(i), Duration: 15 * time.Second})
+				if err != nil {
+					return err
+				}
+				once, err := idempotent.NewOnce(k, c.Table("results"))
+				if err != nil {
+					return err
+				}
+				out, err := once.Do(ctx, "invoice-17", nil, func(context.Context, *pessimistic.Held) ([]byte, error) {
+					ran++
+					return []byte("charged"), nil
+				})
+				if err == nil && string(out.Result) != "charged" {
+					return fmt.Errorf("the result is %q", out.Result)
+				}
+				return err
+			})
+		}
+		p.Check = func() error {
+			sure, _ := claims(w)
+			if count(sure) > 0 && ran == 0 || w.Faults() == 0 && (ran != 1 || count(sure) == 0) {
+				return fmt.Errorf("the function ran %d times, and the clients report %v", ran, w.Errors())
+			}
+			return nil
+		}
+		return p
+	}
+}
+
+func TestOnceRunsOnceInEverySchedule(t *testing.T) {
+	explored(t, []bounds{{1, 1, false}, {2, 0, false}, {2, 1, true}}, onces, explore.Options{Kinds: withKills})
+}
