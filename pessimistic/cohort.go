@@ -29,10 +29,10 @@ type line struct {
 	busy      bool // somebody is in front: asking the service, or holding
 	holding   *tenure
 	waiting   []*place
-	handed    int     // hand-overs in a row
-	since     instant // when the row began
-	contended int     // see past
-	spent     bool    // no more hand-overs in this row
+	handed    int           // hand-overs in a row
+	since     instant       // when the row began
+	contended time.Duration // see past
+	spent     bool          // no more hand-overs in this row
 	past      past
 }
 
@@ -177,16 +177,16 @@ func (l *line) call(next turn) {
 }
 
 // holds notes who holds the lock, for those who ask within this process.
-func (l *line) holds(h *tenure, contended bool) {
+func (l *line) holds(h *tenure, contended bool, longest time.Duration) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	l.holding = h
 	if l.handed > 0 {
 		return
 	}
-	l.since, l.contended = h.at, max(l.contended-1, 0)
+	l.since = h.at
 	if contended {
-		l.contended = suspicion
+		l.contended = suspicion * longest
 	}
 	if !l.past.ended.at.IsZero() {
 		l.since = l.past.since // held again at once

@@ -14,13 +14,13 @@ type past struct {
 	since     instant // when it began to hold the lock, again and again, without a pause
 	ended     instant
 	held      time.Duration // the last time
-	contended int           // how often more it shall rest, because it has met other processes
+	contended time.Duration // for how long more it shall rest between holdings, because it has met other processes
 	spent     bool          // it has handed the lock over as often in a row as it may
 }
 
-// suspicion is how often a Locker rests after it has met another process. It is more than once because, after a rest, it
-// may find the lock free by luck.
-const suspicion = 4
+// suspicion is for how long a Locker rests in all, between holdings, after it has met another process: so many times the
+// longest wait between two looks. One rest is too short, since the Locker may find the lock free by luck.
+const suspicion = 1
 
 // maxPast bounds how many locks a Locker remembers before it forgets those that do not matter any more.
 const maxPast = 256
@@ -57,6 +57,7 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 	rest := p.rest(now, t.limit(), t.opts.Poll)
 	if rest > 0 {
 		l.past = past{}
+		l.contended = max(l.contended-rest, 0)
 	}
 	if p.contended > 0 {
 		t.queue.pace.last = t.opts.Poll.Cap // at the pace of those who wait already

@@ -22,7 +22,10 @@ import (
 // its metadata who he is and with which fencing token, never the lease's id.
 //
 // What it promises: at any time at most one Held of a name has a Context that has not ended (with the exceptions of
-// Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted in between.
+// Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted or its metadata
+// replaced in between. The exceptions to the latter: the service's clock goes backwards, or differs between its front
+// ends, by a second; or somebody puts back, within the second, a whole record of an earlier holder, and the next holder
+// is a process that has not held the lock since; or QuickFirst.
 //
 // Between processes it is fair in the sense that whoever has just had the lock, and has reason to think that others want
 // it, lets them have a look before he asks again; see Lock.
@@ -77,6 +80,12 @@ type LockerOptions struct {
 	// stays what it is: its lease is taken, so that nobody writes to it without the lease's id, and its metadata carries
 	// the record of the holder; GC never deletes it. Defaults to false.
 	AllowContent bool
+
+	// QuickFirst gives the first holder of a new lock blob its fence at once, instead of waiting for the next second of
+	// the service's clock. The fence may then repeat, if the blob is deleted and made again within a second. It is for
+	// locks of which there are many, such as one for each key of an idempotent.Once, and whose blobs nobody but GC
+	// deletes. Defaults to false.
+	QuickFirst bool
 
 	// Hooks let the program watch. Defaults to silence.
 	Hooks Hooks
@@ -141,14 +150,23 @@ func ownName() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// Lock waits until it has the lock. Errors: *HeldError when Wait was over, ErrNotFound when the container is missing, the
-// cause of ctx, or what the service said. On any error nothing is left behind, as with Acquire; with a TakeoverDelay, see
+// Lock waits until it has the lock. Errors: *HeldError when Wait was over, ErrNotFound when the container is missing,
+// *ContentError, the cause of ctx, or what the service said. On any error nothing is left behind, as with Acquire; with a TakeoverDelay, see
 // there, the lease of a failed takeover may be left to run out, so that the next one does not take the lock for clean.
 //
-// A Locker that has just released the lock waits before it asks again: for as long as it has held, if it had to wait for
-// others, and for a quarter of that after holding it for a lease's time on end, with Poll.Cap as the limit of both.
+// A Locker that has just released the lock waits before it asks again: for as long as it has held, if it has met others
+// lately, and for a quarter of that after holding it for a lease's time on end, with Poll.Cap as the limit of both. Such
+// a wait ends with Wait.
 //
 // The Held's Context derives from ctx. The caller must call Release.
+//
+// Transient faults are ridden out for as long as the call may wait: see LockerOptions.Tries. A lease that is broken, or
+// whose blob is deleted, before the lock was the caller's is another wait, and no error. A blob that has content is
+// refused with a *ContentError.
+//
+// The first holder of a new lock blob waits for the next second of the service's clock, up to a second or, if this
+// machine's clock is wrong, two: the fence could not be told from one that was given out before a deletion. So does the
+// next holder after a change of the blob by others within the same second. See LockerOptions.QuickFirst.
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 for the first time ever; then 1 to release.
 // Waiting costs one HEAD per look, however many goroutines of this Locker wait. Being handed the lock costs 1 (stamp),

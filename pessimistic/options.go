@@ -92,8 +92,9 @@ func pollDefaults(b retry.Backoff) retry.Backoff {
 	return b
 }
 
-// pace draws the waits between looks by decorrelated jitter: uniform between the base and three times the last wait.
-// Full jitter would start again near zero each time, and a look costs a request.
+// pace draws the waits between looks: from the upper half of a range that doubles up to the cap. Full jitter would start
+// again near zero each time, and a look costs a request; and the more the waits differ, the more do the turns of those
+// who wait.
 type pace struct {
 	retry.Backoff
 	last time.Duration
@@ -104,7 +105,7 @@ func (p *pace) next() time.Duration {
 	if random == nil {
 		random = rand.Float64
 	}
-	p.last = max(p.last, p.Base)
-	p.last = min(p.Cap, p.Base+time.Duration(random()*float64(3*p.last-p.Base)))
-	return p.last
+	p.last = min(max(2*p.last, 2*p.Base), p.Cap)
+	least := max(p.last/2, p.Base)
+	return least + time.Duration(random()*float64(p.last-least))
 }

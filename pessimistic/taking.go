@@ -193,7 +193,7 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date m
 	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: t.limit()}
 	t.line.gaveOut(held.token, s.date.date)
 	l.entrust(held, t.k.opts.AtLeast)
-	t.line.holds(held, t.queue.heard)
+	t.line.holds(held, t.queue.heard, t.opts.Poll.Cap)
 	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})
 	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
 }

@@ -46,6 +46,9 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 		return 0, time.Time{}, fmt.Errorf("%w; whoever damaged it must say which token was the last", err)
 	}
 	seams := t.claim.wire.seams.get()
+	if t.k.opts.QuickFirst && stored == 0 && t.made {
+		seams.hastyFence = true
+	}
 	if seams.frozenFence {
 		return max(stored, 1), time.Time{}, nil
 	}
@@ -70,7 +73,7 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 // when that begins, it usually has begun when the acquisition is answered, and nothing is left to be waited for under
 // the lease.
 func (t *taking) ripen(ctx context.Context, seen Observation) error {
-	if recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) || t.claim.wire.seams.get().hastyFence {
+	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) || t.claim.wire.seams.get().hastyFence {
 		return nil
 	}
 	wall := t.claim.wire.clock().now().wall()

@@ -253,6 +253,26 @@ func TestWhatTheFenceCosts(t *testing.T) {
 	})
 }
 
+func TestQuickFirstDoesNotWaitForANewBlob(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(&LockerOptions{QuickFirst: true})
+		began := time.Now()
+		h := locked(t, k, "job", nil)
+		mustRelease(t, h.Lease)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if err := ruin["lower the fence"](t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		next := locked(t, w.lockerOf(&LockerOptions{QuickFirst: true}), "job", nil)
+		if next.Fence() <= h.Fence() {
+			t.Errorf("%d after %d", next.Fence(), h.Fence())
+		}
+		mustRelease(t, next.Lease)
+	})
+}
+
 // More than a thousand hand-overs in a second would get ahead of the service's clock.
 func TestHandOversDoNotRunAheadOfTheServicesClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
