@@ -197,8 +197,9 @@ func digits(s string) (n uint64) {
 // bear. It is 0 when the lineage does not tell: empty, old, or by one client only.
 //
 // d different names in n entries by N equally busy clients are to be expected when N·(1−(1−1/N)^n) = d. All names
-// different means "many": twice the entries.
-func (l Lineage) contenders() float64 {
+// different means many clients, twice the entries, or few that take a new name for every write, as processes do that run
+// once. So the estimate begins at 2 then, and doubles with every conflict that the caller has met.
+func (l Lineage) contenders(conflicts int) float64 {
 	names := make(map[string]bool, len(l.Writes))
 	n := 0
 	var newest int64
@@ -222,7 +223,7 @@ func (l Lineage) contenders() float64 {
 	case d < 2 || age > clockTolerance || age < -clockTolerance:
 		return 0
 	case len(names) == n:
-		return 2 * d
+		return min(2*d, math.Ldexp(1, min(conflicts, 16)))
 	}
 	low, high := d, 1e4
 	for range 30 {

@@ -288,8 +288,8 @@ func TestContendersAreCountedByTheirNames(t *testing.T) {
 			for range tt.entries {
 				l = l.push(32, Entry{ID: newWriteID(uint64(rng.IntN(tt.clients)) * 7919)})
 			}
-			if got := l.contenders(); got < tt.low || got > tt.high {
-				t.Errorf("%d clients: contenders() = %.1f, want %.1f to %.1f", tt.clients, got, tt.low, tt.high)
+			if got := l.contenders(10); got < tt.low || got > tt.high {
+				t.Errorf("%d clients: contenders(10) = %.1f, want %.1f to %.1f", tt.clients, got, tt.low, tt.high)
 			}
 		}
 	})
@@ -303,12 +303,12 @@ func TestOldEntriesDoNotCountAsContenders(t *testing.T) {
 		}
 		bubble.Sleep(time.Minute)
 		l = l.push(32, Entry{ID: newWriteID(100)})
-		if got := l.contenders(); got != 0 {
-			t.Errorf("one fresh writer among old ones: contenders() = %v, want 0", got)
+		if got := l.contenders(10); got != 0 {
+			t.Errorf("one fresh writer among old ones: contenders(10) = %v, want 0", got)
 		}
 		bubble.Sleep(time.Hour)
-		if got := l.contenders(); got != 0 {
-			t.Errorf("an hour later: contenders() = %v, want 0", got)
+		if got := l.contenders(10); got != 0 {
+			t.Errorf("an hour later: contenders(10) = %v, want 0", got)
 		}
 	})
 }

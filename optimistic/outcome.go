@@ -140,7 +140,7 @@ func (c *call) outlasts(pause time.Duration, open *refusal) bool {
 	base := open.write.base.Lineage
 	reach := float64(c.s.LineageSize)
 	switch {
-	case base.contenders() == 0: // the writers do not show, so the client may be another call's as well
+	case base.contenders(1) == 0: // the writers do not show, so the client may be another call's as well
 	case base.latest(mark(open.write.id)) != "":
 		reach = math.Inf(1)
 	default:

@@ -121,7 +121,7 @@ const contentionFactor = 6
 // it takes until all of them have had their turn. Where it does not tell (foreign writers, no lineage, goroutines that
 // share one SDK client), the wait is the full jitter of backoff.
 func (c *call) pause(seen Lineage, backoff retry.Backoff) time.Duration {
-	n := seen.contenders()
+	n := seen.contenders(c.res.Conflicts)
 	if n == 0 || c.trip == 0 {
 		return backoff.Wait(c.res.Conflicts - 1)
 	}
