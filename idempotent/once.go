@@ -47,6 +47,9 @@ type Once struct {
 
 // NewOnce returns a Once whose locks are the Locker's, under "once/", and whose results are in a table, in a partition that is
 // named for the Locker's container and prefix: a key that is locked elsewhere is another key. It sends no request.
+//
+// The first use of a key creates a lock, whose fence takes up to a second: see pessimistic.LockerOptions.QuickFirst for
+// when that can be saved.
 func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker, or no table client")

@@ -208,15 +208,17 @@ type BrokenLock struct {
 }
 
 // Break ends somebody else's hold on a lock. The holder finds out with his next renewal, within a third of his lease's
-// duration, and until then goes on working, so anything but the natural end is for holders that are known to be dead.
+// duration. Then his work has to stop, for which he has the time that is left: the rest of the lease by default, so that
+// nobody else comes in before. With Now, and with a Grace of less than a third of his duration, he goes on working while
+// others may acquire the lock: that is for holders that are known to have crashed.
 // A lock that is free is left as it is, without an error.
 //
 // Errors: ErrNotFound; ErrChanged when IfMatch names another acquisition than the present one; *UnknownError when no
 // answer came: it is harmless to ask again.
 //
 // Requests: 2, a look and the break, which is on condition of what the look has found; 1 if it was free or another's.
-// Between an acquisition and its stamp the new holder cannot be told from the one before; a break in that moment makes
-// the new one's Lock fail, and nothing worse.
+// Between an acquisition and its stamp the new holder cannot be told from the one before; a break in that moment sends
+// the new one back to waiting.
 func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions) (BrokenLock, error) {
 	var o BreakLockOptions
 	if opts != nil {

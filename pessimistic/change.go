@@ -13,7 +13,8 @@ import (
 )
 
 // Renew renews the lease now, and tries again after transient faults until ctx or the lease ends. There is rarely a need
-// for it: the lease renews itself. Errors: *LostError, ErrReleased, the cause of ctx.
+// for it: the lease renews itself. Each try has a sixth of the duration to be answered. Errors: *LostError, ErrReleased,
+// the cause of ctx.
 func (l *Lease) Renew(ctx context.Context) error {
 	ctx, leave, err := l.enter(ctx)
 	if err != nil {
@@ -42,7 +43,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 
 // Verify asks the service whether the lease is still ours, without renewing it: a HEAD request that carries our id,
 // which the service refuses when another or no lease is there. Nil means that it was ours when the service answered; a
-// *LostError, that the lease is over, for this handle too; any other error, that no answer could be had.
+// *LostError, that the lease is over, for this handle too; any other error, that no answer came within a sixth of the
+// duration.
 func (l *Lease) Verify(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err

@@ -40,13 +40,22 @@
 //
 // Only two things end a lease: the deadline, and an answer that says so (another holder, broken, deleted). Errors of the
 // network, 5xx, 401 and 403 do not: the lease is still there while keys are changed. Every request has its own t₀, its
-// own timeout and no retry but ours. Acquiring is repeated with the same id, so an answer that was lost does no harm; an
-// acquisition that fails or is cancelled gives back what it may have got, on a context of its own.
+// own timeout and no retry but ours. Renewals wait for no other request of the lease, so one that hangs does not cost it.
+// Acquiring is repeated with the same id, so a response that was lost does no harm; an acquisition that fails or is
+// cancelled gives back what it may have got, on a context of its own.
+//
+// Calls that wait ride out transient faults for as long as they may wait: see AcquireOptions.Tries. A release is tried for
+// ten seconds.
+//
+// A lease that another client has broken is still the holder's while the service says that it is breaking: Context ends
+// when the next renewal is refused, and Valid and Remaining say how much time is left for stopping. The service is asked
+// once a second whether it still is.
 //
 // # Limits
 //
 //   - Breaking a lease with no grace, or deleting what is leased, lets others in before the holder can know: he finds out
-//     with his next renewal. Anybody who may write may break.
+//     with his next renewal. Anybody who may write may break. A break whose grace is shorter than the rest of the lease is
+//     noticed up to a second after its end, once the holder knows that the lease is being broken.
 //   - A clock set forward by more than the deadline ends the work, although the lease is still there. A machine whose wall
 //     clock does not advance while it is suspended (some paused virtual machines, until they are synchronised) is not
 //     noticed; the fence is the answer to that too.

@@ -13,7 +13,8 @@ import (
 //
 // What it promises: as long as Context has not ended, the service has not given the lease to anybody else, unless
 // somebody broke it or deleted what was leased; then Context ends when the next renewal finds out, within a third of the
-// duration.
+// duration. A lease that was broken with time to go is the holder's until then: Valid stays true for as long as the
+// service says that it is breaking.
 //
 // What it does not promise: that a request which was sent in time arrives in time. See Guard, and Held.Fence, which is
 // the cure.
