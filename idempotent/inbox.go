@@ -84,7 +84,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 // inboxRow is where a message is remembered.
 func inboxRow(m *Message) string {
 	prefix := inboxPrefix + queueName(m.Queue) + "."
-	return rowUnder(prefix, prefix+"#", m.Key)
+	return rowUnder(prefix, prefix+"!", m.Key) // an escaped key has no "!"
 }
 
 // Applied tells whether the effect of a message was applied in a partition. Errors are those of optimistic.Read. Requests: 1.

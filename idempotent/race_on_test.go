@@ -1,0 +1,5 @@
+//go:build race
+
+package idempotent
+
+const underRace = true
