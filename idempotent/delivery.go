@@ -30,6 +30,7 @@ type delivery struct {
 	until   time.Time // when the claim of its key ends, by the local clock; zero without one
 	buried  bool      // a copy of it went to the poison queue
 	waited  int       // deliveries before this one that were not claimed
+	known   bool      // its counts are those of its marker
 
 	stage   stage // guarded by Consumer.mu
 	handled bool  // its handler was started

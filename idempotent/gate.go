@@ -52,6 +52,13 @@ func (g *gate) wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
+// closed tells whether the gate is closed.
+func (g *gate) closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opened != nil
+}
+
 // close closes the gate, and tells whether it was open.
 func (g *gate) close() bool {
 	g.mu.Lock()
@@ -71,7 +78,7 @@ func (g *gate) open() {
 }
 
 // probing spaces the probes of an outage: about a dozen in five minutes.
-var probing = retry.Backoff{Base: time.Second, Cap: 30 * time.Second}
+var probing = retry.Backoff{Base: time.Second, Cap: 45 * time.Second}
 
 // suspend is called after a failure of something that the consumer needs. One that will not pass by itself, because the thing is
 // missing or forbidden, ends the consumer; otherwise nothing is received until the thing answers.

@@ -96,6 +96,9 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 // errUnhandled says that the handler was not run.
 var errUnhandled = errors.New("the consumer is stopping")
 
+// errSuspended says that the handler was not run because something that the consumer needs does not answer.
+var errSuspended = errors.New("something that the consumer needs does not answer")
+
 // errCrowded says that the handler was not run because others are at work.
 var errCrowded = errors.New("no handler was free for it")
 
@@ -128,6 +131,9 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	}
 	if ctx.Err() != nil || stopping.Err() != nil {
 		return errUnhandled
+	}
+	if c.gate.closed() {
+		return errSuspended
 	}
 	if err := c.still(ctx, d); err != nil {
 		return err

@@ -97,7 +97,7 @@ func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool
 }
 
 // inboxTries bounds how often a request is sent: during an outage, what comes next is a probe.
-const inboxTries = 3
+const inboxTries = 1
 
 // failed makes an error of the table one that is not the message's fault.
 func (i *Inbox) failed(ctx context.Context, err, own error) error {

@@ -217,6 +217,7 @@ func (o *owner) consult(ctx context.Context, partition string, d *delivery, by *
 		d.fate = finished
 		return nil
 	case mine:
+		d.known = !m.Until.IsZero()
 		d.remember(m.ledger)
 		if m.Session == "" && by.session == "" && m.Until.Sub(d.at) > o.claimLife()/2 {
 			o.claimed(d, by, m.Until)

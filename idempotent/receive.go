@@ -23,6 +23,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 		if !c.gate.wait(ctx, time.Time{}) {
 			return nil
 		}
+		idle := c.nothingInFlight() // what is put back after the receive would not be seen
 		batch, err := c.receive(ctx, n)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -44,7 +45,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 			}
 			continue
 		case len(batch) == 0:
-			if c.o.ExitWhenEmpty && c.nothingInFlight() {
+			if c.o.ExitWhenEmpty && idle {
 				return nil
 			}
 			if c.pause(ctx, c.o.Poll.Base/2+c.o.Poll.Wait(empty)) != nil {

@@ -180,7 +180,7 @@ func discard(ctx context.Context, blob *blockblob.Client) error {
 // keeper makes a new session whenever the lease is lost, and tries until it has one. Until then claims are made under the
 // old name, which others take for dead.
 func (s *session) keeper(ctx context.Context) {
-	pause := retry.Backoff{Base: time.Second, Cap: 30 * time.Second}
+	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
 	for {
 		select {
 		case <-s.lost:

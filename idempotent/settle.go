@@ -50,14 +50,18 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 	case errors.Is(cause, ErrOwnershipLost), errors.Is(err, ErrOwnershipLost) && !d.handled:
 		c.tell(Event{Kind: Lost, Message: d.m, Err: ErrOwnershipLost, Took: took})
 		c.letGo(work, d)
+	case errors.Is(err, errSuspended):
+		_ = c.settle(work, d, Returned, excuse(probing.Base), err)
 	case errors.Is(err, errCrowded):
 		_ = c.settle(work, d, Returned, excuse(0), err)
 	case excusable(err):
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		pause := c.o.Backoff.Wait(d.e.Excused)
 		if _, out := errors.AsType[*outage](err); out {
 			c.suspend(err)
+			pause = probing.Base
 		}
-		_ = c.settle(work, d, Retried, excuse(c.o.Backoff.Wait(d.e.Excused)), err)
+		_ = c.settle(work, d, Retried, excuse(pause), err)
 	case what == poison:
 		c.poison(work, d, err)
 	case what == postpone:

@@ -141,7 +141,7 @@ func (c *Consumer) done(d *delivery) {
 		c.finished++
 	}
 	n, over := c.wanted()
-	idle := c.stock[waiting]+c.stock[running] == 0
+	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
 	c.mu.Unlock()
 	close(d.settled)
 	if n > 0 || over {
@@ -150,7 +150,7 @@ func (c *Consumer) done(d *delivery) {
 	if idle {
 		c.notes.flush()
 	}
-	if c.o.ExitWhenEmpty || c.o.MaxMessages > 0 { // otherwise another look would find no more than the last one did
+	if last && c.o.ExitWhenEmpty { // otherwise another look would find no more than the last one did
 		select {
 		case c.ready <- struct{}{}:
 		default:

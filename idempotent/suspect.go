@@ -26,16 +26,10 @@ func (c *Consumer) unexplained(d *delivery) int {
 // suspect tells whether a message may have ended its process. Of one that carries no counts only the number of deliveries is
 // known, of which MaxAttempts may have failed in peace.
 func (c *Consumer) suspect(d *delivery) bool {
-	if c.carries(d) && c.known(d) {
+	if d.e.as == Envelope || d.known {
 		return c.unexplained(d) >= suspicion
 	}
 	return c.unexplained(d) >= max(suspicion, c.o.MaxAttempts)
-}
-
-// known tells whether the counts of a message are its own. A marker of a message that has none yet was written by its first
-// delivery.
-func (c *Consumer) known(d *delivery) bool {
-	return d.e.as == Envelope || d.e.Attempts+d.e.Excused+d.e.Unfinished > 0
 }
 
 // spent tells whether a message has used up MaxDeliveries, and how many starts or deliveries are known.

@@ -1,0 +1,233 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// receiveAndDie receives what there is, as a process does that ends at once.
+func (r *rig) receiveAndDie(n int, visibility time.Duration) {
+	r.t.Helper()
+	resp, err := r.queue.DequeueMessages(context.Background(), &azqueue.DequeueMessagesOptions{
+		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(visibility / time.Second))})
+	if err != nil || len(resp.Messages) == 0 {
+		r.t.Fatal(len(resp.Messages), err)
+	}
+}
+
+// The owner of a key came again in one receive with a later copy, the copy first: both were deleted, unhandled.
+func TestACopyThatComesBeforeItsOwnerIsNotTakenForOneThatWasHandled(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		first := true
+		var runs tally
+		o := ConsumerOptions{Markers: r.markers, Poll: pollEvery(time.Second)}
+		handle := func(_ context.Context, m *Message) error {
+			if first {
+				first = false
+				r.send("m") // the copy is before the owner in the queue from now on
+				return RetryAfter(errors.New("later"), 0)
+			}
+			runs.add(m.Key)
+			return nil
+		}
+		r.consume(handle, o)
+		if runs.n["m"] != 1 {
+			t.Errorf("handled %d times: %v", runs.n["m"], r.kinds())
+		}
+	})
+}
+
+// The owner expired unhandled, or was cleared, and a message sent later under its id was deleted as a copy.
+func TestAnOwnerThatIsGoneDoesNotSwallowTheNextMessageUnderItsID(t *testing.T) {
+	for _, clear := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			p, err := NewProducer(r.queue, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Send(t.Context(), Outgoing{ID: "m", TTL: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+			runs := 0
+			c := r.consumer(func(context.Context, *Message) error {
+				if runs++; runs == 1 {
+					return RetryAfter(errors.New("later"), 50*time.Second)
+				}
+				return nil
+			}, ConsumerOptions{Markers: r.markers, ExitWhenEmpty: true})
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if clear {
+				if _, err := r.queue.ClearMessages(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				pass(2 * time.Minute)
+			}
+			r.send("m")
+			sent := time.Now()
+			handled := time.Duration(0)
+			r.consume(func(context.Context, *Message) error { handled = time.Since(sent); return nil }, ConsumerOptions{Markers: r.markers})
+			if handled == 0 || handled > 7*time.Minute {
+				t.Errorf("clear %t: handled after %v: %v", clear, handled, r.kinds())
+			}
+		})
+	}
+}
+
+// A copy is put back for as long as its owner is handled elsewhere, also when that takes longer than a claim lasts.
+func TestACopyIsDeletedOnlyWhenItsOwnerIsHandled(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		var runs tally
+		hour := r.consumer(func(_ context.Context, m *Message) error { pass(time.Hour); runs.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- hour.Run(ctx) }()
+		pass(time.Second)
+		r.send("m")
+		other := r.consumer(func(_ context.Context, m *Message) error { runs.add("other"); return nil }, ConsumerOptions{Markers: r.markers})
+		otherEnded := make(chan error, 1)
+		go func() { otherEnded <- other.Run(ctx) }()
+		pass(59 * time.Minute)
+		if n := len(r.left(r.queue)); n != 2 {
+			t.Errorf("%d messages before the owner is handled", n)
+		}
+		pass(5 * time.Minute)
+		cancel()
+		if err := errors.Join(<-ended, <-otherEnded); err != nil || runs.n["m"] != 1 || runs.n["other"] != 0 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%v, %v, %d left", err, runs.n, len(r.left(r.queue)))
+		}
+	})
+}
+
+// Of 32 messages of which all were handled before, each cost a transaction of its own.
+func TestRequestsOfFarCopies(t *testing.T) {
+	for _, n := range []int{1, 32} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			var ids []string
+			for i := range 32 {
+				ids = append(ids, fmt.Sprint("m", i))
+			}
+			o := ConsumerOptions{Markers: r.markers, Concurrency: 32, ExitWhenEmpty: true}
+			handle := func(context.Context, *Message) error { return nil }
+			r.send(ids[:n]...)
+			if err := r.consumer(handle, o).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.send(ids...)
+			r.service.Reset()
+			if err := r.consumer(handle, o).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			// Receives: one that is full, and an empty one for each time something was settled meanwhile.
+			extra := r.service.Requests() - r.ops()["Get Messages"] - 32
+			want := map[int]int{1: 1 + 1 + 1 + 1, 32: 1 + 1 + 1 + 3}[n] // refused, the copy's marker, the others (and their completion, or refused again and looked up)
+			if extra != want || len(r.left(r.queue)) != 0 {
+				t.Errorf("%d far copies of 32: %d requests beside receives and deletions, want %d: %v", n, extra, want, r.ops())
+			}
+		})
+	}
+}
+
+// Ids that no row can hold kept all others of their batch from being handled.
+func TestEveryIDCanBeClaimed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		long := strings.Repeat("長", 66) // 198 bytes
+		r.send("a", long, "b", long, "c")
+		foreign := envelope{ID: strings.Repeat("x", 5000), body: []byte("foreign")}
+		text, err := foreign.encode(Envelope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.queue.EnqueueMessage(t.Context(), text, nil); err != nil {
+			t.Fatal(err)
+		}
+		var runs tally
+		r.consume(func(ctx context.Context, m *Message) error {
+			runs.add(string(m.Body))
+			return r.inbox.Apply(ctx, m, "p", func(_ context.Context, tx *optimisticTx) error { return tx.Put("effect", effect{1}) })
+		}, ConsumerOptions{Markers: r.markers, Poison: r.poison})
+		for _, body := range []string{"a", "b", "c", long, "foreign"} {
+			if runs.n[body] != 1 {
+				t.Errorf("%.20s was handled %d times", body, runs.n[body])
+			}
+		}
+		if len(r.buried()) != 0 {
+			t.Errorf("%d are poison", len(r.buried()))
+		}
+	})
+}
+
+// What the service will not store under any key is poison by itself, and the others of its batch are handled.
+func TestAMessageThatCannotBeClaimedIsPoisonAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("a", "bad", "c")
+		r.service.Reset()
+		n := 0
+		bad := func(q *aztest.Request) bool { // the batch, and then the second of its messages
+			if q.Op == "Entity Group Transaction" {
+				n++
+			}
+			return q.Op == "Entity Group Transaction" && (n == 1 || n == 3)
+		}
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 400, Code: "PropertyNameInvalid", Match: bad})
+		var runs tally
+		c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
+			&ConsumerOptions{Markers: p.markers, Poison: r.poison, ExitWhenEmpty: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil || runs.n["a"] != 1 || runs.n["c"] != 1 || runs.n["bad"] != 0 || len(r.buried()) != 1 {
+			t.Errorf("%v, %v, %d buried", err, runs.n, len(r.buried()))
+		}
+	})
+}
+
+// A handled message whose completion could not be stored, in any way, was handled again.
+func TestAHandledMessageIsSettledWhateverBecomesOfItsMarker(t *testing.T) {
+	for _, f := range []aztest.Fault{
+		{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.LoseAnswer}, {Kind: aztest.Slow, Delay: time.Hour}, {Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure"},
+	} {
+		for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := r.process()
+				r.send("m")
+				runs := 0
+				f.Match = func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }
+				c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error {
+					runs++
+					m.SetResult([]byte("x"))
+					p.wire.SetFaults(f)
+					return nil
+				}, &ConsumerOptions{Markers: p.markers, Dedupe: d, Visibility: 5 * time.Second, Poll: pollEvery(time.Second), Event: func(e Event) {
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					r.events = append(r.events, e)
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer cancel()
+				_ = c.Run(ctx)
+				if runs != 1 || len(r.left(r.queue)) != 0 || !slices.Contains(r.kinds(), Failed) || !slices.Contains(r.kinds(), Completed) {
+					t.Errorf("%s %v %d: %d runs, %d left, %v", d, f.Kind, f.Status, runs, len(r.left(r.queue)), r.kinds())
+				}
+			})
+		}
+	}
+}

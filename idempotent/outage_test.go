@@ -1,0 +1,205 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// needs are what a consumer may need besides its queue, each with its operations.
+var needs = []struct {
+	name string
+	mode mode
+	ops  func(*aztest.Request) bool
+}{
+	{"markers", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
+	{"results", mode{dedupe: DedupeComplete}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
+	{"redelivery", mode{dedupe: DedupeRedelivery}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
+	{"inbox", mode{dedupe: DedupeInbox, inbox: true}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
+	{"sessions", mode{dedupe: DedupeOwner, sessions: true}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Blob") }},
+	{"bodies", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Blob") }},
+	{"queue", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Message") }},
+}
+
+// An outage of the markers had 9,000 requests sent in five minutes, and the queue poisoned unhandled.
+func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
+	for _, need := range needs {
+		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
+			t.Run(fmt.Sprint(need.name, " ", f.Kind), func(t *testing.T) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+					p := r.process()
+					for i := range 20 {
+						if need.name == "bodies" {
+							r.sendBody(k, fmt.Sprint("m", i), noise(70_000))
+						} else {
+							r.send(fmt.Sprint("m", i))
+						}
+					}
+					if need.name == "redelivery" || need.mode.sessions {
+						r.receiveAndDie(20, time.Second)
+						pass(2 * time.Second)
+					}
+					f.Match = need.ops
+					handled, poison := map[string]int{}, 0
+					o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, Poison: r.poison, ClaimCheck: r.claims(p.wire), MaxDeliveries: 3, MaxAttempts: 2, Event: func(e Event) {
+						r.mu.Lock()
+						defer r.mu.Unlock()
+						r.events = append(r.events, e)
+						if e.Kind == Poisoned {
+							poison++
+						}
+					}}
+					if need.mode.sessions {
+						if _, err := r.service.Container("sessions").Create(t.Context(), nil); err != nil {
+							t.Fatal(err)
+						}
+						o.Sessions = r.sessions(p.wire, nil)
+					}
+					c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
+						if need.mode.inbox {
+							if err := p.inbox.Apply(ctx, m, "p", upsertEffect(m)); err != nil {
+								return err
+							}
+						}
+						r.mu.Lock()
+						handled[m.Key]++
+						r.mu.Unlock()
+						return nil
+					}, &o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !need.mode.sessions {
+						p.wire.SetFaults(f)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan error, 1)
+					go func() { ended <- c.Run(ctx) }()
+					if need.mode.sessions { // which needs one to begin with
+						pass(100 * time.Millisecond)
+						p.wire.SetFaults(f)
+						p.wire.Reset()
+					}
+					pass(5 * time.Minute)
+					n := p.wire.Requests()
+					if need.mode.sessions { // the messages are handled meanwhile
+						n = 0
+						for _, q := range p.wire.Log() {
+							if need.ops(&q) {
+								n++
+							}
+						}
+					}
+					if n >= 60 {
+						ops := map[string]int{}
+						for _, q := range p.wire.Log() {
+							ops[q.Op]++
+						}
+						t.Errorf("%d requests in five minutes: %v", n, ops)
+					}
+					p.wire.SetFaults()
+					pass(10 * time.Minute)
+					cancel()
+					if err := <-ended; err != nil || len(handled) != 20 || poison != 0 || len(r.left(r.queue)) != 0 {
+						t.Errorf("%v, %d handled, %d poison, %d left", err, len(handled), poison, len(r.left(r.queue)))
+					}
+					if !slices.Contains(r.kinds(), Failed) && !need.mode.sessions {
+						t.Errorf("nothing says so: %v", r.kinds())
+					}
+					t.Logf("%d requests", n)
+				})
+			})
+		}
+	}
+}
+
+// What is missing or forbidden does not come back by itself.
+func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
+	for _, need := range needs[:6] {
+		t.Run(need.name, func(t *testing.T) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+				p := r.process()
+				r.sendBody(k, "m", noise(70_000))
+				if need.name == "redelivery" {
+					r.receiveAndDie(1, time.Second)
+					pass(2 * time.Second)
+				}
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: need.ops})
+				o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, ClaimCheck: r.claims(p.wire), MaxDeliveries: 1, MaxAttempts: 1, Poison: r.poison}
+				if need.name == "inbox" {
+					o.ClaimCheck = k
+				}
+				if need.mode.sessions {
+					o.Sessions = r.sessions(p.wire, nil)
+				}
+				c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
+					return p.inbox.Apply(ctx, m, "p", upsertEffect(m))
+				}, &o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "AuthorizationFailure") || time.Since(began) > time.Minute {
+					t.Errorf("Run: %v after %v", err, time.Since(began))
+				}
+				if len(r.left(r.queue)) != 1 || len(r.buried()) != 0 {
+					t.Errorf("%d left, %d buried", len(r.left(r.queue)), len(r.buried()))
+				}
+			})
+		})
+	}
+}
+
+func TestTheTableOfTheMarkersIsCreatedWhenItIsMissing(t *testing.T) {
+	for _, d := range []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			if _, err := r.service.Table("markers").Delete(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			r.send("a", "b")
+			r.receiveAndDie(2, time.Second)
+			pass(2 * time.Second)
+			c := r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers, Dedupe: d})
+			if c.Stats().Handled != 2 {
+				t.Errorf("%s: %d handled: %v", d, c.Stats().Handled, r.kinds())
+			}
+		})
+	}
+}
+
+// The effects' own table is the handler's: that it is missing ends the consumer, and is no attempt.
+func TestAMissingTableOfEffectsEndsTheConsumer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		if _, err := r.effects.Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		r.send("a")
+		c := r.consumer(func(ctx context.Context, m *Message) error {
+			return fmt.Errorf("wrapped: %w", r.inbox.Apply(ctx, m, "p", upsertEffect(m)))
+		}, ConsumerOptions{Dedupe: DedupeInbox, Poison: r.poison, MaxAttempts: 1})
+		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "TableNotFound") || len(r.buried()) != 0 {
+			t.Errorf("Run: %v, %d buried", err, len(r.buried()))
+		}
+	})
+}
+
+// A handler's own failure inside Apply is a failure of the message.
+func TestAFailureOfTheEffectIsAnAttempt(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a")
+		r.consume(func(ctx context.Context, m *Message) error {
+			return r.inbox.Apply(ctx, m, "p", func(context.Context, *optimisticTx) error { return errors.New("no such order") })
+		}, ConsumerOptions{Dedupe: DedupeInbox, Poison: r.poison, MaxAttempts: 2, Backoff: pollEvery(time.Second)})
+		if b := r.buried(); len(b) != 1 || !strings.Contains(b[0].Poison.Reason, "failed 2 times: no such order") {
+			t.Errorf("buried %+v", b)
+		}
+	})
+}
