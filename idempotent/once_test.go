@@ -97,7 +97,7 @@ func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
 				t.Errorf("who has lost the lock is told %v", err)
 			}
 		})
-		pass(time.Second)
+		pass(3 * time.Second) // a lock's first fence takes up to a second
 		_, err := next.Do(t.Context(), "k", nil, nil)
 		if held, ok := errors.AsType[*pessimistic.HeldError](err); !errors.Is(err, ErrInProgress) || !ok || held.Holder == "" {
 			t.Errorf("err = %v", err)
