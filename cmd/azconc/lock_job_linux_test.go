@@ -100,14 +100,24 @@ func TestACommandInTheBackgroundCanBeBroughtToTheForeground(t *testing.T) {
 func TestATermEndsASuspendedCommand(t *testing.T) {
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/term -- sh -c 'echo $$ > pid; while :; do sleep 0.05; done'
-		echo $? > first; kill %1; kill -CONT %1; wait; echo end > end`)
+		echo $? > first; kill %1; kill -CONT %1; until [ -e gone ]; do sleep 0.05; done`)
 	pid := s.eventually("pid", 1)
 	press(t, keyboard, "\x1a")
 	if got := s.eventually("first", 1); got[0] != "148" {
 		t.Errorf("suspended: status %s, want 148", got[0])
 	}
-	s.eventually("end", 1)
+	for began := time.Now(); time.Since(began) < 20*time.Second; <-time.After(10 * time.Millisecond) {
+		if n, err := strconv.Atoi(pid[0]); err != nil || syscall.Kill(n, 0) != nil {
+			break
+		}
+	}
 	s.allGone(pid)
+	if code, _, said := s.run("lock", "run", "locks/term", "--wait", "10s", "--", "true"); code != 0 {
+		t.Errorf("the lock is not free: %s", said)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "gone"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	wait()
 }
 

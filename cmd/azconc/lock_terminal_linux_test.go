@@ -106,11 +106,11 @@ func TestACommandUnderALockCanBeSuspended(t *testing.T) {
 	wait()
 }
 
-// A command whose stdin is no terminal is in no terminal's foreground, so a Ctrl-Z hits azconc only. It must not go on
-// without anybody who renews.
+// A command whose stdin is no terminal is suspended with azconc, too. It must not go on while nothing is renewed. It starts no
+// processes: one that waits for its vforked child, which is stopped, is not stopped itself, although it does nothing.
 func TestASuspensionStopsTheCommandToo(t *testing.T) {
 	s := onMemory(t)
-	keyboard, wait := interactive(t, s, `azconc lock run locks/piped -- sh -c 'echo $$ > pid; until [ -e done ]; do sleep 0.02; done; exit 3' < /dev/null
+	keyboard, wait := interactive(t, s, `azconc lock run locks/piped -- sh -c 'echo $$ > pid; until [ -e done ]; do :; done; exit 3' < /dev/null
 		echo $? > first; until [ -e seen ]; do sleep 0.02; done; fg; echo $? > second`)
 	s.eventually("pid", 1)
 	press(t, keyboard, "\x1a")

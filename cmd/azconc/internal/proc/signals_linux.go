@@ -47,7 +47,7 @@ func (w *watchdog) freeze() {
 	for calm := 0; calm < 2 && time.Since(began) < frozenWithin; {
 		running := 0
 		for _, p := range descendants(nil) {
-			if p.stopped() {
+			if p.stopped() || p.state == 'D' && w.stoppedByUs[p.id()] { // D: it waits for a vforked child that is stopped
 				continue
 			}
 			running++
