@@ -94,8 +94,9 @@ type SnapshotResult struct {
 // not at all, so the blob's is read first and the request is conditional on that version; if it has been replaced
 // meanwhile, both are done again, unless IfMatch pins it.
 //
-// Errors are those of Update: *ConflictError when a condition did not hold, *NotFoundError, *UnknownError when an answer
-// was lost and the list could not be read or, with a negative LineageSize or metadata too full for an id, shows nothing.
+// Errors are those of Update: *ConflictError when a condition did not hold, with reason Gone when the blob is missing and
+// IfMatch names a version; *NotFoundError; *UnknownError when a response was lost and the list could not be read or, with a
+// negative LineageSize or metadata too full for an id, shows nothing.
 //
 // What remains: a request that is carried out after the list was read leaves a second one, which is in Twins when it
 // shows up before the end of the call, and unnoticed if it is later still. (With the version replaced it cannot happen.)
