@@ -28,7 +28,7 @@ const DefaultMaxSize = 256 << 20
 //
 // A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP headers do
 // not keep their case), HTTP headers, index tags, encryption scope. The access tier is kept by the service, which lets
-// a blob inherit the tier of the one it overwrites. Content-MD5 is computed anew by the service. Snapshots, versions
+// a blob inherit the tier of the one it overwrites; Azurite does not, and the blob is Hot afterwards unless Tier is set. Content-MD5 is computed anew by the service. Snapshots, versions
 // and leases are untouched.
 //
 // Index tags are outside the ETag. A blob that has some costs one more request per read, and the write is conditional
@@ -180,7 +180,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 		allowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
-		return deref(resp.ETag), err
+		return deref(resp.ETag), unsignable(err, carry.metadata)
 	}, nil
 }
 

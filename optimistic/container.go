@@ -59,8 +59,9 @@ func (m ContainerMetadata) Equal(x, y map[string]string) bool {
 }
 
 // Written implements Cacheable.
-func (m ContainerMetadata) Written(_ *Version[map[string]string], value map[string]string) (any, error) {
-	return mergeMetadata(nil, value), nil
+func (m ContainerMetadata) Written(base *Version[map[string]string], value map[string]string) (any, error) {
+	before, _ := base.Carry.(map[string]string)
+	return replaceMetadata(before, value), nil
 }
 
 // Read implements Target: one Get Container Properties.
@@ -99,7 +100,7 @@ func (m ContainerMetadata) Prepare(base *Version[map[string]string], value map[s
 		return nil, errContainerTags
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = mergeMetadata(nil, value)
+	value = replaceMetadata(before, value)
 	if base.Exists && maps.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}

@@ -74,7 +74,7 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = mergeMetadata(nil, value)
+	value = replaceMetadata(before, value)
 	if maps.Equal(value, before) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
@@ -95,13 +95,14 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 		CountRequest(ctx)
 		o := opts
 		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
-		return deref(resp.ETag), err
+		return deref(resp.ETag), unsignable(err, value)
 	}, nil
 }
 
 // Written implements Cacheable.
-func (m Metadata) Written(_ *Version[map[string]string], value map[string]string) (any, error) {
-	return mergeMetadata(nil, value), nil
+func (m Metadata) Written(base *Version[map[string]string], value map[string]string) (any, error) {
+	before, _ := base.Carry.(map[string]string)
+	return replaceMetadata(before, value), nil
 }
 
 // Remove implements Target: metadata goes with its blob only.
@@ -177,6 +178,35 @@ func mergeMetadata(base, set map[string]string) map[string]string {
 		merged[name] = value
 	}
 	return merged
+}
+
+// replaceMetadata is value in place of before. An empty value removes the name, unless it is as another writer stored it:
+// the service takes empty values.
+func replaceMetadata(before, value map[string]string) map[string]string {
+	replaced := make(map[string]string, len(value))
+	for name, v := range value {
+		name = strings.ToLower(name)
+		if old, ok := before[name]; v != "" || ok && old == "" {
+			replaced[name] = v
+		}
+	}
+	return replaced
+}
+
+// unsignable explains why the service refuses the signature of a request that carries metadata which another writer has
+// stored in Latin-1: the service and the SDK sign different bytes. The answer is kept as text only, because it says
+// nothing about the credential.
+func unsignable(err error, metadata map[string]string) error {
+	if !azerr.Has(err, "AuthenticationFailed") {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if strings.ContainsFunc(metadata[name], func(r rune) bool { return r > '~' }) {
+			return fmt.Errorf("metadata: the value of %q, which another writer has stored, is not ASCII, and a request that carries it cannot be signed with the account's key: set all metadata to ASCII values first, or use a SAS or Entra ID (%s)",
+				name, azerr.Summary(err))
+		}
+	}
+	return err
 }
 
 // joinMetadata puts the lineage back, shortened to what the caller's own metadata leaves of the 8 KB. A shorter lineage

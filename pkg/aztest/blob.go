@@ -172,7 +172,7 @@ func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp 
 	case comp == "metadata":
 		a := ok(http.StatusOK).version(b.etag, b.lastModified)
 		for name, value := range b.metadata {
-			a.set("x-ms-meta-"+name, value)
+			a.header.Set("x-ms-meta-"+name, value) // also if it is empty
 		}
 		return a
 	case comp != "":

@@ -113,7 +113,7 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 	case comp == "" || comp == "metadata":
 		a := ok(http.StatusOK).version(c.etag, c.lastModified).set("x-ms-blob-public-access", c.access)
 		for name, value := range c.metadata {
-			a.set("x-ms-meta-"+name, value)
+			a.header.Set("x-ms-meta-"+name, value) // also if it is empty
 		}
 		if comp == "" {
 			a.set("x-ms-has-immutability-policy", "false").set("x-ms-has-legal-hold", "false")

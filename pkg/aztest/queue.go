@@ -151,7 +151,7 @@ func (s *Service) routeQueue(r *request) *answer {
 	case comp == "metadata":
 		a := ok(http.StatusOK).set("x-ms-approximate-messages-count", strconv.Itoa(len(q.alive())))
 		for name, value := range q.metadata {
-			a.set("x-ms-meta-"+name, value)
+			a.header.Set("x-ms-meta-"+name, value) // also if it is empty
 		}
 		return a
 	case comp == "acl" && !read:

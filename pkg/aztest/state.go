@@ -138,7 +138,7 @@ func (a *answer) version(etag string, modified time.Time) *answer {
 // describing puts metadata on an answer.
 func (a *answer) describing(metadata map[string]string) *answer {
 	for name, value := range metadata {
-		a.set("x-ms-meta-"+name, value)
+		a.header.Set("x-ms-meta-"+name, value) // also if it is empty
 	}
 	return a
 }
@@ -152,7 +152,7 @@ func (a *answer) properties(b *blobState, head bool) *answer {
 		a.set(name, value)
 	}
 	for name, value := range b.metadata {
-		a.set("x-ms-meta-"+name, value)
+		a.header.Set("x-ms-meta-"+name, value) // also if it is empty
 	}
 	if len(b.tags) > 0 {
 		a.set("x-ms-tag-count", strconv.Itoa(len(b.tags)))
