@@ -76,7 +76,7 @@ func (w write) judge(now State) (fate, string) {
 			return refused, ""
 		}
 		return unprovable, "it was replaced, and nothing shows whether it was deleted in between"
-	case w.id == "":
+	case !w.traced:
 		return unprovable, "it changed, and the write carried no lineage to look for"
 	case now.Lineage.continues(w.base.Lineage), now.Lineage.lacks(w.id, w.base.Lineage):
 		return refused, ""

@@ -224,7 +224,7 @@ func TestJudgeNeverErrsOnRandomHistories(t *testing.T) {
 		for range after {
 			h.step("")
 		}
-		got, _ := write{base: base, id: ours}.judge(h.state)
+		got, _ := write{base: base, id: ours, traced: true}.judge(h.state)
 		said[got]++
 		certain := !h.foreign && h.clients <= clientsKept && len(base.Lineage.Writes) > 0
 		wrong := got == committed && !landed || got == refused && landed ||
@@ -263,7 +263,7 @@ func TestMetadataPutBackIsNoticed(t *testing.T) {
 		for range h.rng.IntN(3) {
 			h.step("")
 		}
-		switch got, _ := (write{base: base, id: ours}).judge(h.state); {
+		switch got, _ := (write{base: base, id: ours, traced: true}).judge(h.state); {
 		case got == refused && exact:
 			missed++
 		case got == refused:
@@ -311,4 +311,17 @@ func TestOldEntriesDoNotCountAsContenders(t *testing.T) {
 			t.Errorf("an hour later: contenders(10) = %v, want 0", got)
 		}
 	})
+}
+
+// TestAWriteThatLeavesNoTraceIsNotProvedByAbsence: pages, say, carry no lineage, so that a history without them says
+// nothing.
+func TestAWriteThatLeavesNoTraceIsNotProvedByAbsence(t *testing.T) {
+	base := State{Exists: true, ETag: `"0x1"`}
+	now := State{Exists: true, ETag: `"0x2"`, Lineage: lineageOf(Entry{ID: newWriteID(1)})}
+	if f, _ := (write{base: base, id: newWriteID(2)}).judge(now); f != unprovable {
+		t.Errorf("without a trace: %d, want unprovable", f)
+	}
+	if f, _ := (write{base: base, id: newWriteID(2), traced: true}).judge(now); f != refused {
+		t.Errorf("with one: %d, want refused: the history is whole", f)
+	}
 }
