@@ -14,9 +14,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// DefaultLineageSize is how many writes a lineage remembers unless told otherwise: about 1.1 KB of the 8 KB that the
-// service allows for metadata. A write whose answer was lost is resolved as long as fewer writers than this came
-// between it and its probe.
+// DefaultLineageSize is how many recent writes a lineage holds unless LineageSize says otherwise: with the summary of
+// older ones up to 1.8 KB of the 8 KB that the service allows for metadata.
 const DefaultLineageSize = 32
 
 const maxLineageSize = 128
@@ -28,8 +27,17 @@ type UpdateOptions struct {
 	// them itself.
 	Conditions Conditions
 
-	// OperationID makes the change idempotent across processes: a resource whose lineage already holds the operation is
-	// left alone, with AlreadyApplied set. The window is the lineage: the last LineageSize writes. Defaults to none.
+	// OperationID makes the change idempotent across processes: a resource that remembers the operation is left alone,
+	// with AlreadyApplied set, before any condition is looked at. Of calls at the same time, one applies it.
+	//
+	// The window: a resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7
+	// days, by the writers' clocks); index tags remember 7 and a page range 12, of any age. What must never be repeated
+	// belongs to package idempotent's Once. A writer outside azconc that replaces all metadata, and an unconditional
+	// Upload, make the resource forget. The same id on a blob's content, its metadata and its tags is three operations.
+	//
+	// A change that leaves the value as it is is written nevertheless, so that it is remembered; ErrSkip leaves no trace.
+	// A write is refused if the metadata, or the entity, leaves no room for all operations in the window: up to 3.4 KB of
+	// the 8 KB. Targets without a place for it (headers, sequence numbers, access policies) refuse it. Defaults to none.
 	OperationID string
 
 	// Create lets the change start from T's zero value when the resource does not exist. Defaults to false: ErrNotFound.
@@ -159,11 +167,14 @@ func orBackoff(b retry.Backoff, base, limit time.Duration) retry.Backoff {
 }
 
 // Result tells what an operation did and what it took. Nothing is hidden: the counts are exact.
+//
+// ETag is empty after a write that the lineage proved applied (Resolved > 0, Changed): that shows the write, not which of
+// the versions since is the write's own, and a later one may hold another writer's change.
 type Result struct {
 	Changed        bool        // a write was applied
 	Created        bool        // the write created the resource
-	AlreadyApplied bool        // the lineage already held the OperationID; nothing was written
-	ETag           azcore.ETag // the version now: of our write, or of what was read when nothing was written
+	AlreadyApplied bool        // the OperationID had been applied before, or by another call at the same time
+	ETag           azcore.ETag // the version of our write, or of what was read when nothing was written; empty when not known
 	BaseETag       azcore.ETag // the version our write replaced; empty when it created the resource
 	WriteID        string      // the id in the lineage; empty when nothing was written
 
