@@ -3,6 +3,7 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,9 +33,9 @@ type delivery struct {
 	waited  int       // deliveries before this one that were not claimed
 	known   bool      // its counts are those of its marker
 
-	stage   stage // guarded by Consumer.mu
-	handled bool  // its handler was started
-	counted bool  // its start is written down
+	stage   stage       // guarded by Consumer.mu
+	handled atomic.Bool // its handler was started
+	counted bool        // its start is written down
 
 	settled   chan struct{} // closed when live returns, after which the following may be read
 	concluded bool          // it is known to be handled

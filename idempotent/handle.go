@@ -77,7 +77,7 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	began := time.Now()
 	err := c.turn(stopping, ctx, d)
 	took := time.Since(began)
-	if d.handled {
+	if d.handled.Load() {
 		c.tenures.add(time.Since(d.received))
 	}
 	cause := context.Cause(ctx)
@@ -145,7 +145,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 		return err
 	}
 	c.enter(d, running)
-	d.handled = true
+	d.handled.Store(true)
 	began := time.Now()
 	defer func() {
 		c.mu.Lock()
@@ -259,7 +259,7 @@ func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.Cance
 		err := d.receipt.extend(renewing, d.window)
 		cancel()
 		if err == nil {
-			if d.handled && errors.Is(c.dedupe.hold(context.WithoutCancel(ctx), d), ErrOwnershipLost) {
+			if d.handled.Load() && errors.Is(c.dedupe.hold(context.WithoutCancel(ctx), d), ErrOwnershipLost) {
 				end(ErrOwnershipLost)
 				return
 			}

@@ -47,7 +47,7 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 		}
 	case what == drop:
 		_ = c.settle(work, d, Dropped, d.receipt.delete, err)
-	case errors.Is(cause, ErrOwnershipLost), errors.Is(err, ErrOwnershipLost) && !d.handled:
+	case errors.Is(cause, ErrOwnershipLost), errors.Is(err, ErrOwnershipLost) && !d.handled.Load():
 		c.tell(Event{Kind: Lost, Message: d.m, Err: ErrOwnershipLost, Took: took})
 		c.letGo(work, d)
 	case errors.Is(err, errSuspended):

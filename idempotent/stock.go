@@ -137,7 +137,7 @@ func (c *Consumer) done(d *delivery) {
 		delete(c.keys, d.m.Key)
 	}
 	c.stock[d.stage]--
-	if d.handled {
+	if d.handled.Load() {
 		c.finished++
 	}
 	n, over := c.wanted()
