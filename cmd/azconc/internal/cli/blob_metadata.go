@@ -13,7 +13,7 @@ import (
 
 // metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.
 var metadataPairs = pairsKind{
-	repeated: "a blob that had it already is left alone", conditions: condAll, flag: "metadata", name: strings.ToLower, versioned: true,
+	what: "the metadata", remembers: optimistic.OperationsKept, conditions: condAll, flag: "metadata", name: strings.ToLower, versioned: true,
 	parse: func(pairs []string) (map[string]string, error) { return parsePairs("metadata", pairs) },
 	target: func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string] {
 		return &guarded[map[string]string]{Target: optimistic.BlobMetadata(client), op: "update", conditions: c}

@@ -23,7 +23,8 @@ type pairsOptions struct {
 
 // pairsKind is how metadata and tags differ.
 type pairsKind struct {
-	repeated   string // what an operation of the same id meets
+	what       string // is changed
+	remembers  int    // operations
 	conditions conditionSet
 	flag       string // by which pairs can be given besides the arguments, if by any
 	parse      func(pairs []string) (map[string]string, error)
@@ -90,7 +91,7 @@ func newPairsCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind, cha
 	if kind.flag != "" {
 		flags.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as an argument would be; may be repeated")
 	}
-	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: "+kind.repeated)
+	addOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
 	conditions.add(cmd, kind.conditions)
 	return cmd, opts

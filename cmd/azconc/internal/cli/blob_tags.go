@@ -14,7 +14,7 @@ import (
 
 // tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
 var tagPairs = pairsKind{
-	repeated: "tags that had it already are left alone", conditions: condTags | condLease, parse: parseTags,
+	what: "the tags", remembers: operationsInTags, conditions: condTags | condLease, parse: parseTags,
 	name: func(name string) string { return name },
 	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
 		return optimistic.BlobTags(client)

@@ -81,7 +81,7 @@ writes nothing. An answer that gets lost is found out about; where that cannot b
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.Create, "create", false, "make the blob if there is none; the change starts from nothing")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: a blob that had it already is left alone")
+	addOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
 	opts.Headers.add(cmd)
 	opts.Sending.add(cmd)

@@ -86,7 +86,7 @@ func newNounMetadataWriteCmd(f *Factory, noun metadataNoun, runF func(*nounMetad
 	if noun.lease {
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
 	}
-	cmd.Flags().StringVar(&opts.OperationID, "op-id", "", "`id` of this change: a "+noun.name+" that had it already is left alone")
+	addOperationID(cmd, &opts.OperationID, "the metadata", optimistic.OperationsKept)
 	return cmd, opts
 }
 

@@ -30,6 +30,7 @@ func newHelpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
 		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
+		{Use: "operations", Short: "What --op-id promises, and for how long", Long: operationsHelp()},
 		{Use: "conditions", Short: "ETags, dates, tags and leases as conditions", Long: conditionsHelp},
 	}
 }

@@ -59,7 +59,7 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 	}
 	var properties optimistic.Properties
 	if mode == aztables.UpdateModeMerge {
-		properties, err = opts.Source.loadMerge(ctx, opts.factory, target.Client, opts.Entity)
+		properties, err = opts.Source.loadMerge(ctx, opts.factory, target.Client, opts.Entity, true)
 	} else {
 		properties, err = opts.Source.load(ctx, opts.factory)
 	}

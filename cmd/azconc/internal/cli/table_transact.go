@@ -51,7 +51,7 @@ func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *co
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, a JSON object a line; - is stdin")
-	cmd.Flags().StringVar(&opts.OperationID, "op-id", "", "`id` of these writes: if they have been made already, they are not made again")
+	addOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
 	return cmd
 }
 

@@ -91,14 +91,14 @@ func untyped(data []byte) bool {
 
 // loadMerge reads the properties to set of an entity, with the types that they have in the stored one. That costs a
 // request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztables.Client, on tableRef) (optimistic.Properties, error) {
+func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztables.Client, on tableRef, mustExist bool) (optimistic.Properties, error) {
 	data, err := e.document(ctx, f)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
 	}
 	stored, err := client.GetEntity(ctx, on.Partition, on.Row, nil)
 	switch {
-	case azerr.Classify(err).Kind == azerr.NotFound:
+	case azerr.Classify(err).Kind == azerr.NotFound && !mustExist:
 		return parsedOr(data, nil)
 	case azerr.Classify(err).Kind == azerr.Unauthorised:
 		return nil, withHint(fmt.Errorf("read the types of the stored properties: %w", err),

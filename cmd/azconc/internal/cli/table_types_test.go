@@ -158,7 +158,7 @@ func TestAMergeReadsTypesOnlyWhereItHasTo(t *testing.T) {
 			t.Errorf("%v: %v, want %v requests", c.set, v, c.requests)
 		}
 	}
-	if r := runOn(t.Context(), s, nil, nil, "table", "merge", "jobs/eu/none", "--if-match", "*", "--set", "d=2"); r.code != exitConflict {
+	if r := runOn(t.Context(), s, nil, nil, "table", "merge", "jobs/eu/none", "--if-match", "*", "--set", "d=2"); r.code != exitNotFound {
 		t.Errorf("an entity that does not exist: %+v", r)
 	}
 }

@@ -66,7 +66,7 @@ most programs would round it.`,
 	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it is at this `ETag`, and a conflict is final")
 	flags.BoolVar(&opts.Create, "create", false, "make the entity if there is none; the change starts from {}")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	flags.StringVar(&opts.OperationID, "op-id", "", "`id` of this change: an entity that had it already is left alone")
+	addOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
 	return cmd
 }
