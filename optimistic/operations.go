@@ -48,11 +48,19 @@ func newIntent(scope, operationID string) intent {
 // scoped is a target on which an operation is not the same as on another target of the same resource.
 type scoped interface{ scope() string }
 
+// scopeOf returns the scope of a target, or of the one that it wraps: a Target of a caller that embeds one of this
+// package's does not have its unexported methods, and says with Unwrap which one that is.
 func scopeOf(target any) string {
-	if t, ok := target.(scoped); ok {
-		return t.scope()
+	for {
+		if t, ok := target.(scoped); ok {
+			return t.scope()
+		}
+		outer, ok := target.(interface{ Unwrap() any })
+		if !ok {
+			return ""
+		}
+		target = outer.Unwrap()
 	}
-	return ""
 }
 
 // performed reports whether the lineage shows that the operation has been carried out.

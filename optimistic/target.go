@@ -12,7 +12,8 @@ import (
 // Create, Replace and Delete own retries, waiting and ambiguous answers; a target only knows its service.
 //
 // Every method sends its requests with the SDK's own retries off and calls CountRequest once before each, so that
-// Result.Requests is the bill. Methods must be safe for concurrent use.
+// Result.Requests is the bill. Methods must be safe for concurrent use. A target that wraps one of this package's has a
+// method Unwrap() any that returns it: operations on a blob's metadata and tags are told from those on its content by it.
 type Target[T any] interface {
 	// Resource names the target by path, never by URL: a URL may carry a SAS.
 	Resource() string

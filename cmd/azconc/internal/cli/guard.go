@@ -20,6 +20,9 @@ type guarded[T any] struct {
 	seen       *optimistic.Version[T]
 }
 
+// Unwrap tells the optimistic package what is changed: one --op-id on content and on metadata is two operations.
+func (g *guarded[T]) Unwrap() any { return g.Target }
+
 func (g *guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	v, err := g.Target.Read(ctx)
 	g.seen = v
