@@ -3,6 +3,7 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,11 +28,12 @@ type delivery struct {
 	holder   error         // which session may be at work on it
 	overdue  error         // whose session it was taken from
 
-	claimed bool      // its marker says that this session has it
-	until   time.Time // when the claim of its key ends, by the local clock; zero without one
-	buried  bool      // a copy of it went to the poison queue
-	waited  int       // deliveries before this one that were not claimed
-	known   bool      // its counts are those of its marker
+	claimed bool       // its marker says that this session has it
+	until   time.Time  // when the claim of its key ends, by the local clock; zero without one
+	holding sync.Mutex // held while the claim is renewed; guards until as long as the heart beats
+	buried  bool       // a copy of it went to the poison queue
+	waited  int        // deliveries before this one that were not claimed
+	known   bool       // its counts are those of its marker
 
 	stage   stage       // guarded by Consumer.mu
 	handled atomic.Bool // its handler was started

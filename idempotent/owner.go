@@ -276,6 +276,10 @@ func (d *delivery) remember(l ledger) {
 
 // hold renews the claim in its second half. Requests: 2, once per half of its life.
 func (o *owner) hold(ctx context.Context, d *delivery) error {
+	if !d.holding.TryLock() {
+		return nil // it is being renewed
+	}
+	defer d.holding.Unlock()
 	if left := time.Until(d.until); left > o.claimLife()/2 {
 		return nil
 	}
