@@ -114,9 +114,13 @@ func (c *claim) renewed() *claim {
 	return &again
 }
 
+// shortWait is the shortest Wait that faults are ridden out for. A shorter one says that the caller does not want to wait
+// for another holder; a single lost response must not end it.
+const shortWait = time.Second
+
 // faults starts a loop over the tries of one request. Its waits are next's.
 func (c *claim) faults() *retry.Loop {
-	if c.limit > 0 {
+	if c.limit >= shortWait {
 		return faultsFor(max(c.limit-c.wire.clock().now().runSince(c.began), 0))
 	}
 	return faultsFor(-1)
@@ -130,7 +134,7 @@ func faultsFor(d time.Duration) *retry.Loop {
 // of Wait if there is one, and otherwise as soon as the service has ever answered. Until then a fault cannot be told from
 // a wrong address, and the tries are bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
-	patient := c.wait && (c.limit > 0 || c.wire.heard.Load())
+	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.wire.heard.Load())
 	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
 		return retry.ErrExhausted
 	}
