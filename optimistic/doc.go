@@ -1,7 +1,8 @@
-// Package optimistic changes things in Azure Storage on condition that nobody else has changed them meanwhile.
+// Package optimistic changes blobs, entities and containers in Azure Storage on the condition that nobody else has
+// changed them since they were read.
 //
-// Update is what most callers want: it reads a value, runs a function on it, writes it back with the ETag it read as
-// the condition, and starts over when somebody was faster.
+// Most callers want Update. It reads a value, runs a function on it, and writes the result back with the ETag it read as
+// the condition. If another writer was faster, it starts over.
 //
 //	res, err := optimistic.Update(ctx, optimistic.JSONBlob[Counter](client), func(ctx context.Context, c *Counter) error {
 //		c.N++
@@ -10,65 +11,72 @@
 //
 // # Promise
 //
-// A change is applied at most once. A nil error means exactly once. ErrConflict means not at all. When neither can be
-// proved, the error is ErrOutcomeUnknown, never a guess.
+// A change is applied at most once. A nil error means that it was applied exactly once. ErrConflict means that it was
+// not applied. If neither can be proved, the error is ErrOutcomeUnknown; azconc never guesses.
 //
-// That is less obvious than it sounds. The SDK sends a conditional write again when its answer was lost; the second
-// request meets the first one's result and answers 412, which is just what a real conflict answers. A loop that then
-// reads and applies its change again has applied it twice.
+// This is harder than it looks. When the response to a conditional write is lost, the SDK sends the request again. If the
+// first request was applied, the second finds its result and fails with 412, exactly as in a real conflict. A loop that
+// then reads and applies its change again has applied it twice.
 //
 // # Lineage
 //
-// Every write carries a short history in the resource itself (a metadata value named LineageKey), newest first: its own
-// random id with the ETag it replaced, and the entries that it read. After an unclear answer the identical request is
-// sent again; it has the same condition, so it cannot be applied a second time. If that is refused, the resource is
-// looked at:
+// Every write stores a short history in the resource, the lineage: in a blob's metadata under LineageKey, newest entry
+// first. An entry is the random id of a write and the ETag of its base, the version that it replaced. A write carries on
+// the entries that it read. When a response is lost, the identical request is sent again. It has the same condition, so
+// it cannot be applied a second time. If it is refused, azconc looks at the resource (it reads the version and the
+// lineage) and judges the write:
 //
-//	our id is in the lineage                        committed
-//	the ETag is still the one we wrote on           undecided: send the same again, it is harmless
-//	the lineage reaches back to our base without us  not committed, and never will be: run the change again
-//	none of these                                   unknown
+//	the lineage has our entry                             applied
+//	the ETag is still that of our base                    open: send the same request again, which is safe
+//	the lineage reaches back to our base, without ours    not applied, and never will be: run the change again
+//	the version is older than our request                 not applied, and never will be: run the change again
+//	none of these                                         unknown outcome
 //
 // The third line is a proof for two reasons. Entries are dropped only at the old end, so an older entry without ours
-// shows that ours was never applied. And the service never hands out an ETag twice, so once another one has been seen, no
-// request that is still under way can meet its condition. Besides the last LineageSize writes the lineage remembers the
-// first write of all and the latest write of each of 64 more clients, so that long-lived clients can prove their outcome
-// after any number of writes of others. A version that is older than our request, by the service's clock, proves the same.
+// shows that ours was never applied. And the service never hands out an ETag twice: once another ETag has been seen, no
+// request that is still under way can satisfy its condition. The fourth line compares times of the service's clock only,
+// with a margin of 6 s.
 //
-// A conflict without any sign of trouble is judged in the same way, because an intermediary may deliver a request twice
-// and return the refusal of the second delivery. The read that follows a conflict anyway is what it is judged by, so this
-// costs nothing but one look where the pause before that read would be too long for the lineage.
+// Besides its last LineageSize writes the lineage has a summary of older ones: the first write, and the latest write of
+// each of 64 more clients. It proves the outcome of a long-lived client's write after any number of writes by others.
+//
+// A conflict is judged in the same way even if no response was lost: an intermediary may deliver a request twice and
+// pass on the refusal of the second delivery. Update has to read again after a conflict anyway, and judges by that read.
+// It costs one look more only if the pause before the read is so long that the lineage might be overtaken.
+//
+// A create is an exception. If its response is lost and the resource is not there, it may have been created and deleted
+// since, and sending the request again would create it twice. See Create and Sending.Recreate.
 //
 // # Operations
 //
-// An OperationID makes a change idempotent across processes. The resource remembers it under OperationsKey: the last 256
-// operations of the last 7 days. It is looked for before any condition, so that a rerun is AlreadyApplied even with a
-// stale If-Match. What must never be repeated, however late, belongs to package idempotent's Once.
+// An OperationID makes a change idempotent across processes. The resource remembers the last 256 operations of the last
+// 7 days under OperationsKey. They are checked before any condition, so a rerun succeeds with AlreadyApplied even if its
+// If-Match is stale. A change that must never be repeated, however late, needs Once of package idempotent.
 //
 // # Limits
 //
-//   - A writer outside azconc that replaces all metadata wipes the lineage and the operations. A write whose response was
-//     lost just then, or that met it as a conflict, ends as unknown: it may have been applied and then replaced. Set
-//     TrustConflicts where such writers are common and nothing repeats requests.
-//   - A write that is deleted from under ends as unknown for the same reason.
-//   - When more than LineageSize writes come between a write and its look, and its client has made another of them, the
-//     outcome is unknown.
-//   - A writer outside azconc that puts back metadata it has read earlier, without a condition, takes the lineage back.
-//     That is noticed if the metadata are older than the version our write replaced. If they are of that very version,
-//     our write counts as not applied, and the change is run again.
-//   - A deletion leaves no trace: one that an intermediary delivers twice reads as another client's.
-//   - Restoring an old version or snapshot brings back an old lineage: writes since then are gone, and count as never
-//     applied.
-//   - A blob that is deleted and created anew starts a new lineage. See Create and Delete for what that means.
-//   - An unconditional Upload replaces the metadata whole, with the lineage and the operations in it.
-//   - A server-side copy carries the lineage along with the content: an OperationID applied to the original counts as
+//   - A foreign writer, that is a writer outside azconc, removes the lineage and the operations if it replaces all
+//     metadata. A write whose response was lost just then, or that met the foreign write as a conflict, has an unknown
+//     outcome: it may have been applied and then replaced. So has a write that finds its resource deleted. Set
+//     TrustConflicts if this is common and nothing on the way repeats requests.
+//   - If more than LineageSize writes come between a write and the look that follows it, and the same client has made
+//     another of them, the outcome is unknown.
+//   - A foreign writer that puts back metadata it read earlier, unconditionally, puts back an old lineage. This is
+//     noticed if the metadata are older than our base. If they are those of our base, our write counts as not applied,
+//     and the change is run again.
+//   - A deletion leaves no trace: one that an intermediary delivers twice looks like another client's.
+//   - Restoring an old version or snapshot restores its lineage: later writes are gone, and count as not applied.
+//   - A blob that is deleted and created again starts a new lineage. See Create and Delete for what that means.
+//   - An unconditional Upload replaces all metadata, including the lineage and the operations.
+//   - A server-side copy copies the lineage with the content: an OperationID that was applied to the source counts as
 //     applied to the copy.
-//   - Conditions bind those who use them. A writer without If-Match overwrites whatever is there.
+//   - Conditions bind only the writers that use them. A writer without If-Match overwrites whatever is there.
 //
 // # Cost
 //
-// Requests are exact, and Result.Requests reports them: Update 2 (read, write), 1 when nothing changes, 2 more per
-// conflict; one more per read of a blob with index tags; Create, Replace and Delete 1, one more on a conflict. Proofs cost
-// nothing more, except 1 look after a conflict whose pause is too long for the lineage (goroutines that share an SDK
-// client and contend), and 1 when a context ends during such a pause.
+// Result.Requests reports exactly how many requests were sent. Update costs 2 (a read and a write), 1 if nothing
+// changes, and 2 more per conflict; each read of a blob that has index tags costs 1 more. Create, Replace and Delete cost
+// 1, and 1 more on a conflict. Proofs cost nothing more, with two exceptions of 1 look each: after a conflict if the
+// pause is too long for the lineage (which happens when goroutines that share an SDK client contend), and if the context
+// ends during such a pause.
 package optimistic
