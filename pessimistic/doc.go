@@ -1,27 +1,29 @@
-// Package pessimistic holds things in Azure Storage, and knows when it no longer does.
+// Package pessimistic implements leases, locks, elections and semaphores on Azure Storage. A holder learns in time that
+// it no longer holds.
 //
-// A lease is the service's promise to give something to nobody else for a while. Acquire gets one on a blob or a
-// container, renews it, and hangs the work off a context that ends before the promise does:
+// A lease is the service's promise to grant a resource to nobody else for a while. Acquire acquires a lease on a blob
+// or a container, renews it, and returns a context for the work that ends before the promise does:
 //
 //	err := pessimistic.Do(ctx, pessimistic.Blob(client), nil, func(ctx context.Context, l *pessimistic.Lease) error {
-//		return work(ctx) // ends in time when the lease cannot be renewed
+//		return work(ctx) // returns in time when the lease cannot be renewed
 //	})
 //
 // # Promise
 //
-// Work done under Lease.Context has been told to stop before the service could give the lease to anybody else. What
-// remains is a request that was sent in time and arrives late; only a fence stops that, see below.
+// Lease.Context ends before the service can grant the lease to another client. One gap remains: a request that was sent
+// in time may arrive late. Only a fence stops such a request; see Held.Fence.
 //
 // # Authority
 //
-// The service alone knows who holds a lease, and since when. Clocks of other machines are never looked at, and nobody
-// decides by a stored time that somebody else's lease must have expired. The holder's own clocks serve to be pessimistic
-// about his own lease only.
+// The service alone decides who holds a lease, and since when. The clocks of other machines are never consulted, and no
+// process concludes from a stored time that another process's lease has expired. A holder uses its own clocks only to
+// judge its own lease, and judges it pessimistically.
 //
 // # States and times
 //
-// D is the duration, t₀ the moment before the request was sent that acquired or last renewed the lease. Elapsed time is
-// the larger of what the monotonic and the wall clock say: the former stands still in a suspended machine.
+// D is the duration. t₀ is the moment just before the request that acquired or last renewed the lease was sent. Elapsed
+// time is the larger of what the monotonic and the wall clock show, because the monotonic clock stops while the machine
+// is suspended.
 //
 //	            renew every D/3              stop at t₀+2D/3        over at t₀+D
 //	acquired ──────────────────────▶ open ───────────────▶ doubt ─────────────────▶ closed
@@ -29,52 +31,57 @@
 //	                                  └──────────────────────┘
 //	                                   a renewal of the same id
 //
-// Each renewal has D/6 to be answered; after one that fails the next comes about a second later. With D = 30 s: renewals
-// every 10 s, 5 s each, work ends after 20 s without success, 10 s before anybody else can come in. Once ended, Context
-// stays ended; the write gate (Guard) opens again when a renewal succeeds after all.
+// Each renewal must be answered within D/6; after a failed renewal, the next one follows about a second later. With D =
+// 30 s, the lease is renewed every 10 s, each renewal may take 5 s, and the work ends after 20 s without success, 10 s
+// before another client can acquire the lease. Once Context has ended, it stays ended; the write gate (Guard) opens
+// again if a later renewal succeeds.
 //
-// A jump of the wall clock by more than a second closes the gate and renews at once. Timers stand still with a suspended
-// machine: Guard and Valid see a jump at once, Context up to a second after waking up.
+// A jump of the wall clock by more than a second closes the gate and triggers a renewal at once. Timers stop while the
+// machine is suspended: Guard and Valid notice a jump at once, Context within a second of the machine's resuming.
 //
 // # Failures
 //
-// Only two things end a lease: the deadline, and an answer that says so (another holder, broken, deleted). Errors of the
-// network, 5xx, 401 and 403 do not: the lease is still there while keys are changed. Every request has its own t₀, its
-// own timeout and no retry but ours. Renewals wait for no other request of the lease, so one that hangs does not cost it.
-// Acquiring is repeated with the same id, so a response that was lost does no harm; an acquisition that fails or is
-// cancelled gives back what it may have got, on a context of its own.
+// Only two things end a lease: its deadline, and a response saying that it is gone (held by another, broken, or
+// deleted). Network errors, 5xx, 401 and 403 do not: while keys are being rotated, for example, the lease is still
+// held. Every request has its own t₀ and its own timeout; the SDK's retries are off. Renewals do not wait for other
+// requests of the lease, so a hanging request does not cost the lease. Acquire repeats its request with the same lease
+// id, so a lost response does no harm. An acquisition that fails or is cancelled releases whatever it may have
+// acquired, under a context of its own.
 //
-// Calls that wait ride out transient faults for as long as they may wait: see AcquireOptions.Tries. A release is tried for
-// ten seconds.
+// Calls that wait keep retrying transient faults for as long as they may wait; see AcquireOptions.Tries. A release is
+// retried for ten seconds.
 //
-// A lease that another client has broken is still the holder's while the service says that it is breaking: Context ends
-// when the next renewal is refused, and Valid and Remaining say how much time is left for stopping. The service is asked
-// once a second whether it still is.
+// A lease that another client has broken remains the holder's while the service reports it as breaking: Context ends
+// when the next renewal is refused, and Valid and Remaining report how much time is left to stop. Meanwhile the lease's
+// state is checked once a second.
 //
 // # Limits
 //
-//   - Breaking a lease with no grace, or deleting what is leased, lets others in before the holder can know: he finds out
-//     with his next renewal. Anybody who may write may break. A break whose grace is shorter than the rest of the lease is
-//     noticed up to a second after its end, once the holder knows that the lease is being broken.
-//   - A clock set forward by more than the deadline ends the work, although the lease is still there. A machine whose wall
-//     clock does not advance while it is suspended (some paused virtual machines, until they are synchronised) is not
-//     noticed; the fence is the answer to that too.
-//   - An acquire request that the network holds back until after it was given up and released again locks for one
-//     duration; an infinite one until somebody breaks it. Infinite acquisitions are therefore not cut off by ctx.
-//   - Leases of containers guard the container's deletion, and otherwise bind only those who ask for them.
+//   - Breaking a lease with no grace period, or deleting the leased resource, lets other clients in before the holder
+//     can know; it learns of it with its next renewal. Any client with write permission may break a lease. If the grace
+//     period of a break is shorter than the rest of the lease, the holder notices its end up to a second late, once it
+//     knows that the lease is being broken.
+//   - A clock set forward by more than the deadline ends the work although the lease is still held. Some virtual
+//     machines do not advance their wall clock while paused, until it is synchronized; such a pause goes unnoticed. A
+//     fence covers that case too.
+//   - If the network delays an acquire request until after the acquisition was abandoned and released, the request
+//     locks the resource for one duration, or, if infinite, until the lease is broken. Infinite acquisitions are
+//     therefore not cut off by ctx.
+//   - The lease of a container guards only the container's deletion; otherwise it binds only clients that acquire it.
 //
 // # Files
 //
-// FileREST has no conditions: the last writer wins. What there is are leases of files, which are infinite, not renewed,
-// and respected by SMB clients too. UpdateFile and UploadFile write under one; DownloadFile reads ranges of one version;
-// DeleteFile deletes a file once, and takes a deletion that an SMB client has begun for neither success nor absence. What
-// SMB clients have open is an *InUseError, which names them; WaitUnlocked waits for it to pass, Handles lists and
-// ForceClose closes it. BreakStale ends the lease of a holder who is not heard of any more.
+// FileREST has no conditional requests: the last writer wins. It has leases on files, which are infinite, are not
+// renewed, and are respected by SMB clients too. UpdateFile and UploadFile write under such a lease. DownloadFile reads
+// ranges of a single version. DeleteFile deletes a file exactly once, and treats a deletion that an SMB client has
+// begun neither as success nor as absence. An *InUseError names the SMB clients that have a file open; WaitUnlocked
+// waits until they have closed it, Handles lists their handles and ForceClose closes them. BreakStale breaks the lease
+// of a stale holder, one that has stopped writing heartbeats.
 //
-// What an SMB client keeps in its cache is not seen through REST until it is flushed. None of this has been run on a
-// real account: pkg/aztest/testdata/files.md lists what only an account can answer.
+// Data in an SMB client's cache is not visible through REST until the client flushes it. File leases have not been
+// tested against a real account: pkg/aztest/testdata/files.md lists the open questions that only one can answer.
 //
 // # Cost
 //
-// Acquire 1 request, Release 1, one renewal every D/3, one HEAD per look while waiting.
+// Acquire and Release cost 1 request each, plus one renewal every D/3 and one HEAD request per poll while waiting.
 package pessimistic

@@ -10,36 +10,37 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// ErrPreempted is the cause of the end of a leader's context when another candidate has asked for the lead. See
+// ErrPreempted is the cause with which a leader's context ends when another candidate has asked for the lead. See
 // Election.Preempt.
 var ErrPreempted = errors.New("another candidate asks for the lead")
 
-// ErrResigned is the cause of the end of a leader's context after Election.Resign.
+// ErrResigned is the cause with which a leader's context ends after Election.Resign.
 var ErrResigned = errors.New("resigned")
 
-// Election has one leader at a time among all processes that run for the same name. The lead is a named lock of the
-// Locker's, and the term is its fence, which grows from leader to leader.
+// Election elects one leader at a time among all processes that run for the same name. The lead is a named lock of the
+// Locker, and the term is its fence, which grows from leader to leader.
 //
-// An Election is safe for concurrent use; Run is called once at a time.
+// An Election is safe for concurrent use, except that only one Run may be active at a time.
 type Election struct {
 	locker *Locker
 	name   string
 	opts   ElectionOptions
 
 	mu   sync.Mutex
-	lead *lead // of this process, nil when it does not lead
+	lead *lead // nil while this process does not lead
 }
 
-// lead is a term of ours.
+// lead is one term of this process.
 type lead struct {
 	end  context.CancelCauseFunc
 	done chan struct{}
 }
 
-// ElectionOptions tunes an Election. The zero value is the default.
+// ElectionOptions configures an Election. The zero value selects the defaults.
 type ElectionOptions struct {
-	// Preemptible makes a leader look, every third of his lease's duration, whether another candidate asks for the lead,
-	// at the cost of one HEAD request each. Defaults to false: the leader leads until he resigns or loses the lead.
+	// Preemptible makes a leader check, every third of its lease's duration, whether another candidate has asked for
+	// the lead, at the cost of one HEAD request each. Defaults to false: the leader leads until it resigns or loses the
+	// lead.
 	Preemptible bool
 
 	_ struct{}
@@ -60,19 +61,19 @@ func NewElection(k *Locker, name string, opts *ElectionOptions) (*Election, erro
 	return e, nil
 }
 
-const intentSuffix = "/intent" // the lock of the one who wants to take over the lead
+const intentSuffix = "/intent" // the lock of the candidate that wants to take over the lead
 
 // Run runs for the lead until ctx ends, and calls onElected whenever it has won. The context of onElected ends when it
 // must stop leading: with a *LostError, ErrPreempted, ErrResigned, or ctx's cause. The lead is renewed until onElected
-// has returned, for as long as that is possible, and only then given back.
+// has returned, for as long as that is possible, and is released only then.
 //
-// When the lead ends before onElected wants to, Run runs again, whatever onElected returns, except for an error marked
-// with retry.Stop. When onElected returns of its own accord, Run returns what it returned, and has resigned.
+// If the term ends before onElected returns, Run runs for the lead again, whatever onElected returns, except for an
+// error marked with retry.Stop. If onElected returns of its own accord, Run resigns and returns that result.
 //
-// Run rides out transient faults for as long as ctx lasts, from the start: an outage ends a term, and never the candidacy.
+// Run retries transient faults for as long as ctx lasts, from the start: an outage ends a term, but not the candidacy.
 //
-// Errors otherwise: the cause of ctx, ErrNotFound when the container is missing, or the service's refusal. Requests: as
-// for Locker.Lock, and one renewal every third of the duration while leading.
+// Other errors: the cause of ctx, ErrNotFound if the container does not exist, or the service's refusal. Requests: as
+// for Locker.Lock, plus one renewal every third of the duration while leading.
 func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Held) error) error {
 	for {
 		h, err := e.locker.lock(ctx, e.name, &LockOptions{steadfast: true}, true)

@@ -11,52 +11,53 @@ import (
 )
 
 var (
-	// ErrHeld says that somebody else holds it. The error in the chain is a *HeldError.
+	// ErrHeld reports that another client holds the resource. The error in the chain is a *HeldError.
 	ErrHeld = errors.New("held by another")
 
-	// ErrLost says that a lease is not ours any more, or that it cannot be relied upon. The error in the chain is a
-	// *LostError; it is also the cause of the end of Lease.Context.
+	// ErrLost reports that a lease is no longer this process's, or can no longer be relied upon. The error in the chain
+	// is a *LostError, which is also the cause with which Lease.Context ends.
 	ErrLost = errors.New("lease lost")
 
-	// ErrReleased says that the holder has given the lease back. It is the cause of the end of Lease.Context after
+	// ErrReleased reports that the holder has released the lease. It is the cause with which Lease.Context ends after
 	// Release.
 	ErrReleased = errors.New("lease released")
 
-	// ErrNotFound says that what was to be leased does not exist, or the container of a Locker.
+	// ErrNotFound reports that the resource to lease, or a Locker's container, does not exist.
 	ErrNotFound = errors.New("not found")
 
-	// ErrUnknown says that a request was sent, its answer was lost, and nothing shows whether it was carried out. The
+	// ErrUnknown reports that a request was sent, its response was lost, and nothing shows whether it was applied. The
 	// error in the chain is an *UnknownError.
 	ErrUnknown = errors.New("outcome unknown")
 
-	// ErrChanged says that the resource is at another version than the caller named.
+	// ErrChanged reports that the resource is at a version other than the one the caller named.
 	ErrChanged = errors.New("changed by another")
 
-	// ErrUndeleted says that a file that was marked for deletion is there all the same: an SMB client has taken the mark
-	// back, or the file was made anew meanwhile.
-	ErrUndeleted = errors.New("not deleted: the mark for deletion was taken back, or the file was made anew")
+	// ErrUndeleted reports that a file that was marked for deletion still exists: an SMB client cleared the mark, or
+	// the file was recreated meanwhile.
+	ErrUndeleted = errors.New("not deleted: the mark for deletion was cleared, or the file was recreated")
 
-	// ErrTorn says that a file's content is written in part. The error in the chain is a *TornError.
+	// ErrTorn reports that a file's content was only partly written. The error in the chain is a *TornError.
 	ErrTorn = errors.New("partly written")
 
-	// ErrContent says that the blob of a lock's name has content, so that it is not a lock. The error in the chain is a
-	// *ContentError.
+	// ErrContent reports that the blob named like a lock has content and hence is not a lock. The error in the chain is
+	// a *ContentError.
 	ErrContent = errors.New("the blob has content")
 
-	// ErrFenced says that a later holder keeps this one from writing. The error in the chain is a *fence.Error.
+	// ErrFenced reports that a later holder has fenced this one off: it may not write any more. The error in the chain
+	// is a *fence.Error.
 	ErrFenced = fence.ErrFenced
 )
 
-// HeldError tells a person who holds it. What is not known is empty.
+// HeldError describes the current holder. Fields that are not known are zero.
 type HeldError struct {
 	Resource string
-	Holder   string        // as the holder called itself
-	Fence    fence.Token   // the holder's
-	Since    time.Time     // when the holder got it, by the service's clock
+	Holder   string        // the name the holder gave itself
+	Fence    fence.Token   // the holder's fence
+	Since    time.Time     // when the holder acquired it, by the service's clock
 	State    State         // StateLeased or StateBreaking
 	Local    bool          // the holder is in this process, under the same Locker
-	Waited   time.Duration // how long we have waited
-	Err      error         // the service's answer; nil when we did not have to ask
+	Waited   time.Duration // how long the call has waited
+	Err      error         // the service's response; nil if no request was needed
 }
 
 func (e *HeldError) Error() string {
@@ -79,7 +80,7 @@ func (e *HeldError) Error() string {
 		b.WriteString(" since " + e.Since.UTC().Format(time.RFC3339))
 	}
 	if e.State == StateBreaking {
-		b.WriteString(", and being broken")
+		b.WriteString(", lease being broken")
 	}
 	if e.Waited > 0 {
 		fmt.Fprintf(&b, ", after waiting for %v", e.Waited.Round(time.Millisecond))
@@ -87,17 +88,17 @@ func (e *HeldError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinel and the service's answer.
+// Unwrap returns the sentinel and the service's response.
 func (e *HeldError) Unwrap() []error { return chain(ErrHeld, e.Err) }
 
-// ContentError says that a lock was asked for by the name of a blob that holds data.
+// ContentError reports that a lock was requested under the name of a blob that holds data.
 type ContentError struct {
 	Resource string
 	Size     int64 // of the content, in bytes
 }
 
 func (e *ContentError) Error() string {
-	return fmt.Sprintf("%s: the blob has %d bytes of content: a lock needs a blob of its own, so give it another name, or allow content", e.Resource, e.Size)
+	return fmt.Sprintf("%s: the blob has %d bytes of content; a lock needs a blob of its own: choose another name, or allow content", e.Resource, e.Size)
 }
 
 // Unwrap returns the sentinel.
@@ -108,19 +109,19 @@ type Reason uint8
 
 // The reasons.
 const (
-	// Stopped: no renewal has succeeded in two thirds of the duration. The work must stop now, so that it has stopped
-	// when the lease runs out; the lease itself may still be held, and may still be renewed.
+	// Stopped: no renewal has succeeded for two thirds of the duration. The work must stop now, so that it has stopped
+	// when the lease expires. The lease may still be held, and a later renewal may still succeed.
 	Stopped Reason = iota + 1
-	// Expired: no renewal has succeeded in the whole duration. Others may have the lease.
+	// Expired: no renewal has succeeded for the whole duration. Another client may hold the lease.
 	Expired
-	// Taken: the service does not know our lease any more: it expired and somebody else acquired it or changed the
-	// resource, or somebody who knew its id released or changed it.
+	// Taken: the service no longer knows the lease id: the lease expired and another client acquired it or changed the
+	// resource, or a client that knew the id released or changed the lease.
 	Taken
-	// Broken: somebody broke the lease.
+	// Broken: another client broke the lease.
 	Broken
-	// Deleted: the blob or container is gone.
+	// Deleted: the blob or container was deleted.
 	Deleted
-	// Unhealthy: Stopped, because the health check failed and the lease was not renewed on purpose.
+	// Unhealthy: like Stopped, because the health check failed and the lease was deliberately not renewed.
 	Unhealthy
 )
 
@@ -133,15 +134,15 @@ func (r Reason) String() string {
 	return "invalid"
 }
 
-// LostError tells what became of a lease.
+// LostError describes the loss of a lease.
 type LostError struct {
 	Resource string
 	Reason   Reason
 	Duration time.Duration // of the lease
-	Renewed  time.Time     // when the last request that acquired or renewed it was sent, by our clock
-	Elapsed  time.Duration // from then until the loss was noticed
-	Jump     time.Duration // part of Elapsed in which this machine stood still, or its clock was set; 0 if less than a second
-	Err      error         // the service's answer, or that of the last renewal that failed; nil when there is none
+	Renewed  time.Time     // when the last request that acquired or renewed the lease was sent, by the local clock
+	Elapsed  time.Duration // from Renewed until the loss was noticed
+	Jump     time.Duration // the part of Elapsed in which the machine was suspended or its clock set; 0 below 1 s
+	Err      error         // the service's response, or the error of the last failed renewal; nil if there is none
 }
 
 func (e *LostError) Error() string {
@@ -151,15 +152,15 @@ func (e *LostError) Error() string {
 	case Stopped:
 		fmt.Fprintf(&b, "in doubt: not renewed for %v of %v", e.Elapsed.Round(time.Millisecond), e.Duration)
 	case Unhealthy:
-		fmt.Fprintf(&b, "given up: unhealthy, hence not renewed for %v of %v", e.Elapsed.Round(time.Millisecond), e.Duration)
+		fmt.Fprintf(&b, "given up: health check failed, not renewed for %v of %v", e.Elapsed.Round(time.Millisecond), e.Duration)
 	case Expired:
 		fmt.Fprintf(&b, "expired: not renewed for %v of %v", e.Elapsed.Round(time.Millisecond), e.Duration)
 	case Taken:
-		b.WriteString("lost: it is not ours any more")
+		b.WriteString("lost: this process no longer holds it")
 	case Broken:
 		b.WriteString("broken by another")
 	case Deleted:
-		b.WriteString("lost: what was leased is deleted")
+		b.WriteString("lost: the leased resource was deleted")
 	default:
 		b.WriteString("lost")
 	}
@@ -172,15 +173,15 @@ func (e *LostError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinel and the service's answer.
+// Unwrap returns the sentinel and the service's response.
 func (e *LostError) Unwrap() []error { return chain(ErrLost, e.Err) }
 
-// UnknownError is an unknown outcome in full.
+// UnknownError describes a request whose outcome is unknown.
 type UnknownError struct {
 	Op       string // "release", "change", "stamp", "write", …
 	Resource string
 	Why      string // what it means for the caller
-	Err      error  // the last answer, or why there was none
+	Err      error  // the last response, or why there was none
 }
 
 func (e *UnknownError) Error() string {
@@ -194,7 +195,7 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Unwrap returns the sentinel and the last answer.
+// Unwrap returns the sentinel and the last response.
 func (e *UnknownError) Unwrap() []error { return chain(ErrUnknown, e.Err) }
 
 // OpError is any other failure of a request, with a text that is safe to show.

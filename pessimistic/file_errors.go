@@ -9,13 +9,13 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// InUseError tells who has a file open through SMB. It is an ErrHeld.
+// InUseError reports that SMB clients have a file open. It matches ErrHeld.
 type InUseError struct {
 	Resource string
-	Reason   azerr.Reason // OpenHandle, RangeLocked, DeletePending, or CacheFlush, where a write may have been carried out
-	Handles  []Handle     // nil when nobody was asked, or could not be
+	Reason   azerr.Reason // OpenHandle, RangeLocked, DeletePending or CacheFlush (the write may be applied)
+	Handles  []Handle     // nil if the handles were not listed
 	Waited   time.Duration
-	Err      error // the service's answer; also the cause of ctx's end when that ended the waiting
+	Err      error // the service's response; also the cause of ctx's end if that ended the wait
 }
 
 func (e *InUseError) Error() string {
@@ -25,7 +25,7 @@ func (e *InUseError) Error() string {
 	case azerr.RangeLocked:
 		b.WriteString("bytes of it are locked by an SMB client")
 	case azerr.DeletePending:
-		b.WriteString("marked for deletion by an SMB client, and neither gone nor usable")
+		b.WriteString("marked for deletion by an SMB client: neither deleted yet nor usable")
 	case azerr.CacheFlush:
 		b.WriteString("an SMB client has not flushed its cache yet")
 	default:
@@ -51,22 +51,22 @@ func (e *InUseError) Error() string {
 	return b.String()
 }
 
-// shownHandles is how many handles an error names.
+// shownHandles is the number of handles that an error names.
 const shownHandles = 3
 
-// Unwrap returns the sentinel and the service's answer.
+// Unwrap returns the sentinel and the service's response.
 func (e *InUseError) Unwrap() []error { return chain(ErrHeld, e.Err) }
 
 // errOpen is what WaitClosed makes of a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")
 
-// TornError tells how much of a new content is in a file whose writing has failed. The rest is the old content, or zeros
-// where the file has grown. Nobody repairs it: write it again, or put back what it was.
+// TornError reports how much of the new content has been written to a file when the write failed. The rest is the old
+// content, or zeros where the file has grown. The file is not repaired: write it again, or restore the old content.
 type TornError struct {
 	Resource string
-	Written  int64 // bytes that the service has confirmed, from the beginning on
+	Written  int64 // bytes confirmed by the service, from the start of the file
 	Size     int64 // of the new content
-	Err      error // why it could not go on
+	Err      error // why the write did not continue
 }
 
 func (e *TornError) Error() string {

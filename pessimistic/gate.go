@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// gateState is whether a write may begin.
+// gateState tells whether a write may begin.
 type gateState uint8
 
 const (
-	gateOpen   gateState = iota // the lease is ours, with a margin
-	gateDoubt                   // it is ours as far as we know, but it was not renewed in time, or the clock has jumped
-	gateClosed                  // it is over, for ever
+	gateOpen   gateState = iota // the lease is held, with a margin
+	gateDoubt                   // it is held as far as known, but was not renewed in time, or the clock has jumped
+	gateClosed                  // it is over for good
 )
 
-// gate is the state of the write gate. It is called with mu held.
+// gate returns the state of the write gate. It is called with mu held.
 func (l *Lease) gate(now instant) gateState {
 	stop, hard := l.remaining(now)
 	switch {
@@ -26,16 +26,17 @@ func (l *Lease) gate(now instant) gateState {
 	return gateOpen
 }
 
-// Guard is to be called right before a write that must not happen without the lease. It returns nil when the write may
-// begin; when the lease was not renewed in time, it waits until a renewal has succeeded or the lease is over. Errors:
+// Guard is called right before a write that must not happen without the lease. It returns nil when the write may begin.
+// If the lease was not renewed in time, Guard waits until a renewal has succeeded or the lease is over. Errors:
 // *LostError, ErrReleased, or the cause of ctx.
 //
-// It is for work that prefers a pause to an end: while Context ends at the first doubt, the gate opens again as soon as
-// a renewal of the same lease proves that nobody else has had it. It never opens again after an acquisition, since then
-// somebody may have (apache/jackrabbit-oak, PR 1204, on writers queued in such a gate).
+// Guard is for work that would rather pause than end: Context ends at the first doubt, but the gate opens again as soon
+// as a renewal of the same lease proves that no other client has held it. It never opens again after a new acquisition,
+// since another client may have held the lease in between (apache/jackrabbit-oak, PR 1204, on writers queued in such a
+// gate).
 //
-// Between the gate and the service lies the network. A write that passes the gate and arrives a minute late is only
-// stopped by a fence, see Held.Fence. No request is sent by Guard itself.
+// The network lies between the gate and the service: a write that passes the gate and arrives a minute late is stopped
+// only by a fence; see Held.Fence. Guard itself sends no request.
 func (l *Lease) Guard(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 )
 
-// Handle is a file or directory that an SMB client has open. What the service does not tell is empty.
+// Handle is a file or directory that an SMB client has open. Fields that the service does not report are zero.
 type Handle struct {
 	ID          string
-	Path        string // in the share
+	Path        string // within the share
 	ClientName  string
 	ClientIP    string
 	Access      []string // "Read", "Write", "Delete"
 	Opened      time.Time
-	Reconnected time.Time // zero if the client never had to
+	Reconnected time.Time // zero if the client never had to reconnect
 }
 
-// String says who has it open, and for what.
+// String describes which client has it open, and with what access.
 func (h Handle) String() string {
 	who := h.ClientName
 	switch {
@@ -43,25 +43,27 @@ func (h Handle) String() string {
 	return who
 }
 
-// AllHandles is every handle, for ForceClose.
+// AllHandles stands for every handle in a call of ForceClose.
 const AllHandles = "*"
 
-// HandlesOptions tunes Handles and ForceClose. The zero value is the default.
+// HandlesOptions configures Handles and ForceClose. The zero value selects the defaults.
 type HandlesOptions struct {
-	// Recursive includes what is open in a directory, at any depth. Files cannot be asked for it. Defaults to false.
+	// Recursive includes files and directories open below a directory, at any depth. It is not allowed for files.
+	// Defaults to false.
 	Recursive bool
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	_ struct{}
 }
 
-// Handles returns who has a file or directory open through SMB. It is true when the service answers, and may be over by
-// now. The service says the same of a path whether it is asked as a file or as a directory, so a directory client will
-// do for both. Errors: ErrNotFound, *OpError. Requests: 1 for every 5,000 handles, sent again after transient faults.
+// Handles lists the handles through which SMB clients have a file or directory open. The list is a snapshot and may be
+// outdated when Handles returns. The service answers the same for a path whether it is addressed as a file or as a
+// directory, so a directory client works for both. Errors: ErrNotFound, *OpError. Requests: 1 per 5,000 handles,
+// retried after transient faults.
 //
-// Shares that are mounted by NFS have no handles to be listed (REST: "List Handles").
+// Handles of NFS shares cannot be listed (REST: "List Handles").
 func Handles[C file.Client | directory.Client](ctx context.Context, client *C, opts *HandlesOptions) ([]Handle, error) {
 	open, c, err := handlesOf(client, opts)
 	if err != nil {
@@ -70,22 +72,22 @@ func Handles[C file.Client | directory.Client](ctx context.Context, client *C, o
 	return c.handles(ctx, open)
 }
 
-// ClosedHandles is what ForceClose has met.
+// ClosedHandles is the result of ForceClose.
 type ClosedHandles struct {
 	Closed  int
-	Failed  int  // the service could not close so many
-	AtLeast bool // an answer was lost: more may have been closed than is counted
+	Failed  int  // handles that the service could not close
+	AtLeast bool // a response was lost: more handles may have been closed than were counted
 }
 
-// ForceClose takes handles away from SMB clients: the ones with the ids, or AllHandles. A client notices with its next
-// use of the handle, and loses what it has not written; it may open the file again at once. Closing what is closed
-// already does no harm. It is for clients that hang, and no substitute for ending an SMB session (REST: "Force Close
-// Handles"). Errors: ErrHeld when some could not be closed, all others having been tried; ErrNotFound; *OpError.
-// Requests: 1 for each id, or for as many of all as the service closes at a time.
+// ForceClose closes handles of SMB clients: those with the given ids, or AllHandles. A client notices when it next uses
+// the handle, and loses data it has not flushed; it may open the file again at once. Closing a closed handle does no
+// harm. ForceClose is meant for clients that hang, and does not replace ending an SMB session (REST: "Force Close
+// Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *OpError.
+// Requests: 1 per id; for AllHandles, 1 per batch of handles that the service closes.
 func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (ClosedHandles, error) {
 	open, c, err := handlesOf(client, opts)
 	if err == nil && len(ids) == 0 {
-		err = errors.New("force close: no handle id; AllHandles is all of them")
+		err = errors.New("force close: no handle id; use AllHandles for all of them")
 	}
 	if err != nil {
 		return ClosedHandles{}, err
@@ -150,7 +152,7 @@ func (c *fileCall) handles(ctx context.Context, open handleTarget) ([]Handle, er
 	return all, nil
 }
 
-// handleTarget is what has handles: one request each.
+// handleTarget is a file or directory whose handles can be listed and closed: one request each.
 type handleTarget interface {
 	list(ctx context.Context, marker string) ([]Handle, string, error)
 	close(ctx context.Context, id, marker string) (closedPage, error)
@@ -178,7 +180,7 @@ type directoryHandles struct {
 	recursive bool
 }
 
-// deep is nil unless it is asked for, because files are asked through here too, which have no such thing.
+// deep is nil unless recursion is requested, because files are addressed through here too and do not support it.
 func (d directoryHandles) deep() *bool {
 	if !d.recursive {
 		return nil

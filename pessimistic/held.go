@@ -8,7 +8,7 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// Held is a named lock that this process holds. It is a Lease, with a name and a fence. It is safe for concurrent use.
+// Held is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
 type Held struct {
 	*Lease
 	name     string
@@ -21,40 +21,40 @@ type Held struct {
 // Name returns the lock's name, without the Locker's prefix.
 func (h *Held) Name() string { return h.name }
 
-// Owner returns what the lock blob says about who holds it.
+// Owner returns the name of the holder as recorded in the lock blob.
 func (h *Held) Owner() string { return h.owner }
 
-// Fence returns the fencing token: larger than that of every earlier holder of this name. Pass it to whatever can refuse
-// a smaller one.
+// Fence returns the fencing token, which is larger than that of every earlier holder of this name. Pass it to any
+// resource that can refuse a smaller one.
 func (h *Held) Fence() fence.Token { return h.token }
 
-// ETag returns the lock blob's version, which names this acquisition: Break with it as the condition hits
-// nobody else.
+// ETag returns the lock blob's version, which identifies this acquisition: Break with it as the condition cannot affect
+// another holder.
 func (h *Held) ETag() azcore.ETag { return h.etag }
 
-// Previous tells about the holder before.
+// Previous describes the previous holder.
 func (h *Held) Previous() Previous { return h.previous }
 
-// Ending is how a holder's time came to its end, as the next one found the lease.
+// Ending is how the previous holder's tenure ended, judged by the state in which the next one found the lease.
 type Ending string
 
 // The endings.
 const (
-	EndedByRelease Ending = "released" // in order: his work was done
-	EndedByExpiry  Ending = "expired"  // he crashed, or could not renew: his work may be half done
-	EndedByBreak   Ending = "broken"   // somebody broke the lease: likewise
-	NoneBefore     Ending = "created"  // there was no holder before
+	EndedByRelease Ending = "released" // normally: its work was done
+	EndedByExpiry  Ending = "expired"  // it crashed or could not renew: its work may be incomplete
+	EndedByBreak   Ending = "broken"   // another client broke the lease: its work may be incomplete
+	NoneBefore     Ending = "created"  // there was no previous holder
 )
 
-// Previous is the last holder of a lock, as far as its blob remembers.
+// Previous is the previous holder of a lock, as far as the blob records it.
 type Previous struct {
 	Ended Ending
 	Owner string
 	Fence fence.Token
-	Since time.Time // when he got it, by the service's clock
+	Since time.Time // when it acquired the lock, by the service's clock
 }
 
-// previous reads from the lock blob, as it was before us, how the last holder ended.
+// previous determines, from the lock blob as found, how the previous holder's tenure ended.
 func (t *taking) previous(base Observation) Previous {
 	r := recordIn(base.Metadata)
 	p := Previous{Owner: r.owner, Fence: r.fence, Since: r.since}

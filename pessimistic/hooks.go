@@ -9,38 +9,38 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// Hooks let a program watch. The zero value is silence.
+// Hooks report events to the program. The zero value reports nothing.
 type Hooks struct {
-	// Logger gets every Event: losses as warnings, doubts and failed renewals as information, the rest at debug level.
-	// Lease ids are never logged: who knows one can act as the holder.
+	// Logger receives every Event: losses at level Warn, doubts and failed renewals at Info, the rest at Debug. Lease
+	// ids are never logged, because a client that knows one can act as the holder.
 	Logger *slog.Logger
 
-	// Event is called with every Event, one at a time for a lease, and must return soon: the renewing waits for it.
-	// It must not call back into the lease.
+	// Event is called with every Event, one at a time per lease. It must return soon, because renewals wait for it, and
+	// must not call methods of the lease.
 	Event func(Event)
 
-	// Trace is called before every request, and the function it returns after it, with the error. The context it returns
-	// is the request's, so a span in it becomes the parent of the SDK's own.
+	// Trace is called before every request, and the function it returns is called after the request, with its error.
+	// The returned context is used for the request, so a span in it becomes the parent of the SDK's spans.
 	Trace func(ctx context.Context, op, resource string) (context.Context, func(error))
 }
 
-// EventKind is what has happened.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds.
 const (
-	Waiting     EventKind = "waiting"      // somebody else holds it; Holder says who, if known
-	Acquired    EventKind = "acquired"     // Took is how long it took, waiting included
-	Renewed     EventKind = "renewed"      // Took is the round trip, Margin what was left until the work would have been stopped
-	RenewFailed EventKind = "renew-failed" // Err says why, Margin what is left
+	Waiting     EventKind = "waiting"      // another client holds it; Holder names it, if known
+	Acquired    EventKind = "acquired"     // Took is the time it took, waiting included
+	Renewed     EventKind = "renewed"      // Took is the round trip; Margin is the time that was left until the work would have stopped
+	RenewFailed EventKind = "renew-failed" // Err says why; Margin is how much time is left
 	Doubted     EventKind = "doubted"      // the write gate has closed; Err says why
-	Assured     EventKind = "assured"      // a renewal has opened the gate again
+	Assured     EventKind = "assured"      // a renewal has reopened the gate
 	Lost        EventKind = "lost"         // Err is a *LostError
-	Released    EventKind = "released"     // Err is nil if the service has confirmed it
+	Released    EventKind = "released"     // Err is nil if the service has confirmed the release
 	HandedOver  EventKind = "handed-over"  // to another goroutine of this process
 )
 
-// Event is something that happened to a lease or a lock. What does not apply is empty.
+// Event is something that happened to a lease or a lock. Fields that do not apply are zero.
 type Event struct {
 	Kind     EventKind
 	Resource string
@@ -52,7 +52,7 @@ type Event struct {
 	Err      error
 }
 
-// emit reports an event. It is called without locks.
+// emit reports an event. It is called with no locks held.
 func (h Hooks) emit(e Event) {
 	e.At = time.Now()
 	if h.Event != nil {

@@ -17,41 +17,42 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Locker gives named locks in a container. Each lock is an empty blob of its own, made when first asked for and kept
-// when released, because it remembers the fence. Whoever holds a lock holds the lease of its blob, and has written into
-// its metadata who he is and with which fencing token, never the lease's id.
+// Locker provides named locks in a container. Each lock is an empty blob, created on first use and kept after release,
+// because it stores the fence. The holder of a lock holds the lease of its blob and records its name and its fence in
+// the blob's metadata, but never the lease id.
 //
-// What it promises: at any time at most one Held of a name has a Context that has not ended (with the exceptions of
-// Lease), and each Held has a larger Fence than all before it, also when the lock blob was deleted or its metadata
-// replaced in between. The exceptions to the latter: the service's clock goes backwards, or differs between its front
-// ends, by a second; or somebody puts back, within the second, a whole record of an earlier holder, and the next holder
-// is a process that has not held the lock since; or QuickFirst.
+// A Locker promises that at any time at most one Held of a name has a Context that has not ended (with the exceptions
+// listed at Lease), and that each Held has a larger Fence than every earlier one, even if the lock blob was deleted or
+// its metadata replaced in between. A fence may repeat or be smaller only if the service's clock goes backwards, or
+// differs between its front ends, by a second; if another client restores, within that second, the complete record of
+// an earlier holder, and the next holder is a process that has not held the lock since; or with QuickFirst.
 //
-// Between processes it is fair in the sense that whoever has just had the lock, and has reason to think that others want
-// it, lets them have a look before he asks again; see Lock.
+// Between processes, a Locker is fair in this sense: a process that has just released a lock and has reason to believe
+// that others are waiting gives them time to acquire it before it asks again; see Lock.
 //
-// What it does not promise: an order between processes, and that a write which was sent in time arrives in time. For the
-// latter, hand Held.Fence to what is written to, and let that refuse a smaller one than it has seen.
+// A Locker does not promise an order between processes, nor that a write which was sent in time arrives in time.
+// Against late writes, pass Held.Fence to the resource being written, and have it refuse a fence smaller than the
+// largest it has seen.
 //
-// Goroutines that want the same name from the same Locker stand in line: one of them deals with the service, and when
-// it has done its work it passes the lease on, with a new fence. See LockerOptions.HandOvers.
+// Goroutines that wait for the same name in the same Locker form a queue: one of them talks to the service, and when
+// its work is done it hands the lease over to the next, with a new fence. See LockerOptions.HandOvers.
 //
-// A Locker is safe for concurrent use. It runs no goroutine but those of the leases it has given out.
+// A Locker is safe for concurrent use. It starts no goroutines other than those of the leases it has granted.
 type Locker struct {
 	client *container.Client
 	path   string
 	opts   LockerOptions
 	lines  lines
-	heard  atomic.Bool // an answer of the service
+	heard  atomic.Bool // the service has answered at least once
 }
 
-// LockerOptions tunes a Locker. The zero value is the default.
+// LockerOptions configures a Locker. The zero value selects the defaults.
 type LockerOptions struct {
-	// Owner is how this process calls itself to those who wait for it. Defaults to "host/pid".
+	// Owner is the name under which this process appears to waiters. Defaults to "host/pid".
 	Owner string
 
-	// Prefix comes before each name to make the blob's, so that locks can share a container with other blobs. Defaults
-	// to none.
+	// Prefix is prepended to each lock name to form the blob name, so that locks can share a container with other
+	// blobs. Defaults to none.
 	Prefix string
 
 	// Duration, Poll, Tries and Health are those of AcquireOptions.
@@ -60,34 +61,34 @@ type LockerOptions struct {
 	Tries    int
 	Health   func(context.Context) error
 
-	// TakeoverDelay is for how long a new holder waits, holding the lock, when the one before did not release it:
-	// requests that he sent while the lock was still his may be under way. Writes that carry a fence do not need it;
-	// for others 15 s is usual. Defaults to none.
+	// TakeoverDelay is how long a new holder waits, holding the lock, if the previous holder did not release it:
+	// requests which that holder sent while it held the lock may still be under way. Writes that carry a fence do not
+	// need the delay; for others 15 s is usual. Defaults to none.
 	TakeoverDelay time.Duration
 
-	// HandOvers bounds how often in a row a lock is passed from one goroutine to the next within this Locker, first come,
-	// first served, before other processes get a chance; it is also passed on for no longer than a lease lasts. Who is
-	// handed the lock holds it under the same lease id and with a fence of his own. Negative turns handing over off.
-	// Defaults to 100.
+	// HandOvers bounds how many times in a row a lock is handed over from one goroutine to the next within this Locker,
+	// first come, first served, before other processes get a chance. Hand-overs also stop once the lock has been held
+	// for the duration of a lease. The next goroutine holds the lock under the same lease id, with a new fence. A
+	// negative value disables hand-overs. Defaults to 100.
 	HandOvers int
 
-	// AtLeast is how long a lock is held even if the work takes less: Release waits until then, or until its ctx ends. It
-	// keeps a job that is started at the same time on several machines, by clocks that differ, from running on each in
-	// turn. Defaults to none.
+	// AtLeast is the minimum time a lock is held even if the work takes less: Release waits until then, or until its
+	// ctx ends. It keeps a job that several machines start at the same time, by clocks that differ, from running on
+	// each of them in turn. Defaults to none.
 	AtLeast time.Duration
 
-	// AllowContent allows a lock on a blob that has content, which is otherwise refused with a *ContentError. Such a blob
-	// stays what it is: its lease is taken, so that nobody writes to it without the lease's id, and its metadata carries
-	// the record of the holder; GC never deletes it. Defaults to false.
+	// AllowContent allows a lock on a blob that has content, which is otherwise refused with a *ContentError. The
+	// content stays as it is: the blob's lease is acquired, so that nobody can write without the lease id, and its
+	// metadata holds the holder's record; GC never deletes such a blob. Defaults to false.
 	AllowContent bool
 
 	// QuickFirst gives the first holder of a new lock blob its fence at once, instead of waiting for the next second of
-	// the service's clock. The fence may then repeat, if the blob is deleted and made again within a second. It is for
-	// locks of which there are many, such as one for each key of an idempotent.Once, and whose blobs nobody but GC
-	// deletes. Defaults to false.
+	// the service's clock. The fence may then repeat if the blob is deleted and recreated within a second. It is meant
+	// for large numbers of locks, such as one per key of an idempotent.Once, whose blobs only GC deletes. Defaults to
+	// false.
 	QuickFirst bool
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	seams *seams
@@ -95,12 +96,13 @@ type LockerOptions struct {
 	_ struct{}
 }
 
-// LockOptions tunes one acquisition. The zero value is the default.
+// LockOptions configures one acquisition. The zero value selects the defaults.
 type LockOptions struct {
-	// Wait bounds how long Lock waits for another holder. Negative or 0 means no bound but the end of ctx. Defaults to 0.
+	// Wait bounds how long Lock waits for another holder. If it is 0 or negative, only ctx bounds the wait. Defaults to
+	// 0.
 	Wait time.Duration
 
-	steadfast bool // faults are ridden out although nothing was ever heard of the service
+	steadfast bool // retry faults even if the service has never answered
 
 	_ struct{}
 }
@@ -124,7 +126,7 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 	}
 	k.opts.HandOvers = cmp.Or(k.opts.HandOvers, 100)
 	if len(k.opts.Owner) > maxOwner {
-		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, no more than %d fit", len(k.opts.Owner), maxOwner)
+		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), maxOwner)
 	}
 	k.opts.Owner = cmp.Or(k.opts.Owner, ownName())
 	if _, err := timingOf(cmp.Or(k.opts.Duration, defaultDuration)); err != nil {
@@ -136,7 +138,7 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 // maxOwner leaves room in a blob's 8 KiB of metadata even when every byte has to be escaped.
 const maxOwner = 512
 
-// maxBlobName is the service's limit in characters (REST: "Naming and referencing containers, blobs, and metadata").
+// maxBlobName is the service's limit, in characters (REST: "Naming and referencing containers, blobs, and metadata").
 const maxBlobName = 1024
 
 func ownName() string {
@@ -150,38 +152,38 @@ func ownName() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// Lock waits until it has the lock. Errors: *HeldError when Wait was over, ErrNotFound when the container is missing,
-// *ContentError, the cause of ctx, or what the service said. On any error nothing is left behind, as with Acquire; with a TakeoverDelay, see
-// there, the lease of a failed takeover may be left to run out, so that the next one does not take the lock for clean.
+// Lock waits until it holds the lock. It returns a *HeldError when Wait has passed, ErrNotFound if the container does
+// not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
+// Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the
+// next holder does not mistake the lock for a released one.
 //
-// A Locker that has just released the lock waits before it asks again: for as long as it has held, if it has met others
-// lately, and for a quarter of that after holding it for a lease's time on end, with Poll.Cap as the limit of both. Such
-// a wait ends with Wait.
+// A Locker that has just released the lock waits before it asks again: for as long as it held the lock if it has seen
+// other waiters lately, or for a quarter of the time if it held the lock continuously for the duration of a lease, in
+// both cases at most Poll.Cap. Wait bounds this pause too.
 //
 // The Held's Context derives from ctx. The caller must call Release.
 //
-// Transient faults are ridden out for as long as the call may wait: see LockerOptions.Tries. A lease that is broken, or
-// whose blob is deleted, before the lock was the caller's is another wait, and no error. A blob that has content is
-// refused with a *ContentError.
+// Transient faults are retried for as long as the call may wait; see LockerOptions.Tries. If the lease is broken, or
+// the blob deleted, before the caller holds the lock, the call goes on waiting and reports no error.
 //
-// The first holder of a new lock blob waits for the next second of the service's clock, up to a second or, if this
-// machine's clock is wrong, two: the fence could not be told from one that was given out before a deletion. So does the
-// next holder after a change of the blob by others within the same second. See LockerOptions.QuickFirst.
+// The first holder of a new lock blob waits for the next second of the service's clock, for up to a second, or two if
+// this machine's clock is wrong: otherwise its fence could equal one that was granted before the blob was deleted. So
+// does the next holder after another client has changed the blob within the same second. See LockerOptions.QuickFirst.
 //
-// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 for the first time ever; then 1 to release.
-// Waiting costs one HEAD per look, however many goroutines of this Locker wait. Being handed the lock costs 1 (stamp),
-// and handing it over none.
+// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
+// one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
+// Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Held, error) {
 	return k.lock(ctx, name, opts, true)
 }
 
-// TryLock is Lock without waiting: when somebody else holds the lock, it returns a *HeldError, after 1 request if he has
-// held it for longer than a moment, and without any if it is a goroutine of this Locker that holds it or waits for it.
+// TryLock is Lock without waiting. If another client holds the lock, it returns a *HeldError, normally after 1 request;
+// if a goroutine of this Locker holds the lock or waits for it, it sends no request.
 func (k *Locker) TryLock(ctx context.Context, name string) (*Held, error) {
 	return k.lock(ctx, name, nil, false)
 }
 
-// Do locks, runs fn, and releases when fn has returned. Errors are as with the package's Do.
+// Do locks, runs fn, and releases the lock when fn has returned. Errors are those of the package's Do.
 func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
 	h, err := k.Lock(ctx, name, opts)
 	if err != nil {
@@ -190,20 +192,20 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
-// bears tells whether a call that waits should bear with a fault: see claim.next.
+// bears reports whether a call that waits should retry a fault; see claim.next.
 func (k *Locker) bears(err error, o LockOptions) bool {
 	return (o.Wait > 0 || o.steadfast || k.heard.Load()) && azerr.Classify(err).Transient()
 }
 
-// Path is the path of a lock's blob, container and prefix included, by which it differs from all other locks of the account.
-// No request is sent.
+// Path returns the path of a lock's blob, with container and prefix, which is unique in the account. It sends no
+// request.
 func (k *Locker) Path(name string) string { return k.path + "/" + k.opts.Prefix + name }
 
-// blob is the lock blob of a name.
+// blob returns the lock blob of a name.
 func (k *Locker) blob(name string) (*blockblob.Client, error) {
 	full := k.opts.Prefix + name
 	if name == "" || len([]rune(full)) > maxBlobName {
-		return nil, fmt.Errorf("lock name %q: not 1 to %d characters with the prefix", name, maxBlobName)
+		return nil, fmt.Errorf("lock name %q: must be 1 to %d characters long, prefix included", name, maxBlobName)
 	}
 	return k.client.NewBlockBlobClient(full), nil
 }

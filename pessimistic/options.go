@@ -15,43 +15,43 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// AcquireOptions tunes Acquire, TryAcquire and Do. The zero value is the default.
+// AcquireOptions configures Acquire, TryAcquire and Do. The zero value selects the defaults.
 type AcquireOptions struct {
-	// Duration is how long the lease lasts without being renewed: 15 s to 60 s in whole seconds, or Infinite. It is
-	// renewed for as long as it is held, so it is not how long the work may take, but how long others must wait after
-	// the holder has crashed. A file's is Infinite. Defaults to 30 s, and to Infinite for files.
+	// Duration is how long the lease lasts without a renewal: 15 s to 60 s in whole seconds, or Infinite. The lease is
+	// renewed while it is held, so Duration does not limit the work; it is how long others must wait after the holder
+	// has crashed. Leases of files are always Infinite. Defaults to 30 s, for files to Infinite.
 	Duration time.Duration
 
-	// Wait bounds how long Acquire waits for another holder; the last attempt is made when it is over. Negative or 0
-	// means no bound but the end of ctx. TryAcquire does not wait. Defaults to 0.
+	// Wait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. If it is 0 or
+	// negative, only ctx bounds the wait. TryAcquire does not wait. Defaults to 0.
 	Wait time.Duration
 
-	// Poll spaces the looks at a lease that another holds: the first waits are at least Poll.Base, later ones up to
-	// Poll.Cap, drawn at random from a range that grows with the last one. Defaults to 250 ms and 5 s.
+	// Poll sets the interval between checks of a lease that another client holds: the first intervals are at least
+	// Poll.Base, later ones up to Poll.Cap, drawn at random from a growing range. Defaults to 250 ms and 5 s.
 	Poll retry.Backoff
 
-	// Tries bounds how often one request is sent after a transient fault (a 503, a connection that breaks, a name that
-	// does not resolve); negative means no bound. It is for calls that do not wait. Those that do ride out faults for as
-	// long as they may wait, with one exception: with no Wait, and as long as the service has not answered at all, Tries
-	// counts, because an outage cannot be told from a wrong address. Defaults to 6.
+	// Tries bounds how often a request is sent after a transient fault (a 503, a broken connection, a name that does
+	// not resolve); a negative value means no bound. It applies to calls that do not wait. Calls that wait retry for as
+	// long as they may wait, with one exception: if Wait is not set and the service has not answered at all yet, Tries
+	// applies, because an outage cannot be told from a wrong address. Defaults to 6.
 	Tries int
 
-	// IfMatch demands a version of the blob. Containers cannot be asked for one. Defaults to none.
+	// IfMatch requires a version of the blob. Containers do not support it. Defaults to none.
 	IfMatch azcore.ETag
 
-	// LeaseID is the id to acquire with, a GUID. Who uses the same id shares the lease. Defaults to a random one, which
-	// is what a lock needs.
+	// LeaseID is the lease id to acquire with, a GUID. Clients that use the same id share the lease. Defaults to a
+	// random id, which is what a lock needs.
 	LeaseID string
 
-	// Health is asked before every renewal. While it returns an error, the lease is not renewed: a process that lives
-	// but cannot work loses what it holds. It should return before its context ends. Defaults to none.
+	// Health is called before every renewal. While it returns an error, the lease is not renewed: a process that runs
+	// but cannot work loses what it holds. Health should return before its context ends. Defaults to none.
 	Health func(context.Context) error
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	seams    *seams
-	requests *atomic.Int64 // to which its requests are added; nil for a counter of its own
+	requests *atomic.Int64 // a shared request counter; nil for one of its own
 
 	_ struct{}
 }
@@ -63,7 +63,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 	}
 	if onlyInfinite(target) {
 		if out.Duration = cmp.Or(out.Duration, Infinite); out.Duration != Infinite {
-			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: the leases of a file are Infinite", out.Duration)
+			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", out.Duration)
 		}
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
@@ -76,12 +76,12 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 	if out.LeaseID != "" {
 		id, err := uuid.Parse(out.LeaseID)
 		if err != nil {
-			return out, t, fmt.Errorf("AcquireOptions.LeaseID: %w; the service takes GUIDs only", err)
+			return out, t, fmt.Errorf("AcquireOptions.LeaseID: %w; the service accepts only GUIDs", err)
 		}
-		out.LeaseID = id.String() // lower case, in which an emulator compares it
+		out.LeaseID = id.String() // lower case, as an emulator compares it
 	}
 	if out.IfMatch != "" && target.leasable != nil && !target.leasable.conditional() {
-		return out, t, errors.New("AcquireOptions.IfMatch: the leases of a container take no ETag condition")
+		return out, t, errors.New("AcquireOptions.IfMatch: leases of containers do not support ETag conditions")
 	}
 	return out, t, nil
 }
@@ -92,9 +92,9 @@ func pollDefaults(b retry.Backoff) retry.Backoff {
 	return b
 }
 
-// pace draws the waits between looks: from the upper half of a range that doubles up to the cap. Full jitter would start
-// again near zero each time, and a look costs a request; and the more the waits differ, the more do the turns of those
-// who wait.
+// pace draws the intervals between checks from the upper half of a range that doubles up to the cap. Full jitter would
+// start near zero each time, and each check costs a request; and the more the intervals differ, the less evenly the
+// waiters take turns.
 type pace struct {
 	retry.Backoff
 	last time.Duration

@@ -5,30 +5,31 @@ import (
 	"fmt"
 )
 
-// Strategy is who may be at work on something at the same time. The names are those of Microsoft's "Managing concurrency
-// in Azure Storage", section "Pessimistic concurrency for blobs".
+// Strategy says which kinds of access to a resource may overlap. The names are those of Microsoft's "Managing
+// concurrency in Azure Storage", section "Pessimistic concurrency for blobs".
 type Strategy string
 
 // The strategies.
 const (
-	// ExclusiveWriteSharedRead: one writes, or many read.
+	// ExclusiveWriteSharedRead: one writer, or many readers.
 	ExclusiveWriteSharedRead Strategy = "exclusive write / shared read"
-	// ExclusiveWriteExclusiveRead: one writes or reads.
+	// ExclusiveWriteExclusiveRead: one writer or one reader.
 	ExclusiveWriteExclusiveRead Strategy = "exclusive write / exclusive read"
-	// SharedWriteExclusiveRead: many write, or one reads.
+	// SharedWriteExclusiveRead: many writers, or one reader.
 	SharedWriteExclusiveRead Strategy = "shared write / exclusive read"
 )
 
-// Access is permission to read or to write, until Release. *Held and *Slot are.
+// Access is permission to read or write, until Release. *Held and *Slot implement it.
 type Access interface {
-	// Context is for the work; it ends when the work must stop, with the reason as its cause.
+	// Context returns the context for the work; it ends when the work must stop, with the reason as its cause.
 	Context() context.Context
-	// Release gives the permission back. It must be called.
+	// Release gives up the permission. It must be called.
 	Release(ctx context.Context) error
 }
 
-// Strategist gives access to something by a Strategy, over all processes that use the same name and the same strategy.
-// It is an RWLock with its sides assigned, and has its promises, limits and costs. It is safe for concurrent use.
+// Strategist controls access to a resource by a Strategy, across all processes that use the same name and the same
+// strategy. It is an RWLock with its sides assigned to reads and writes, and has its promises, limits and costs. It is
+// safe for concurrent use.
 type Strategist struct {
 	lock     *RWLock
 	strategy Strategy
@@ -62,7 +63,7 @@ func (s *Strategist) enter(ctx context.Context, opts *LockOptions, shared bool) 
 	if shared {
 		slot, err := s.lock.RLock(ctx, opts)
 		if err != nil {
-			return nil, err // and not a nil *Slot, which would look like an Access
+			return nil, err // not a nil *Slot, which would be a non-nil Access
 		}
 		return slot, nil
 	}

@@ -6,11 +6,11 @@ import (
 	"net/url"
 )
 
-// TableLock is a lock on a table, or on one partition of it. Tables have no leases, so a designated blob stands for them:
-// a named lock of the Locker's (Microsoft's "Managing concurrency in Azure Storage" describes it for tables).
+// TableLock is a lock on a table, or on one partition of it. Tables have no leases, so a designated blob stands in for
+// them: a named lock of the Locker (Microsoft's "Managing concurrency in Azure Storage" describes this for tables).
 //
-// The lock alone binds nobody but those who ask for it, and not even a holder who was paused. What makes it safe is that
-// all access goes through transactions that carry the holder's fence, which the table itself then enforces:
+// The lock alone binds only the clients that acquire it, and does not stop a holder that was paused. It becomes safe
+// when every access is a transaction that carries the holder's fence, which the table itself then enforces:
 //
 //	lock, err := locker.Table("orders", "")
 //	err = lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Held) error {
@@ -18,8 +18,8 @@ import (
 //		return err
 //	})
 //
-// The fence is stored in each partition, with the first such transaction. So decide for one lock per table or one per
-// partition: the fences of both are not comparable, and who writes under one may be refused because of the other.
+// The fence is stored in each partition, with the first such transaction there. Choose either one lock per table or one
+// per partition: their fences are not comparable, so a write under one may be refused because of the other.
 //
 // A TableLock is safe for concurrent use. Costs and errors are those of Locker.Lock, TryLock and Do.
 type TableLock struct {
@@ -27,7 +27,7 @@ type TableLock struct {
 	name   string
 }
 
-// Table returns the lock of a table, or with a partition key other than "" of that partition. It sends no request.
+// Table returns the lock of a table, or, if partition is not empty, of that partition. It sends no request.
 func (k *Locker) Table(table, partition string) (*TableLock, error) {
 	if table == "" {
 		return nil, errors.New("table lock: no table")
@@ -45,7 +45,7 @@ func (k *Locker) Table(table, partition string) (*TableLock, error) {
 // Name returns the name of the lock, for Show and Break.
 func (t *TableLock) Name() string { return t.name }
 
-// Lock waits until it has the lock.
+// Lock waits until it holds the lock.
 func (t *TableLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
 	return t.locker.Lock(ctx, t.name, opts)
 }
@@ -55,7 +55,7 @@ func (t *TableLock) TryLock(ctx context.Context) (*Held, error) {
 	return t.locker.TryLock(ctx, t.name)
 }
 
-// Do locks, runs fn, and releases when fn has returned.
+// Do locks, runs fn, and releases the lock when fn has returned.
 func (t *TableLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
 	return t.locker.Do(ctx, t.name, opts, fn)
 }

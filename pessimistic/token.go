@@ -9,16 +9,17 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// moment is what is known of the service's clock: it showed date, cut to whole seconds, no later than at.
+// moment is what is known about the service's clock: it showed date, truncated to seconds, no later than at.
 type moment struct {
 	date time.Time
 	at   instant
 }
 
-// now is a time that the service's clock has reached, for people: our clock may run faster than the service's.
+// now returns a time that the service's clock has reached, for display only: the local clock may run faster than the
+// service's.
 func (m moment) now(c clock) time.Time { return m.date.Add(c.now().runSince(m.at)) }
 
-// driftMargin is for a clock of ours that runs faster than the service's, by up to a hundredth in a second.
+// driftMargin allows for a local clock that runs faster than the service's, by up to 1%.
 const driftMargin = 10 * time.Millisecond
 
 // until waits until the service's clock has reached due.
@@ -29,21 +30,22 @@ func (m moment) until(ctx context.Context, due time.Time, c clock) error {
 	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-c.now().runSince(m.at))
 }
 
-// farAhead is how far a stored token may be ahead of the service's clock for us to wait until the clock is there. One
-// that is farther ahead was not written by azconc, or the service's clock was set back.
+// farAhead is how far a stored token may be ahead of the service's clock for a new holder to wait until the clock
+// reaches it. A token further ahead was not written by azconc, or the service's clock was set back.
 const farAhead = time.Minute
 
-// tokenAfter returns the next holder's token, and when the service's clock must have got to before it is given out.
+// tokenAfter returns the next holder's token, and the time that the service's clock must have reached before the token
+// may be used.
 //
-// The rule that it keeps is that a token is never given out before its own second has begun on the service's clock: so
-// whatever was given out up to a change of the lock blob is smaller than the next whole second after that change. With
-// it, a token that is taken from that next second follows all others, whether or not they are still stored. That is
-// needed when the blob stores none, because it was deleted and created since, or its metadata was replaced; when the
-// one it stores was not written with its nonce; and when this process knows a greater one.
+// The invariant is that a token is never used before its own second has begun on the service's clock: so every token
+// used up to a change of the lock blob is smaller than the first whole second after that change. Hence a token taken
+// from that next second is larger than all earlier ones, whether or not they are still stored. This is needed when the
+// blob stores no token, because it was deleted and recreated or its metadata was replaced; when the stored token was
+// not written together with its nonce; and when this process knows a larger one.
 func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time.Time, error) {
 	stored, err := fence.Parse(base.Metadata[fence.Key])
 	if err != nil {
-		return 0, time.Time{}, fmt.Errorf("%w; whoever damaged it must say which token was the last", err)
+		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
 	}
 	seams := t.claim.wire.seams.get()
 	if t.k.opts.QuickFirst && stored == 0 && t.made {
@@ -69,9 +71,9 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 	return token, due, nil
 }
 
-// ripen waits before the acquisition, when the token will have to be of the next second: with our clock as a guess of
-// when that begins, it usually has begun when the acquisition is answered, and nothing is left to be waited for under
-// the lease.
+// ripen waits before the acquisition if the token will have to be taken from the next second. With the local clock as
+// an estimate of when that second begins, it has usually begun by the time the acquisition is answered, and the holder
+// need not wait while it holds the lease.
 func (t *taking) ripen(ctx context.Context, seen Observation) error {
 	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) || t.claim.wire.seams.get().hastyFence {
 		return nil
@@ -80,10 +82,11 @@ func (t *taking) ripen(ctx context.Context, seen Observation) error {
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 
-// maxKnown bounds how many tokens a Locker remembers before it forgets those that the service's clock has passed.
+// maxKnown bounds the number of tokens that a Locker remembers before it forgets those that the service's clock has
+// passed.
 const maxKnown = 256
 
-// gaveOut notes a token of this lock, at a time of the service's clock.
+// gaveOut records a token of this lock, at a time of the service's clock.
 func (l *line) gaveOut(token fence.Token, date time.Time) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
@@ -100,7 +103,7 @@ func (l *line) gaveOut(token fence.Token, date time.Time) {
 	l.all.tokens[l.name] = token
 }
 
-// known returns the last token of this lock that this process has given out.
+// known returns the last token of this lock that this process used.
 func (l *line) known() fence.Token {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
