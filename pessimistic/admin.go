@@ -14,30 +14,31 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// LockInfo is what anybody can see of a named lock. It was true when the service answered, and may be over by now: it is
-// for people, and never a reason to believe that a lock is free.
+// LockInfo is what any client can see of a named lock. It describes the moment when the service answered and may be
+// outdated: it is for display, and never a reason to believe that a lock is free.
 type LockInfo struct {
 	Name  string
-	Held  bool  // the lease is with somebody, or being broken
+	Held  bool  // the lease is held, or being broken
 	State State // of the lease
 
-	// Owner, Fence, Since and Duration are the last stamp's: the holder's if Held, otherwise those of the one
-	// before. In the moment between an acquisition and its stamp they are still the predecessor's, and so they are while
-	// a program that does not use azconc has the lease. That can be known only when its lease has no end and the last
-	// holder's had one, or the reverse: then Owner and Since are empty, and Duration is Infinite or 0.
+	// Owner, Fence, Since and Duration are those of the last stamp: the holder's if Held, otherwise the previous
+	// holder's. In the moment between an acquisition and its stamp, they are still the previous holder's, and so they
+	// are while a program that does not use azconc holds the lease. The latter can be detected only if that lease is
+	// infinite and the last holder's was not, or the reverse: then Owner and Since are empty, and Duration is Infinite
+	// or 0.
 	Owner    string
 	Fence    fence.Token
 	Since    time.Time     // by the service's clock
-	Duration time.Duration // of the lease; Infinite if it has no end
+	Duration time.Duration // of the lease; Infinite if it does not expire
 
-	ETag     azcore.ETag // names this acquisition: see BreakLockOptions.IfMatch
-	Observed time.Time   // the service's clock when it answered; zero in a list, where Modified has to do
+	ETag     azcore.ETag // identifies this acquisition: see BreakLockOptions.IfMatch
+	Observed time.Time   // the service's clock when it answered; zero in a list: use Modified there
 	Modified time.Time   // when the last stamp was written
 
 	own bool // azconc has created the blob, and it is empty
 }
 
-// infoOf reads a lock blob.
+// infoOf returns what a lock blob says about its lock.
 func infoOf(name string, seen Observation) LockInfo {
 	r := seen.record()
 	return LockInfo{
@@ -47,9 +48,8 @@ func infoOf(name string, seen Observation) LockInfo {
 	}
 }
 
-// Show tells who holds a lock, or who held it last. Errors: ErrNotFound when there is no such lock, which is also how a
-// lock that nobody has ever asked for looks, or one that was collected; *OpError. Requests: 1, sent again after transient
-// faults.
+// Show returns who holds a lock, or who held it last. Errors: ErrNotFound if there is no such lock, which includes a
+// lock that was never used and one that was garbage-collected; *OpError. Requests: 1, retried after transient faults.
 func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	w, err := k.wire(name)
 	if err != nil {
@@ -65,14 +65,14 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	return infoOf(name, seen), nil
 }
 
-// notALock keeps whoever mistypes a name from taking any blob for a lock.
+// notALock keeps a mistyped name from addressing an arbitrary blob as a lock.
 func notALock(w wire) error {
 	return &OpError{Op: "show", Resource: w.target.path, Err: errNotALock}
 }
 
-var errNotALock = fmt.Errorf("%w: the blob is there, but it is not a lock of azconc's", ErrNotFound)
+var errNotALock = fmt.Errorf("%w: the blob exists, but is not an azconc lock", ErrNotFound)
 
-// wire sends requests about the blob of a lock.
+// wire returns the wire for requests about the blob of a lock.
 func (k *Locker) wire(name string) (wire, error) {
 	client, err := k.blob(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (k *Locker) wire(name string) (wire, error) {
 	return w, nil
 }
 
-// looksAt looks until it is answered.
+// looksAt looks at a resource, retrying until it is answered.
 func (k *Locker) looksAt(ctx context.Context, w wire) (seen Observation, err error) {
 	err = k.repeat(ctx, adminTry, func(ctx context.Context) error {
 		seen, err = w.look(ctx, "")
@@ -92,7 +92,7 @@ func (k *Locker) looksAt(ctx context.Context, w wire) (seen Observation, err err
 	return seen, err
 }
 
-// repeat sends a request that may be repeated until it is answered.
+// repeat sends a request that may be repeated, until it is answered.
 func (k *Locker) repeat(ctx context.Context, try time.Duration, send func(context.Context) error) error {
 	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	for {
@@ -111,10 +111,10 @@ func (k *Locker) repeat(ctx context.Context, try time.Duration, send func(contex
 	}
 }
 
-// listTry bounds one request for up to 5,000 blobs and their metadata.
+// listTry is the timeout of one request for up to 5,000 blobs and their metadata.
 const listTry = 30 * time.Second
 
-// ListOptions tunes List. The zero value is the default.
+// ListOptions configures List. The zero value selects the defaults.
 type ListOptions struct {
 	// Prefix restricts the list to names that begin with it. Defaults to none.
 	Prefix string
@@ -125,8 +125,8 @@ type ListOptions struct {
 	_ struct{}
 }
 
-// List goes through the locks of the container in the order of their names; other blobs are passed over. After an error,
-// which is the last pair, there is nothing more. Requests: 1 for every 5,000 blobs with the prefix.
+// List iterates over the locks of the container in the order of their names; other blobs are skipped. An error is the
+// last pair. Requests: 1 per 5,000 blobs with the prefix.
 func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo, error] {
 	var o ListOptions
 	if opts != nil {
@@ -147,7 +147,7 @@ func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[Lock
 			var page container.ListBlobsFlatResponse
 			err := k.repeat(ctx, listTry, func(ctx context.Context) (err error) {
 				ctx, done := w.send(ctx, "list")
-				// A pager is of no use after its first error, so every request gets one.
+				// A pager cannot be used after its first error, so every request gets a new one.
 				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)
 				done(err)
 				return err
@@ -180,17 +180,17 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, false
 	}
-	// A list carries the ETag without the quotes that every other answer has.
+	// A list carries the ETag without the quotes that every other response has.
 	if e := seen.ETag; e != "" && e[0] != '"' {
 		seen.ETag = `"` + e + `"`
 	}
 	return infoOf((*item.Name)[len(k.opts.Prefix):], seen), true
 }
 
-// BreakLockOptions tunes Locker.Break. The zero value ends the lock when it would have run out.
+// BreakLockOptions configures Locker.Break. The zero value ends the lock when it would have expired.
 type BreakLockOptions struct {
-	// IfMatch is the ETag of the acquisition that is meant, as Show and Held.ETag tell it: whoever has acquired since is
-	// not hit. Defaults to the one that Break finds.
+	// IfMatch is the ETag of the acquisition to break, as returned by Show and Held.ETag: a later acquisition is not
+	// affected. Defaults to the one that Break finds.
 	IfMatch azcore.ETag
 
 	// Now and Grace are those of BreakOptions.
@@ -200,25 +200,25 @@ type BreakLockOptions struct {
 	_ struct{}
 }
 
-// BrokenLock is what a break has met.
+// BrokenLock is the result of a break.
 type BrokenLock struct {
-	LockInfo               // as it was before
+	LockInfo               // as it was before the break
 	Broken   bool          // false: it was free
-	After    time.Duration // for how long nobody can acquire it yet
+	After    time.Duration // how long nobody can acquire it yet
 }
 
-// Break ends somebody else's hold on a lock. The holder finds out with his next renewal, within a third of his lease's
-// duration. Then his work has to stop, for which he has the time that is left: the rest of the lease by default, so that
-// nobody else comes in before. With Now, and with a Grace of less than a third of his duration, he goes on working while
-// others may acquire the lock: that is for holders that are known to have crashed.
-// A lock that is free is left as it is, without an error.
+// Break breaks the lease of a lock that another client holds. The holder notices with its next renewal, within a third
+// of its lease's duration. Then its work has to stop, in the time that is left: by default the rest of the lease, so
+// that no other client gets in before that. With Now, or with a Grace of less than a third of the holder's duration,
+// the holder keeps working while others may acquire the lock: use these only for holders that are known to have
+// crashed. Break leaves a free lock as it is, and returns no error.
 //
-// Errors: ErrNotFound; ErrChanged when IfMatch names another acquisition than the present one; *UnknownError when no
-// answer came: it is harmless to ask again.
+// Errors: ErrNotFound; ErrChanged if IfMatch names an acquisition other than the current one; *UnknownError if there
+// was no response: calling Break again is safe.
 //
-// Requests: 2, a look and the break, which is on condition of what the look has found; 1 if it was free or another's.
-// Between an acquisition and its stamp the new holder cannot be told from the one before; a break in that moment sends
-// the new one back to waiting.
+// Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
+// not match. Between an acquisition and its stamp the new holder cannot be told from the previous one; a break in that
+// moment sends the new one back to waiting.
 func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions) (BrokenLock, error) {
 	var o BreakLockOptions
 	if opts != nil {
@@ -241,7 +241,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	}
 	out := BrokenLock{LockInfo: infoOf(name, seen)}
 	if o.IfMatch != "" && o.IfMatch != seen.ETag {
-		return out, &OpError{Op: "break", Resource: w.target.path, Err: fmt.Errorf("%w: the acquisition %s is over, the present one is %s by %s",
+		return out, &OpError{Op: "break", Resource: w.target.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
 			ErrChanged, o.IfMatch, seen.ETag, out.Owner)}
 	}
 	if !out.Held {
@@ -249,7 +249,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	}
 	out.After, err = breakUntil(ctx, w, period, seen.ETag)
 	if v, reason := judge(err); v == definitive && reason != Deleted {
-		return out, nil // released or run out in between, or broken by our first try
+		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {
 		return out, failedAs(ctx, "break", w.target.path, err)
@@ -258,10 +258,10 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	return out, nil
 }
 
-// checkUnused refuses what would collect a lock in use.
+// checkUnused refuses a value that would collect locks in use.
 func checkUnused(d time.Duration) error {
 	if d < time.Minute {
-		return fmt.Errorf("GCOptions.Unused: %v is less than 1m, in which the next holder may still want to know how the last one ended", d)
+		return fmt.Errorf("GCOptions.Unused: %v is less than 1m, during which the next holder may still need the record of the last one", d)
 	}
 	return nil
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// BreakOptions tunes a break. The zero value ends a lease in its natural time.
+// BreakOptions configures a break. The zero value ends a lease when it would have expired.
 type BreakOptions struct {
-	// Grace is how long the holder may go on, up to 60 s in whole seconds. It never makes a lease last longer than it
-	// would have (REST: "Lease Blob", break). Defaults to what is left of it, and to none for an infinite lease: then the
-	// holder cannot know before it next renews.
+	// Grace is how long the holder may continue, up to 60 s in whole seconds. It never prolongs a lease (REST: "Lease
+	// Blob", break). Defaults to the rest of the lease, and to none for an infinite lease: then the holder cannot know
+	// of the break before it next renews.
 	Grace time.Duration
 
-	// Now ends the lease at once. The holder goes on working until its next renewal fails, while others may acquire: only
-	// right when the holder is known to be dead. Defaults to false.
+	// Now ends the lease at once. The holder keeps working until its next renewal fails, while others may acquire the
+	// lease: use it only if the holder is known to have crashed. Defaults to false.
 	Now bool
 
-	// IfMatch demands a version of the blob. Containers cannot be asked for one. Defaults to none.
+	// IfMatch requires a version of the blob. Containers do not support it. Defaults to none.
 	IfMatch azcore.ETag
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	seams *seams
@@ -39,30 +39,30 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	if o != nil {
 		out = *o
 	}
-	period := int32(-1) // natural
+	period := int32(-1) // when it would have expired
 	switch {
 	case out.Grace != 0 && onlyInfinite(target):
-		return out, 0, errors.New("BreakOptions.Grace: the lease of a file ends at once")
+		return out, 0, errors.New("BreakOptions.Grace: leases of files end at once")
 	case out.Now && out.Grace != 0:
 		return out, 0, errors.New("BreakOptions: Now and Grace exclude each other")
 	case out.Grace < 0 || out.Grace > time.Minute || out.Grace%time.Second != 0:
-		return out, 0, fmt.Errorf("BreakOptions.Grace: %v is not in 0…60s in whole seconds", out.Grace)
+		return out, 0, fmt.Errorf("BreakOptions.Grace: %v is not 0s to 60s in whole seconds", out.Grace)
 	case out.Now:
 		period = 0
 	case out.Grace > 0:
 		period = int32(out.Grace / time.Second)
 	}
 	if out.IfMatch != "" && target.leasable != nil && !target.leasable.conditional() {
-		return out, 0, errors.New("BreakOptions.IfMatch: the leases of a container take no ETag condition")
+		return out, 0, errors.New("BreakOptions.IfMatch: leases of containers do not support ETag conditions")
 	}
 	return out, period, nil
 }
 
-// Break ends somebody else's lease, for which nobody needs to know its id: who may write may break. It returns after what
-// time the lease can be acquired, 0 for at once. Errors: ErrNotFound; ErrChanged when IfMatch names another version;
-// ErrLost when there is no lease to be broken.
+// Break breaks another client's lease; the lease id is not needed, only write permission. It returns the time until the
+// lease can be acquired, 0 for at once. Errors: ErrNotFound; ErrChanged if IfMatch names another version; ErrLost if
+// there is no lease to break.
 //
-// Requests: 1; after transient faults it is sent again, up to 6 times, which only ever shortens the time that is left.
+// Requests: 1; after transient faults it is repeated up to 6 times, which can only shorten the time that is left.
 func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining time.Duration, err error) {
 	o, period, err := opts.withDefaults(target)
 	if err != nil {
@@ -83,7 +83,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	return 0, failedAs(ctx, "break", target.path, err)
 }
 
-// adminTry bounds one request that is about no lease of ours.
+// adminTry is the timeout of a single request about a lease that this process does not hold.
 const adminTry = 5 * time.Second
 
 func breakUntil(ctx context.Context, w wire, period int32, match azcore.ETag) (time.Duration, error) {
@@ -111,8 +111,8 @@ func breakUntil(ctx context.Context, w wire, period int32, match azcore.ETag) (t
 	}
 }
 
-// Break announces the end of our own lease: others may acquire it after the grace, or when it would have run out. It is
-// not renewed any more, and Context ends when two thirds of that time are over. Requests: 1.
+// Break announces the end of this lease: others may acquire it after the grace period, or when it would have expired.
+// It is not renewed any more, and Context ends after two thirds of that time. Requests: 1.
 func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 	o, period, err := opts.withDefaults(l.wire.target)
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return failedAs(ctx, "break", l.wire.target.path, err)
 	}
-	// A break that may have been carried out counts as one: the work stops earlier than it might have to.
+	// A break that may have been applied counts as applied: the work stops earlier than it might have to.
 	grace := remaining
 	if period >= 0 {
 		grace = time.Duration(period) * time.Second
@@ -145,7 +145,7 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 		l.broken = &brokenBy{at: at, grace: grace}
 	} else {
 		_, hard := l.remaining(at)
-		l.broken = &brokenBy{at: at, grace: hard} // the lease's own end, which we know better than by whole seconds
+		l.broken = &brokenBy{at: at, grace: hard} // the lease's own end, known more precisely than in whole seconds
 	}
 	l.stir()
 	l.mu.Unlock()
@@ -153,6 +153,6 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 	case l.rouse <- struct{}{}:
 	default:
 	}
-	l.renewNow() // which it cannot: the renewer ends
+	l.renewNow() // the renewal cannot succeed: this ends the renewer
 	return err
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// errBreaking says that another client has broken the lease, and that it is still ours for a while.
+// errBreaking reports that another client has broken the lease, which is still held until the break period ends.
 var errBreaking = errors.New("the lease is being broken")
 
-// breakWatch is how often the holder of a breaking lease asks whether it is still breaking, and breakSilence for how long
-// it trusts the last answer.
+// breakWatch is the interval at which the holder of a breaking lease checks that it is still breaking, and breakSilence
+// is how long it trusts the last response.
 const (
 	breakWatch   = time.Second
 	breakSilence = 2 * time.Second
 )
 
 // foundBroken decides what to do after the service has refused a renewal because the lease was broken: while it is
-// breaking it is still ours, so the work has to stop, but there is time for it.
+// breaking, it is still held, so the work has to stop but has time to do so.
 //
-// The service does not tell how much. A break without a period of its own leaves the rest of the duration, which bounds
-// the time in any case; a shorter one is found out by watchBreak.
+// The service does not say how much. A break without a period leaves the rest of the duration, which bounds the time in
+// any case; watchBreak notices the end of a shorter one.
 func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if !l.breaking(ctx) {
 		return l.lose(Broken, refusal)
@@ -31,7 +31,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	l.mu.Lock()
 	b := &brokenBy{at: l.granted, grace: l.timing.duration, foreign: true}
 	if l.timing.infinite() {
-		b.at, b.grace = now, maxDuration // the longest period that a break can have
+		b.at, b.grace = now, maxDuration // the longest possible break period
 	}
 	if l.broken == nil {
 		l.broken, l.failure = b, refusal
@@ -42,7 +42,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	return errBreaking
 }
 
-// breaking asks the service whether the lease is ours and breaking.
+// breaking asks the service whether the lease is still held and breaking.
 func (l *Lease) breaking(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, breakSilence)
 	defer cancel()
@@ -50,7 +50,7 @@ func (l *Lease) breaking(ctx context.Context) bool {
 	return err == nil && seen.State == StateBreaking
 }
 
-// watchBreak watches the lease until it is over, or released.
+// watchBreak watches the lease until it is over or released.
 func (l *Lease) watchBreak() {
 	for {
 		if retry.Sleep(l.keeping, breakWatch) != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Renew renews the lease now, and tries again after transient faults until ctx or the lease ends. There is rarely a need
-// for it: the lease renews itself. Each try has a sixth of the duration to be answered. Errors: *LostError, ErrReleased,
-// the cause of ctx.
+// Renew renews the lease now, and retries after transient faults until ctx or the lease ends. It is rarely needed,
+// because the lease is renewed automatically. Each try has a sixth of the duration to be answered. Errors: *LostError,
+// ErrReleased, the cause of ctx.
 func (l *Lease) Renew(ctx context.Context) error {
 	ctx, leave, err := l.enter(ctx)
 	if err != nil {
@@ -41,10 +41,10 @@ func (l *Lease) Renew(ctx context.Context) error {
 	}
 }
 
-// Verify asks the service whether the lease is still ours, without renewing it: a HEAD request that carries our id,
-// which the service refuses when another or no lease is there. Nil means that it was ours when the service answered; a
-// *LostError, that the lease is over, for this handle too; any other error, that no answer came within a sixth of the
-// duration.
+// Verify asks the service whether the lease is still held, without renewing it: a HEAD request that carries the lease
+// id, which the service refuses if another lease or none is there. Nil means that the lease was held when the service
+// answered; a *LostError, that it is over, for this handle too; any other error, that there was no response within a
+// sixth of the duration.
 func (l *Lease) Verify(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 	return l.lose(Expired, nil)
 }
 
-// lostBy says why the service answers LeaseLost, which it does for a lease that has expired and for one whose break has
-// elapsed: a lease cannot have expired before its end by our clock, which is the earlier one.
+// lostBy returns why the service answered LeaseLost, which it does both for a lease that has expired and for one whose
+// break period has passed: a lease cannot have expired before its end by the local clock, which comes earlier.
 func (l *Lease) lostBy() Reason {
 	if _, end, _ := l.Remaining(); end > 0 {
 		return Broken
@@ -79,7 +79,7 @@ func (l *Lease) lostBy() Reason {
 	return Expired
 }
 
-// lookAtOwn looks with the lease's id, once more if that was being changed meanwhile.
+// lookAtOwn looks with the lease's id, and once more if the id was being changed meanwhile.
 func (l *Lease) lookAtOwn(ctx context.Context) (Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.try)
 	defer cancel()
@@ -97,19 +97,19 @@ func (l *Lease) lookAtOwn(ctx context.Context) (Observation, error) {
 	}
 }
 
-// Change gives the lease another id, a GUID, or a random one for "". Whoever knew the old one is locked out at once; the
-// time the lease has left does not change. This handle goes on under the new id.
+// Change gives the lease another id, a GUID; "" stands for a random one. Clients that know only the old id are locked
+// out at once; the time left does not change. This handle continues under the new id.
 //
-// When no answer comes before ctx ends, the outcome is open and the error is an *UnknownError. The handle stays sound: it
-// settles the matter before the next renewal, in favour of the new id. Requests: 1; sent again it has the same effect
-// (REST: "Lease Blob", change from the old to the new id when the new one is in force).
+// If there is no response before ctx ends, the outcome is unknown and the error is an *UnknownError. The handle remains
+// usable: it settles the outcome before the next renewal, in favor of the new id. Requests: 1; repeating it has the
+// same effect (REST: "Lease Blob", change from the old to the new id when the new one is in force).
 func (l *Lease) Change(ctx context.Context, id string) error {
 	if id == "" {
 		id = uuid.NewString()
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return fmt.Errorf("change %s: %w; the service takes GUIDs only", l.wire.target.path, err)
+		return fmt.Errorf("change %s: %w; the service accepts only GUIDs", l.wire.target.path, err)
 	}
 	id = parsed.String()
 	if err := l.Err(); err != nil {
@@ -169,7 +169,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	}
 }
 
-// changeOnce sends one change and takes note of a success. overlapped says that another one was under way meanwhile.
+// changeOnce sends one change and records a success. overlapped reports that another one was under way meanwhile.
 func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped bool, err error) {
 	l.mu.Lock()
 	l.changing++
@@ -183,29 +183,29 @@ func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped boo
 	overlapped = !alone || l.changes != before
 	l.changing--
 	l.changes++
-	if err == nil && l.next == to { // otherwise another one has taken note of it, and gone on
+	if err == nil && l.next == to { // otherwise another call has recorded it already
 		l.id, l.next = to, ""
 	}
 	return overlapped, err
 }
 
-// changedSince tells whether a change was under way at any time since l.changes was as given.
+// changedSince reports whether a change was under way at any time since l.changes had the given value.
 func (l *Lease) changedSince(before int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changing > 0 || l.changes != before
 }
 
-// Reclaim goes on with a lease whose Context has ended, if that can be proved safe: it renews the lease, which the
-// service allows after it has expired, as long as nobody has leased or changed the resource since (REST: "Lease Blob").
-// Success proves that nobody else has held it at any time; the new handle has the same id and a Context of its own, and
-// this one is over without a need to release it. Otherwise the error is a *LostError, or says that no answer came, and
-// this handle still has to be released.
+// Reclaim continues a lease whose Context has ended, if that can be proved safe: it renews the lease, which the service
+// allows after it has expired as long as nobody has leased or changed the resource since (REST: "Lease Blob"). Success
+// proves that no other client has held the lease at any time. The new handle has the same id and its own Context, and
+// this one is over and need not be released. Otherwise the error is a *LostError, or reports that there was no
+// response, and this handle still has to be released.
 //
-// Of several calls at once one succeeds; the others, and those after a Release, get ErrReleased.
+// Of several concurrent calls one succeeds; the others, and calls after Release, return ErrReleased.
 //
-// The proof is the real service's: an emulator renews an expired lease in cases in which it must not (Azurite#2352).
-// Containers prove less, since writing to a blob does not change its container.
+// The proof holds for the real service: an emulator renews an expired lease in cases in which it must not
+// (Azurite#2352). For containers it is weaker, since writing to a blob does not change its container.
 func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	if l.ctx.Err() == nil {
 		return l, nil
@@ -240,7 +240,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Lock()
 	if err := l.unclaimable(); err != nil {
 		l.mu.Unlock()
-		return nil, err // a Release has begun meanwhile, and gives it back
+		return nil, err // a Release has begun meanwhile, and releases the lease
 	}
 	l.gaveBack, l.goesOn = true, true
 	tenure, least := l.tenure, l.least
@@ -252,7 +252,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	return again, nil
 }
 
-// unclaimable returns why there is nothing to be reclaimed. It is called with mu held.
+// unclaimable returns why there is nothing to reclaim. It is called with mu held.
 func (l *Lease) unclaimable() error {
 	switch {
 	case l.lost != nil && l.lost.Reason != Expired:

@@ -11,68 +11,69 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// lines are the queues within this process, one for each name that is wanted or held.
+// lines holds the queues within this process, one for each name that is wanted or held.
 type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
 	past   map[string]past
-	tokens map[string]fence.Token // the last one of each lock: see gaveOut
+	tokens map[string]fence.Token // the last token of each lock: see gaveOut
 }
 
-// line is the goroutines of this process that want one lock. The one in front deals with the service; the others cost no
-// requests, and get the lock from it by word of mouth when it is done. It is first come, first served.
+// line is the queue of goroutines in this process that want one lock. The first talks to the service; the others send
+// no requests, and the lock is handed over to them in memory, first come, first served.
 type line struct {
 	all  *lines
 	name string
 
-	// all.mu guards what follows.
-	busy      bool // somebody is in front: asking the service, or holding
+	// all.mu guards the fields below.
+	busy      bool // a goroutine is in front: asking the service, or holding
 	holding   *tenure
 	waiting   []*place
-	handed    int           // hand-overs in a row
-	since     instant       // when the row began
+	handed    int           // consecutive hand-overs
+	since     instant       // when they began
 	contended time.Duration // see past
-	spent     bool          // no more hand-overs in this row
+	spent     bool          // no more hand-overs before a pause
 	past      past
 }
 
-// place is one goroutine's in the line.
+// place is one goroutine's place in the line.
 type place struct{ called chan turn }
 
-// turn is what the one in front leaves to the next: a lease, an error that the next would meet as well, or neither.
+// turn is what the goroutine in front leaves to the next: a lease, an error that the next would get as well, or
+// neither.
 type turn struct {
 	lease *baton
 	err   error
 }
 
-// baton is a lease on its way from one goroutine to the next. Nobody renews it meanwhile, which takes no time.
+// baton is a lease that is being handed over. It is not renewed meanwhile; a hand-over takes no time.
 type baton struct {
 	claim   *claim
 	granted instant
 	tenure  tenure
 }
 
-// tenure is what a holder knows of the lock blob, whose version only he can change.
+// tenure is what a holder knows about the lock blob, whose version only the holder can change.
 type tenure struct {
 	line  *line
 	owner string
 	token fence.Token
-	seen  Observation // the blob as he has stamped it
-	since time.Time   // when he got it, by the service's clock
-	date  moment      // what he knows of the service's clock
-	at    instant     // when he got it, by ours
+	seen  Observation // the blob as stamped by the holder
+	since time.Time   // when it acquired the lock, by the service's clock
+	date  moment      // what it knows of the service's clock
+	at    instant     // when it acquired the lock, by the local clock
 	limit bounds
 }
 
-// bounds keep a busy process from holding a lock for ever while others wait.
+// bounds keep a busy process from holding a lock forever while others wait.
 type bounds struct {
 	times int
 	time  time.Duration
 }
 
-// enter gets in line. It returns when it is our turn: with a lease from the goroutine before, or with none, which means
-// to ask the service. Errors: *HeldError, the cause of ctx, or what the one in front has met. After an error there is
-// nothing to leave.
+// enter joins the line. It returns when it is the caller's turn: with a lease handed over by the previous goroutine, or
+// with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error that the
+// goroutine in front got. After an error there is nothing to leave.
 func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton, error) {
 	ls.mu.Lock()
 	l := ls.byName[t.name]
@@ -120,8 +121,8 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 	}
 }
 
-// desert leaves the line without having had a turn. Whoever was called in the same moment takes the turn all the same,
-// and finds out himself that there is nothing in it for him.
+// desert leaves the line without having had a turn. If the goroutine was called at that very moment, it takes the turn
+// and finds out itself that it is of no use.
 func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
@@ -129,14 +130,14 @@ func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 		return nil, nil, err
 	}
-	called := <-p.called // it is there: who takes a place out of the line fills it under the same mutex
+	called := <-p.called // does not block: a place is removed from the line and filled under the same mutex
 	if called.err != nil {
 		return nil, nil, called.err
 	}
 	return l, called.lease, nil
 }
 
-// heldError says that the lock is with this process already. It is called with all.mu held.
+// heldError reports that this process already holds the lock. It is called with all.mu held.
 func (l *line) heldError(t *taking) *HeldError {
 	e := &HeldError{Resource: t.claim.wire.target.path, State: StateLeased, Local: true, Waited: t.queue.waited}
 	if l.holding != nil {
@@ -145,8 +146,8 @@ func (l *line) heldError(t *taking) *HeldError {
 	return e
 }
 
-// leave lets the next one have a turn with the service. A failure that has nothing to do with who asks is everybody's:
-// a hundred goroutines need not find out one after the other that the container is missing.
+// leave gives the next goroutine its turn with the service. An error that does not depend on the caller is passed to
+// all: a hundred goroutines need not find out one after the other that the container does not exist.
 func (l *line) leave(ctx context.Context, err error, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
@@ -164,7 +165,7 @@ func (l *line) leave(ctx context.Context, err error, now instant) {
 	l.call(turn{})
 }
 
-// call gives the turn to the one who has waited longest. It is called with all.mu held.
+// call gives the turn to the goroutine that has waited longest. It is called with all.mu held.
 func (l *line) call(next turn) {
 	if len(l.waiting) == 0 {
 		l.busy = false
@@ -176,7 +177,7 @@ func (l *line) call(next turn) {
 	p.called <- next
 }
 
-// holds notes who holds the lock, for those who ask within this process.
+// holds records who holds the lock, for callers within this process.
 func (l *line) holds(h *tenure, contended bool, longest time.Duration) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
@@ -193,8 +194,8 @@ func (l *line) holds(h *tenure, contended bool, longest time.Duration) {
 	}
 }
 
-// handOver passes the lease to the next in line, if there is one and it is not other processes' turn. The caller has
-// stopped renewing it.
+// handOver hands the lease over to the next in line, if there is one and it is not other processes' turn. The caller
+// has stopped renewing it.
 func (l *line) handOver(b *baton) bool {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
@@ -211,8 +212,8 @@ func (l *line) handOver(b *baton) bool {
 	return true
 }
 
-// inherit makes a Held of a lease that the goroutine before has handed over: it stamps the lock with a fence of its own,
-// on the version that the one before has left. Nothing but the stamp is sent.
+// inherit makes a Held of a lease that the previous goroutine has handed over: it stamps the lock with a new fence,
+// conditional on the version that the previous goroutine left. It sends only the stamp.
 func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 	b.claim.tries, b.claim.wait, b.claim.waited = t.claim.tries, t.claim.wait, t.queue.waited
 	b.claim.limit, b.claim.began = t.claim.limit, t.claim.began
@@ -222,7 +223,7 @@ func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 	if ctx.Err() != nil {
 		t.passed = true
 		l.entrust(&b.tenure, 0)
-		_ = l.Release(ctx) // hands it on
+		_ = l.Release(ctx) // hands it over to the next
 		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, context.Cause(ctx))
 	}
 	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.wire.clock().now())
@@ -234,7 +235,7 @@ func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 	return h, nil
 }
 
-// entrust tells a lease what it needs in order to be handed over, and for how long it must be held at least.
+// entrust gives a lease what it needs in order to be handed over, and the minimum time it must be held.
 func (l *Lease) entrust(t *tenure, least time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,14 +253,14 @@ func (l *Lease) holdOut(ctx context.Context) {
 	if left <= 0 {
 		return
 	}
-	ctx, cancel := l.bound(ctx) // a lease that is lost needs no holding
+	ctx, cancel := l.bound(ctx) // a lost lease need not be held any longer
 	defer cancel()
 	_ = retry.Sleep(ctx, left)
 }
 
-// passOn hands the lease to the next goroutine in line, if it is good for that: without any doubt, and with nothing open.
-// The caller has the turn, and the renewer has been joined. If it is not passed on, left is to be called when the lease
-// has been given back.
+// passOn hands the lease over to the next goroutine in line, if the lease is free of doubt and has no open request. The
+// caller has the turn, and the renewer has ended. If the lease is not handed over, the caller calls left after
+// releasing it.
 func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
 	l.mu.Lock()
 	t := l.tenure

@@ -96,16 +96,17 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 	}
 }
 
-// standBack is for how long a former leader lets the others win, who have waited for longer. Each of them looks once in
-// Poll.Cap, and soon after when a look or what follows is lost, so twice that leaves time for a few losses.
+// standBack returns how long a former leader lets the other candidates, who have waited longer, win. Each of them
+// checks once per Poll.Cap, and again soon if a check or what follows it fails, so twice that allows for a few
+// failures.
 func (e *Election) standBack() time.Duration {
 	return 2 * pollDefaults(e.locker.opts.Poll).Cap
 }
 
-// errAgain says that the lead has ended against the will of who led.
+// errAgain reports that the term ended before onElected returned.
 var errAgain = errors.New("the lead has ended")
 
-// govern is one term.
+// govern runs one term.
 func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.Context, *Held) error) (err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{end: end, done: make(chan struct{})}
@@ -116,7 +117,7 @@ func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.C
 	if e.opts.Preemptible {
 		watch.Go(func() { e.watchIntent(term, h, end) })
 	}
-	defer func() { // also after a panic: the lead goes back before that goes on
+	defer func() { // also after a panic: the lead is released before the panic continues
 		end(nil)
 		watch.Wait()
 		e.mu.Lock()
@@ -138,7 +139,7 @@ func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.C
 	return err
 }
 
-// watchIntent ends the term when another candidate has said that he wants it.
+// watchIntent ends the term when another candidate has asked for the lead.
 func (e *Election) watchIntent(ctx context.Context, h *Held, end context.CancelCauseFunc) {
 	every := h.timing.cadence
 	if h.timing.infinite() {
@@ -153,8 +154,9 @@ func (e *Election) watchIntent(ctx context.Context, h *Held, end context.CancelC
 	}
 }
 
-// Resign ends this process's term, if it has one, and returns when the lead has been given back. Run goes on, and runs
-// again after a pause in which others can win. It returns whether there was a term. No request but the release is sent.
+// Resign ends this process's term, if it has one, and returns when the lead has been released. Run continues, and runs
+// for the lead again after a pause in which others can win. Resign returns whether there was a term. It sends no
+// request but the release.
 func (e *Election) Resign(ctx context.Context) (bool, error) {
 	e.mu.Lock()
 	l := e.lead
@@ -171,16 +173,17 @@ func (e *Election) Resign(ctx context.Context) (bool, error) {
 	}
 }
 
-// Preempt asks the present leader to hand over the lead, and returns when he has. He is asked by a second lock, which
-// Preempt holds meanwhile: a leader that is Preemptible sees it within a third of his lease's duration, and may take as
-// long as he needs to stop. Call it beside Run, which then wins like any other candidate: all that Preempt promises is
-// that the leader of its beginning does not lead any more. With a leader that is not Preemptible it waits for his end;
-// when this process leads, or nobody does, there is nothing to wait for.
+// Preempt asks the current leader to hand over the lead, and returns when it has. It asks by holding a second lock: a
+// leader that is Preemptible sees it within a third of its lease's duration, and may take as long as it needs to stop.
+// Call Preempt concurrently with Run, which then wins like any other candidate: Preempt promises only that the process
+// that was leading when it was called leads no more. If the leader is not Preemptible, Preempt waits until its term
+// ends; if this process leads, or nobody does, it returns at once.
 //
-// Like Run it rides out transient faults until ctx ends. Errors: the cause of ctx, ErrNotFound when the container is
-// missing, or the service's refusal. Requests: a HEAD, and with a leader those of Locker.Lock and one HEAD per look.
+// Like Run, Preempt retries transient faults until ctx ends. Errors: the cause of ctx, ErrNotFound if the container
+// does not exist, or the service's refusal. Requests: one HEAD; if there is a leader, also those of Locker.Lock and one
+// HEAD per poll.
 func (e *Election) Preempt(ctx context.Context) error {
-	// Before the intent is shown, since he may be gone by the time that it is.
+	// Look before announcing the intent: the leader may be gone by the time it is announced.
 	first, err := e.leaderUntilHeard(ctx)
 	if err != nil || e.Leads() || !first.Held {
 		return err
@@ -198,9 +201,9 @@ func (e *Election) Preempt(ctx context.Context) error {
 			}
 			if now.ETag != first.ETag {
 				if now.Since.After(first.Observed) {
-					return nil // acquired after we began, hence by another
+					return nil // acquired after Preempt began, hence by another process
 				}
-				// Our first look may have come between the acquisition of the one who leads and his stamp.
+				// The first look may have come between the leader's acquisition and its stamp.
 				first.ETag = now.ETag
 			}
 			if err := retry.Sleep(ctx, p.next()); err != nil {
@@ -210,7 +213,7 @@ func (e *Election) Preempt(ctx context.Context) error {
 	})
 }
 
-// leaderUntilHeard is Leader, again and again until it is answered. No lock is a lock that nobody holds.
+// leaderUntilHeard calls Leader until it is answered. A missing lock counts as a lock that nobody holds.
 func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
 	for n := 0; ; n++ {
 		info, err := e.Leader(ctx)
@@ -226,12 +229,13 @@ func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
 	}
 }
 
-// Leader tells who leads, or who led last: Held says which. Errors: ErrNotFound when there was no leader yet. Requests: 1.
+// Leader returns who leads, or who led last: Held tells which. Errors: ErrNotFound if there has been no leader yet.
+// Requests: 1.
 func (e *Election) Leader(ctx context.Context) (LockInfo, error) {
 	return e.locker.Show(ctx, e.name)
 }
 
-// Leads tells whether this process leads, by its own clock. No request is sent.
+// Leads reports whether this process leads, by its own clock. It sends no request.
 func (e *Election) Leads() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,26 +8,26 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// past is what a Locker remembers of a lock that it has released, in order to be fair to other processes. They look at the
-// lock every few seconds; whoever asks for it again right after his release would win nearly always.
+// past is what a Locker remembers about a lock that it has released, in order to be fair to other processes. They poll
+// every few seconds; a process that asks again right after its release would nearly always win.
 type past struct {
-	since     instant // when it began to hold the lock, again and again, without a pause
+	since     instant // when it began to hold the lock without a pause
 	ended     instant
-	held      time.Duration // the last time
-	contended time.Duration // for how long more it shall rest between holdings, because it has met other processes
-	spent     bool          // it has handed the lock over as often in a row as it may
+	held      time.Duration // how long it held the lock the last time
+	contended time.Duration // how much longer it rests between tenures, because other processes are waiting
+	spent     bool          // it has handed the lock over as often in a row as allowed
 }
 
-// suspicion is for how long a Locker rests in all, between holdings, after it has met another process: so many times the
-// longest wait between two looks. One rest is too short, since the Locker may find the lock free by luck.
+// suspicion is how long a Locker rests in total, between tenures, after it has seen another process waiting, as a
+// multiple of the longest poll interval. A single rest is too short, since the Locker may find the lock free by chance.
 const suspicion = 1
 
-// maxPast bounds how many locks a Locker remembers before it forgets those that do not matter any more.
+// maxPast bounds the number of locks that a Locker remembers before it forgets those that no longer matter.
 const maxPast = 256
 
-// rest is for how long to let others have a try before asking again. Who has met others waits as long as he has held, and
-// who has held the lock for a lease's time on end, alone as far as he knows, a quarter of that; nobody longer
-// than the longest wait between two looks, by which time everybody has looked.
+// rest returns how long to let others try before asking again. A Locker that has seen other processes rests for as long
+// as it held the lock; one that has held the lock alone, as far as it knows, for the duration of a lease rests for a
+// quarter of that. No rest is longer than the longest poll interval, by which time every waiter has polled.
 func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration {
 	if p.ended.at.IsZero() {
 		return 0
@@ -45,8 +45,8 @@ func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration 
 	return min(max(want, poll.Base), poll.Cap) - gap
 }
 
-// yield rests, if it should, before the service is asked. A row of holdings ends with a rest.
-// It never lasts beyond the time for which the caller wants to wait.
+// yield rests, if due, before the service is asked. A rest ends a row of tenures. It never exceeds the time for which
+// the caller is willing to wait.
 func (l *line) yield(ctx context.Context, t *taking) error {
 	now := t.claim.wire.clock().now()
 	l.all.mu.Lock()
@@ -60,7 +60,7 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 		l.contended = max(l.contended-rest, 0)
 	}
 	if p.contended > 0 {
-		t.queue.pace.last = t.opts.Poll.Cap // at the pace of those who wait already
+		t.queue.pace.last = t.opts.Poll.Cap // at the pace of those already waiting
 	}
 	l.all.mu.Unlock()
 	if rest <= 0 {
@@ -73,7 +73,7 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 	return retry.Sleep(ctx, rest)
 }
 
-// remember notes how the present holding ended. It is called with all.mu held.
+// remember records how the current tenure ended. It is called with all.mu held.
 func (l *line) remember(now instant) {
 	if l.holding == nil {
 		return

@@ -13,19 +13,19 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// keyBeat is when the holder of a file's lease was last heard of, by the service's clock.
+// keyBeat is the time of the last heartbeat of the holder of a file's lease, by the service's clock.
 const keyBeat = "azconcheartbeat"
 
-// File is a file of Azure Files, which must exist. While it is leased, the service refuses every write and the deletion
-// without the lease's id, and SMB clients cannot open it for writing or deletion; everybody may read. The deletion of
-// the share is not prevented (REST: "Lease File").
+// File returns a file of Azure Files, which must exist, as a Resource. While it is leased, the service refuses every
+// write and the deletion without the lease id, and SMB clients cannot open it for writing or deletion; anybody may
+// read. The lease does not prevent deletion of the share (REST: "Lease File").
 //
-// The service knows infinite leases of files only, has no renewal, and breaks at once. So the lease of a holder that
-// crashed stays for ever, until somebody breaks it: see BreakStale. For that the holder writes its name and a heartbeat
-// into the file's metadata, under the lease's id: when it acquires (3 requests instead of 1) and every 10 s (2 requests
-// for what is one renewal elsewhere; that is also how it learns of a break). The service cannot change one name of the
-// metadata alone, so the holder should set none while it holds the lease, or its own may be lost. The names stay in the
-// metadata after the release.
+// Leases of files are always infinite, have no renewal, and break at once. So the lease of a holder that crashed
+// remains until a client breaks it: see BreakStale. To make that possible, the holder writes its name and a heartbeat
+// into the file's metadata under the lease id: when it acquires the lease (3 requests instead of 1) and every 10 s (2
+// requests, in place of the renewal of other leases; this is also how it learns of a break). The service cannot change
+// a single metadata name, so the holder should not set metadata of its own while it holds the lease, or the heartbeat
+// may overwrite it. The names remain in the metadata after the release.
 func File(client *file.Client) Resource {
 	if client == nil {
 		return Resource{}
@@ -37,13 +37,13 @@ type fileLease struct{ client *file.Client }
 
 func (fileLease) onlyInfinite() {}
 
-// onlyInfinite tells whether the service knows no other leases of the target.
+// onlyInfinite reports whether the target supports only infinite leases.
 func onlyInfinite(target Resource) bool {
 	_, only := target.leasable.(interface{ onlyInfinite() })
 	return only
 }
 
-// counterKey is for the number of requests, to which a file's operations of more than one request add.
+// counterKey is the context key of the request counter, to which file operations of more than one request add.
 type counterKey struct{}
 
 func another(ctx context.Context) {
@@ -52,7 +52,7 @@ func another(ctx context.Context) {
 	}
 }
 
-// grantedError is a failure after the lease was granted, which therefore has to be given back.
+// grantedError is a failure after the lease was granted; the lease has to be released.
 type grantedError struct{ err error }
 
 func (e *grantedError) Error() string { return e.err.Error() }
@@ -78,13 +78,14 @@ func (f fileLease) acquire(ctx context.Context, id string, _ int32, _ azcore.ETa
 	return reply{deref(resp.LeaseID), deref(resp.Date)}, nil
 }
 
-// renew is the heartbeat: both of its requests carry the id, and the service refuses them when the lease is not ours.
+// renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
+// held under it.
 func (f fileLease) renew(ctx context.Context, id string) (reply, error) {
 	date, err := f.beat(ctx, id, false)
 	return reply{id, date}, err
 }
 
-// beat writes the heartbeat. Sending it twice does no harm: under the lease nobody else writes.
+// beat writes the heartbeat. Sending it twice does no harm: only the lease holder can write.
 func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, error) {
 	seen, err := f.look(ctx, id)
 	if err != nil {
@@ -105,10 +106,10 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 	return deref(resp.Date), err
 }
 
-// Heartbeat says that the holder of a file's lease is there, for a lease that was acquired without this package, which
-// beats by itself. acquired writes down who the holder is as well. It returns the service's time. Errors: ErrLost when the
-// lease is not held under the id, ErrNotFound, *OpError. Requests: 2, which the client sends again as its options say: that does
-// no harm.
+// Heartbeat writes a heartbeat for the holder of a file's lease that was acquired without this package; leases of this
+// package send heartbeats by themselves. acquired also records the holder's name. Heartbeat returns the service's time.
+// Errors: ErrLost if the lease is not held under the id, ErrNotFound, *OpError. Requests: 2, retried according to the
+// client's options, which does no harm.
 func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
 	at, err := fileLease{client}.beat(ctx, leaseID, acquired)
 	switch v, reason := judge(err); {

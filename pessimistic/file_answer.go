@@ -6,7 +6,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// requests is how many were sent, those that ask who is in the way included.
+// requests returns how many requests were sent, including those that list handles.
 func (c *fileCall) requests() int {
 	n := int(c.wire.requests.Load())
 	if c.wait != nil {
@@ -15,8 +15,8 @@ func (c *fileCall) requests() int {
 	return n
 }
 
-// refusal gives the answer to a request about a file its type: *InUseError, *HeldError, *LostError, *UnknownError for a
-// write, *OpError.
+// refusal converts the response to a request about a file into a typed error: *InUseError, *HeldError, *LostError,
+// *UnknownError for a write, *OpError.
 func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error) error {
 	switch {
 	case err == nil:

@@ -13,13 +13,13 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// fileCall is one call about a file: its requests, a single try of the SDK's each, sent again by us, and counted.
+// fileCall is one operation on a file: its requests, retried here rather than by the SDK, and counted.
 type fileCall struct {
 	path string
 	wire wire
-	try  time.Duration // bounds a single request
-	span int64         // how much of a content is read or written at a time
-	wait *waiter       // for SMB clients; nil for none: the first refusal is final
+	try  time.Duration // timeout of a single request
+	span int64         // bytes of content read or written at a time
+	wait *waiter       // for SMB clients; nil: the first refusal is final
 }
 
 func newFileCall(url string, hooks Hooks) *fileCall {
@@ -33,7 +33,7 @@ func (c *fileCall) spans(span int64) *fileCall {
 	return c
 }
 
-// waits makes the call wait for SMB clients, if there are options.
+// waits makes the call wait for SMB clients, if opts is not nil.
 func (c *fileCall) waits(client *file.Client, opts *WaitOptions) (err error) {
 	if opts != nil {
 		c.wait, err = waiterFor(client, opts)
@@ -41,12 +41,12 @@ func (c *fileCall) waits(client *file.Client, opts *WaitOptions) (err error) {
 	return err
 }
 
-// fileBudget is for a request that may be repeated.
+// fileBudget is the retry budget of a request that may be repeated.
 func fileBudget() retry.Budget {
 	return retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}
 }
 
-// leasedBy is the condition that the lease of the id is there; none without an id.
+// leasedBy returns the condition that the lease with the id is held; nil without an id.
 func leasedBy(id string) *file.LeaseAccessConditions {
 	if id == "" {
 		return nil
@@ -55,7 +55,7 @@ func leasedBy(id string) *file.LeaseAccessConditions {
 }
 
 // send sends a request that may be repeated until it is answered, and waits for SMB clients if the call does. unclear
-// says that some try got no answer, or one that leaves open whether it was carried out.
+// reports that a try got no response, or one that does not tell whether it was applied.
 func (c *fileCall) send(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
 	tried := func(ctx context.Context) error {
 		again, err := c.repeat(ctx, op, request)
@@ -97,7 +97,7 @@ func (c *fileCall) once(ctx context.Context, op string, request func(context.Con
 	return err
 }
 
-// inUse tells whether an answer is about a file that SMB clients use, and how.
+// inUse reports whether an error says that SMB clients use the file, and how.
 func inUse(err error) (azerr.Reason, bool) {
 	if errors.Is(err, errOpen) {
 		return azerr.OpenHandle, true

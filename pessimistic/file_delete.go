@@ -10,55 +10,56 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// DeleteFileOptions tunes DeleteFile. The zero value is the default.
+// DeleteFileOptions configures DeleteFile. The zero value selects the defaults.
 type DeleteFileOptions struct {
-	// Wait waits for SMB clients that have the file open, and for the end of a deletion that one of them has begun. Nil
-	// is no waiting; a zero WaitOptions waits for as long as ctx lasts. Defaults to nil.
+	// Wait makes DeleteFile wait for SMB clients that have the file open, and for the end of a deletion that one of
+	// them has begun. Nil means not to wait; a zero WaitOptions waits for as long as ctx lasts. Defaults to nil.
 	Wait *WaitOptions
 
 	// LeaseID is the id of a lease that the caller holds on the file. Defaults to none.
 	LeaseID string
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	_ struct{}
 }
 
-// Deletion is how a file came to be gone.
+// Deletion is how a file was deleted.
 type Deletion string
 
 // The ways.
 const (
-	// DeletedByUs: the service has confirmed our deletion.
+	// DeletedByUs: the service has confirmed the deletion by this call.
 	DeletedByUs Deletion = "deleted"
 	// DeletedBySMB: an SMB client had marked it for deletion, and the last handle was closed.
 	DeletedBySMB Deletion = "deleted_by_smb"
-	// DeletedUnclear: it was there when we looked and then it was gone, by our deletion, whose answer was lost, or by
-	// another's.
+	// DeletedUnclear: the file existed at the first look and was gone later, either by this call's deletion, whose
+	// response was lost, or by another client's.
 	DeletedUnclear Deletion = "gone"
 )
 
-// DeletedFile is what DeleteFile has done.
+// DeletedFile is the result of DeleteFile.
 type DeletedFile struct {
-	How       Deletion // empty when it has failed
+	How       Deletion // empty on failure
 	Waited    time.Duration
 	Requests  int
-	Ambiguous int // deletions that got no answer, or one that leaves open whether they were carried out
+	Ambiguous int // deletions without a response, or with one that does not tell whether they were applied
 }
 
-// DeleteFile deletes a file. A deletion that an SMB client has begun is neither success nor absence: the file is not
-// there for anybody, but the client may take the mark back. So DeleteFile waits for what it comes to, if it may wait; it
-// does not delete by itself what was marked and then kept.
+// DeleteFile deletes a file. It treats a deletion that an SMB client has begun neither as success nor as absence:
+// nobody can use the file, but the client may still clear the mark. So DeleteFile waits for the outcome, if it may
+// wait; it does not itself delete a file that was marked and then kept.
 //
-// FileREST knows no conditions, so a deletion that is sent again could hit a file that somebody has made meanwhile under
-// the same name. That is why the file's id is looked at first, and again when an answer is lost: only the same file is
-// deleted a second time. Under a lease the look is not needed, as the lease is gone with the file. A request that the
-// network holds back until after the call remains; only a lease guards against it.
+// FileREST has no conditional requests, so a repeated deletion could delete a file that another client has meanwhile
+// created under the same name. Hence DeleteFile reads the file's id first, and again after a lost response: it sends a
+// second deletion only for the same file. Under a lease this is not needed, as the lease is gone with the file. One gap
+// remains: a request that the network delays until after the call; only a lease guards against it.
 //
-// Errors: ErrNotFound; *InUseError, when there is no waiting or its time is over; ErrUndeleted; *HeldError when the file
-// is leased by another; *LostError when LeaseID is not valid any more; *UnknownError; *OpError, a read-only file among
-// them. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the names in an error.
+// Errors: ErrNotFound; *InUseError if Wait is nil or has passed; ErrUndeleted; *HeldError if another client holds a
+// lease on the file; *LostError if LeaseID is no longer valid; *UnknownError; *OpError, for example for a read-only
+// file. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the handles listed in an
+// error.
 func DeleteFile(ctx context.Context, client *file.Client, opts *DeleteFileOptions) (DeletedFile, error) {
 	var o DeleteFileOptions
 	if opts != nil {
@@ -85,21 +86,21 @@ func DeleteFile(ctx context.Context, client *file.Client, opts *DeleteFileOption
 	return d.done, d.outcome(ctx, err)
 }
 
-// deleting is one deletion under way.
+// deleting is one deletion in progress.
 type deleting struct {
 	client *file.Client
 	call   *fileCall
 	lease  string
-	id     string // the file's, as the first look has shown it
+	id     string // the file's id, from the first look
 
 	looked  bool
-	pending bool // an SMB client has marked it
-	doubt   bool // a deletion got no answer, and nothing was seen since
-	tries   int  // the first, and one after each wait
+	pending bool // an SMB client has marked it for deletion
+	doubt   bool // a deletion got no response, and there was no look since
+	tries   int  // deletions sent: the first, and one after each wait
 	done    DeletedFile
 }
 
-// try goes on until the file is gone, an SMB client is in the way, or it cannot be.
+// try continues until the file is gone, an SMB client uses it, or it cannot be deleted.
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
 	again := fileBudget().Start()
@@ -138,7 +139,7 @@ func (d *deleting) try(ctx context.Context) error {
 	}
 }
 
-// look sees whether the file is the one that is to be deleted. end says that there is nothing left to be done.
+// look checks whether the file is the one to delete. end reports that nothing is left to do.
 func (d *deleting) look(ctx context.Context) (end bool, err error) {
 	var id string
 	_, err = d.call.repeat(ctx, "look at", func(ctx context.Context) error {
@@ -171,9 +172,9 @@ func (d *deleting) look(ctx context.Context) (end bool, err error) {
 	return true, err
 }
 
-var errNoID = errors.New("the service does not tell the file's id")
+var errNoID = errors.New("the response has no file id")
 
-// outcome is the error for the caller.
+// outcome returns the error for the caller.
 func (d *deleting) outcome(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -10,21 +10,21 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// FileWrite is what UpdateFile or UploadFile has done.
+// FileWrite is the result of UpdateFile or UploadFile.
 type FileWrite struct {
 	Changed  bool // something was written
-	Created  bool // the file was made
+	Created  bool // the file was created
 	Size     int64
-	Ranges   int // written, of 4 MiB at most
+	Ranges   int // ranges written, of at most 4 MiB
 	Requests int
 
-	// Left is why our lease may still be there: its release was not confirmed. A file's lease does not run out; BreakStale
-	// ends it. Nil when it is gone.
+	// Left is non-nil if the lease of this call may remain because its release was not confirmed. A file's lease does
+	// not expire; BreakStale ends it.
 	Left error
 }
 
-// under runs fn under a lease of the file: the one with the id, which is the caller's, or else one that is acquired and
-// released again. left is why it may not be released.
+// under runs fn under a lease of the file: the caller's, if id is set, or else one that it acquires and releases. left
+// is why that lease may not have been released.
 func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o AcquireOptions, fn func(ctx context.Context, id string) error) (left, err error) {
 	if id != "" {
 		return nil, fn(ctx, id)
@@ -39,20 +39,20 @@ func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o 
 	}
 	finished := false
 	defer func() {
-		if !finished { // a panic, or runtime.Goexit: it goes back before that goes on
+		if !finished { // a panic or runtime.Goexit: release before it continues
 			_ = l.Release(ctx)
 		}
 	}()
 	err = fn(l.Context(), l.ID())
 	finished = true
-	// That the lease was lost after fn's last request does not matter: the service took that one under the lease.
+	// A loss of the lease after fn's last request does not matter: the service accepted that request under the lease.
 	if left = l.Release(ctx); errors.Is(left, ErrLost) {
 		left = nil
 	}
 	return left, err
 }
 
-// inTheWay names the SMB clients when it is them who kept a lease from us.
+// inTheWay names the SMB clients if they prevented the acquisition of a lease.
 func (c *fileCall) inTheWay(ctx context.Context, client *file.Client, err error) error {
 	reason, used := inUse(err)
 	if !used || ctx.Err() != nil {

@@ -15,31 +15,31 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// fileRange is how much is read and written at a time: as much as one request may write (REST: "Put Range").
+// fileRange is the number of bytes read or written at a time: the most that one request may write (REST: "Put Range").
 const fileRange = 4 << 20
 
-// DownloadFileOptions tunes DownloadFile. The zero value is the default.
+// DownloadFileOptions configures DownloadFile. The zero value selects the defaults.
 type DownloadFileOptions struct {
-	// LeaseID is the id of a lease that the caller holds on the file. As nobody else writes under it, versions are not
-	// compared. Defaults to none.
+	// LeaseID is the id of a lease that the caller holds on the file. Since nobody else can write under it, versions
+	// are not compared. Defaults to none.
 	LeaseID string
 
-	// Restart is called when the file has changed while it was read, to forget what was written so far: the content then
-	// begins anew. Defaults to none: what was written cannot be taken back, so a change is an error.
+	// Restart is called when the file has changed during the read, to discard what was written so far: the content then
+	// starts from the beginning. Defaults to none: output cannot be taken back, so a change is an error.
 	Restart func() error
 
-	// Restarts bounds how often the reading begins anew; negative means never. Defaults to 3.
+	// Restarts bounds how often the read restarts; a negative value means never. Defaults to 3.
 	Restarts int
 
-	// IgnoreMetadata takes the last write time and the length for the version, instead of the ETag. Somebody's lease has
-	// a heartbeat in the metadata, which changes the ETag every 10 s, so a large file could not be read meanwhile. A
-	// writer who sets the last write time back to what it was is not noticed. Defaults to false.
+	// IgnoreMetadata identifies a version by the last write time and the length instead of the ETag. A lease's
+	// heartbeat is written to the metadata and changes the ETag every 10 s, so a large leased file could not be read
+	// otherwise. A writer that restores the previous last write time is not noticed. Defaults to false.
 	IgnoreMetadata bool
 
-	// Wait waits for SMB clients that do not let others read. Nil is no waiting. Defaults to nil.
+	// Wait makes DownloadFile wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	span int64 // see fileCall
@@ -47,26 +47,26 @@ type DownloadFileOptions struct {
 	_ struct{}
 }
 
-// FileContent is what DownloadFile has read.
+// FileContent describes what DownloadFile has read.
 type FileContent struct {
 	Size     int64
 	ETag     azcore.ETag
-	Written  time.Time // the last time, by the service's clock or as an SMB client has set it
-	Leased   bool      // somebody held a lease: he may not have finished writing
+	Written  time.Time // last write time, by the service's clock or as set by an SMB client
+	Leased   bool      // a lease was held: its holder may not have finished writing
 	Restarts int
 	Requests int
 }
 
-// DownloadFile reads a file, 4 MiB at a time and one range after the other, and writes it to to. All ranges are of one
-// version, or it begins anew, or fails with ErrChanged. Memory: one range.
+// DownloadFile reads a file in consecutive ranges of 4 MiB and writes it to to. All ranges are of one version; if the
+// file changes, DownloadFile restarts, or fails with ErrChanged. Memory: one range.
 //
-// One version is not a finished one: writers write in ranges too, and what is read between two of them is consistent in
-// time only. Leased shows that one may be at work; only under a lease of one's own is nobody. And the service learns of
-// what an SMB client writes when the client has flushed its cache.
+// A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
+// mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
+// Data that an SMB client writes is visible only after the client has flushed it.
 //
-// Errors: ErrNotFound; ErrChanged; *InUseError, when there is no waiting or its time is over; *LostError when LeaseID is
-// not valid any more; *OpError; what to and Restart have returned. What was written until then stays. Requests: 1 for
-// each 4 MiB, and 2 for an empty file; again after transient faults.
+// Errors: ErrNotFound; ErrChanged; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
+// *OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
+// empty file; retried after transient faults.
 func DownloadFile(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadFileOptions) (FileContent, error) {
 	var o DownloadFileOptions
 	if opts != nil {
@@ -98,22 +98,22 @@ type fileReader struct {
 	lease  string
 	loose  bool // see IgnoreMetadata
 	buffer []byte
-	first  fileLook // what the first range said
-	leased bool     // what any range said
+	first  fileLook // as reported with the first range
+	leased bool     // as reported with any range
 }
 
-// fileLook is what an answer says about a file.
+// fileLook is what a response says about a file.
 type fileLook struct {
 	size    int64
 	etag    azcore.ETag
 	written time.Time
 	leased  bool
-	headers file.HTTPHeaders // but for the hash of the content, which a write makes wrong
+	headers file.HTTPHeaders // without the content hash, which a write invalidates
 }
 
-var errFileChanged = fmt.Errorf("%w while it was read", ErrChanged)
+var errFileChanged = fmt.Errorf("%w during the read", ErrChanged)
 
-// all reads the whole file. restart is for what was passed on when the file has changed.
+// all reads the whole file. restart discards the output so far when the file has changed.
 func (r *fileReader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (FileContent, error) {
 	var out FileContent
 	for at := int64(0); ; {
@@ -143,7 +143,7 @@ func (r *fileReader) all(ctx context.Context, restarts int, restart func() error
 	}
 }
 
-// part reads one range. What it returns is valid until it is called again.
+// part reads one range. The slice is valid until the next call.
 func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, r.call.span)
@@ -167,7 +167,7 @@ func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
 	r.leased = r.leased || seen.leased
 	switch {
 	case azerr.Has(err, "InvalidRange") && at > 0:
-		return nil, errFileChanged // it is shorter now
+		return nil, errFileChanged // it is now shorter
 	case azerr.Has(err, "InvalidRange"):
 		return nil, r.empty(ctx)
 	case err != nil:
@@ -180,7 +180,7 @@ func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
 	return part, nil
 }
 
-// empty makes sure that the file has no content: no range can be read of it.
+// empty verifies that the file has no content: no range of it can be read.
 func (r *fileReader) empty(ctx context.Context) error {
 	seen, err := seeFile(ctx, r.client, r.call, r.lease)
 	if err == nil && seen.size > 0 {
@@ -207,7 +207,7 @@ func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
 	_, total, _ := strings.Cut(deref(resp.ContentRange), "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return fileLook{}, fmt.Errorf("the service does not tell the size: Content-Range %q", deref(resp.ContentRange))
+		return fileLook{}, fmt.Errorf("the response has no size: Content-Range %q", deref(resp.ContentRange))
 	}
 	return fileLook{
 		size: size, etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(StateLeased),
@@ -216,7 +216,7 @@ func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
 	}, nil
 }
 
-// seeFile asks for a file's properties: one request.
+// seeFile requests a file's properties: one request.
 func seeFile(ctx context.Context, client *file.Client, c *fileCall, lease string) (seen fileLook, err error) {
 	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(lease)})

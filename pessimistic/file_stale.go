@@ -13,31 +13,33 @@ import (
 )
 
 const (
-	// minStale is three heartbeats, so that one that fails does not look like a death.
+	// minStale is three heartbeats, so that a single failed one does not make a holder look stale.
 	minStale = defaultDuration
 
-	// proofOfDeath is how long BreakStale waits for a sign of life: a heartbeat, and the time in which it may be late.
+	// proofOfDeath is how long BreakStale waits for another heartbeat: its interval, plus the time by which it may be
+	// late.
 	proofOfDeath = defaultDuration / 2
 )
 
-// BreakStale breaks the lease of a file whose holder has not been heard of for maxAge, by the service's clock; a holder
-// that lives is heard of every 10 s. It looks, waits for 15 s, and looks again: what it saw first may be the heartbeat of
-// an earlier holder, and the present one about to write its own.
+// BreakStale breaks the lease of a file whose holder is stale: it has written no heartbeat for maxAge, by the service's
+// clock. A running holder writes one every 10 s. BreakStale looks, waits for 15 s, and looks again: the heartbeat it
+// saw first may be an earlier holder's, with the current holder about to write its own.
 //
-// It returns a *HeldError when the holder is not that old, or has left no heartbeat, in which case only Break ends its
-// lease; ErrNotFound; ErrLost when there is no lease to be broken; *UnknownError; *OpError. A holder that was only slow is
-// locked out by the service, which refuses its id, in REST and in SMB alike.
+// It returns a *HeldError if the holder is not that stale, or has never written a heartbeat, in which case only Break
+// ends its lease; ErrNotFound; ErrLost if there is no lease to break; *UnknownError; *OpError. A holder that was merely
+// slow is locked out: the service refuses its lease id, in REST and in SMB alike.
 //
-// The service has no condition for a break, and does not tell whose lease it is. Somebody who breaks and acquires between
-// our last look and our break loses a lease that is young: it finds out at its next heartbeat, and none of its later
-// writes succeeds. And a program that takes leases without a heartbeat is taken for the last holder that had one: only
-// holders of this package should be broken so. Requests: 3; when an answer is lost, it looks before it breaks again.
+// The service supports no condition on a break, and does not say whose lease it is. If another client breaks and
+// acquires the lease between the last look and the break, it loses a fresh lease: it notices at its next heartbeat, and
+// none of its later writes succeeds. A program that acquires leases without a heartbeat is mistaken for the last holder
+// that had one: use BreakStale only where all holders use this package. Requests: 3; after a lost response it looks
+// again before it repeats the break.
 func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) error {
 	switch {
 	case client == nil:
 		return errors.New("break stale: no client")
 	case maxAge < minStale:
-		return fmt.Errorf("break stale: maxAge: %v is less than %v, which a holder that lives may need", maxAge, minStale)
+		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
 	s := &stale{client: client, call: newFileCall(client.URL(), Hooks{}), maxAge: maxAge}
 	err := s.look(ctx)
@@ -50,20 +52,20 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) 
 	return s.call.refusal(ctx, "break", false, err)
 }
 
-// stale is a lease whose holder may be dead.
+// stale is a lease whose holder may be gone.
 type stale struct {
 	client *file.Client
 	call   *fileCall
 	maxAge time.Duration
 }
 
-// breaks breaks the lease, if its holder is still silent.
+// breaks breaks the lease if its holder still writes no heartbeat.
 func (s *stale) breaks(ctx context.Context) error {
 	again, ambiguous := fileBudget().Start(), false
 	for {
 		err := s.look(ctx)
 		if ambiguous && errors.Is(err, ErrLost) {
-			return nil // by our break, as far as anybody can tell
+			return nil // by this break, as far as can be known
 		}
 		if err != nil {
 			return err
@@ -91,7 +93,7 @@ func (s *stale) breaks(ctx context.Context) error {
 	}
 }
 
-// look sees whether the lease is there, and its holder silent for so long.
+// look checks that the lease is held, and its holder has been silent for maxAge.
 func (s *stale) look(ctx context.Context) error {
 	var seen Observation
 	_, err := s.call.repeat(ctx, "look at", func(ctx context.Context) (err error) {

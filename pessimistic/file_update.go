@@ -10,22 +10,24 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 )
 
-// UpdateFileOptions tunes UpdateFile. The zero value is the default.
+// UpdateFileOptions configures UpdateFile. The zero value selects the defaults.
 type UpdateFileOptions struct {
-	// Acquire says how to get the lease, above all how long to wait for another holder. Its Hooks default to Hooks.
+	// Acquire configures the acquisition of the lease, above all how long to wait for another holder. Its Hooks default
+	// to Hooks.
 	Acquire AcquireOptions
 
-	// LeaseID is the id of a lease that the caller holds already. Defaults to none: one is acquired, and released.
+	// LeaseID is the id of a lease that the caller already holds. Defaults to none: a lease is acquired and released.
 	LeaseID string
 
-	// Wait waits for SMB clients that have the file open for reading, when the lease is held, and do not let others read
-	// or write. (For those who have it open for writing, Acquire waits.) Nil is no waiting. Defaults to nil.
+	// Wait makes UpdateFile wait, once it holds the lease, for SMB clients that have the file open for reading and do
+	// not let others read or write. (Acquire governs the wait for those that have it open for writing.) Nil means not
+	// to wait. Defaults to nil.
 	Wait *WaitOptions
 
 	// Limit is the largest content that is read or written, in bytes. Defaults to 64 MiB.
 	Limit int64
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	span int64 // see fileCall
@@ -33,20 +35,22 @@ type UpdateFileOptions struct {
 	_ struct{}
 }
 
-// UpdateFile reads a file, lets change make a new content of the old one, and writes what is different, all under a lease:
-// the only safe way to do so through REST, which has no conditions on files. While the lease is held, no other REST client
-// can write, and no SMB client can open the file for writing or deletion; who has it open for that keeps us from
-// beginning. Nothing is written when the contents are the same. change gets a copy of its own.
+// UpdateFile reads a file, calls change with its content, and writes the ranges that differ in the result, all under a
+// lease: the only safe way through REST, which has no conditional requests on files. While the lease is held, no other
+// REST client can write, and no SMB client can open the file for writing or deletion; an SMB client that already has it
+// open for that prevents the update from starting. If the contents are equal, nothing is written. change receives its
+// own copy of the content.
 //
-// Readers are not held off, and the content is written in ranges of 4 MiB after the file was given its size: who reads
-// meanwhile may see a part of each. When the writing fails in between, or this process dies, that is what stays: the error
-// is then a *TornError, and after a crash the lease stays too, which is how the next one notices (see BreakStale). A
-// content of the same length that differs within one range is written with one request, and is not torn.
+// Readers are not blocked, and the content is written in ranges of 4 MiB after the file was resized: a concurrent
+// reader may see parts of both contents. If the write fails in between, or this process crashes, that state remains. On
+// failure the error is then a *TornError; after a crash the lease remains too, which is how the next writer notices
+// (see BreakStale). If the new content has the same length and differs within one range only, it is written with one
+// request and cannot be torn.
 //
-// Errors: ErrNotFound, as the file must exist; *HeldError; *InUseError; what change has returned; *LostError when the
-// lease was broken before anything was written; *TornError; *UnknownError when the one request of the writing got no
-// answer; *OpError. Requests: 3 to acquire, 1 for each 4 MiB read (2 for an empty file), 1 if the length changes, 1 for
-// each 4 MiB that differ, 1 to release; and 2 for each heartbeat, every 10 s.
+// Errors: ErrNotFound, as the file must exist; *HeldError; *InUseError; the error of change; *LostError if the lease
+// was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
+// lost; *OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB
+// that differ, 1 to release; and 2 per heartbeat, every 10 s.
 func UpdateFile(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateFileOptions) (FileWrite, error) {
 	var o UpdateFileOptions
 	if opts != nil {
@@ -102,7 +106,7 @@ func (r *fileReader) limited(ctx context.Context, limit int64) ([]byte, error) {
 
 func withinLimit(path string, size, limit int64) error {
 	if size > limit {
-		return fmt.Errorf("%s: %d bytes are more than UpdateFileOptions.Limit, %d", path, size, limit)
+		return fmt.Errorf("%s: %d bytes exceed UpdateFileOptions.Limit, %d", path, size, limit)
 	}
 	return nil
 }

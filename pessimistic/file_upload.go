@@ -11,27 +11,28 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// UploadFileOptions tunes UploadFile. The zero value is the default.
+// UploadFileOptions configures UploadFile. The zero value selects the defaults.
 type UploadFileOptions struct {
-	// Create makes the file if it is missing. The service cannot be asked for that: it makes a file over one that was made
-	// in the same moment, whose content is then lost. Defaults to false.
+	// Create creates the file if it does not exist. The service offers no atomic way: a file that another client
+	// creates at the same moment is overwritten, and its content lost. Defaults to false.
 	Create bool
 
-	// Headers are the HTTP headers of a file that is made. One that is there keeps its own, but for the hash of the
-	// content. Defaults to none.
+	// Headers are the HTTP headers of a file that is created. An existing file keeps its own, except for the content
+	// hash. Defaults to none.
 	Headers *file.HTTPHeaders
 
-	// Acquire says how to get the lease, above all how long to wait for another holder. Its Hooks default to Hooks.
+	// Acquire configures the acquisition of the lease, above all how long to wait for another holder. Its Hooks default
+	// to Hooks.
 	Acquire AcquireOptions
 
-	// LeaseID is the id of a lease that the caller holds already. Defaults to none: one is acquired, and released.
+	// LeaseID is the id of a lease that the caller already holds. Defaults to none: a lease is acquired and released.
 	LeaseID string
 
-	// Wait waits for SMB clients that have the file open for reading, when the lease is held, and do not let others
-	// write. Nil is no waiting. Defaults to nil.
+	// Wait makes UploadFile wait, once it holds the lease, for SMB clients that have the file open for reading and do
+	// not let others write. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
-	// Hooks let the program watch. Defaults to silence.
+	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
 	span int64 // see fileCall
@@ -39,15 +40,15 @@ type UploadFileOptions struct {
 	_ struct{}
 }
 
-// UploadFile replaces a file's content by what it reads from content, which must have size bytes, under a lease: of two
-// who upload at the same time, the file has the content of one, not parts of both. Memory: one range of 4 MiB.
+// UploadFile replaces a file's content with size bytes read from content, under a lease: after two concurrent uploads
+// the file has the content of one of them, not parts of both. Memory: one range of 4 MiB.
 //
-// What is said of readers and of a writing that fails is the same as for UpdateFile. A content that cannot be read to its
-// end leaves a torn file too, but nothing is changed before its first 4 MiB were read.
+// Concurrent readers and failed writes are as described at UpdateFile. If content cannot be read to its end, the file
+// is left torn as well, but nothing is changed before the first 4 MiB have been read.
 //
-// Errors: ErrNotFound, without Create or when the directory is missing; *HeldError; *InUseError; *LostError; *TornError;
-// *UnknownError; *OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 for each 4 MiB, 1 to release,
-// and 2 for each heartbeat, every 10 s; for a file that is made, 2 more, and none for the length.
+// Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
+// *TornError; *UnknownError; *OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
+// release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length.
 func UploadFile(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadFileOptions) (FileWrite, error) {
 	var o UploadFileOptions
 	if opts != nil {
@@ -86,8 +87,8 @@ func UploadFile(ctx context.Context, client *file.Client, content io.Reader, siz
 	return out, err
 }
 
-// create makes a file of zeros where there was none. made is false when somebody else has made it meanwhile, and leased or
-// opened it. When an answer is lost it is made again: its content is about to be replaced anyway.
+// create creates a file of zeros if there was none. made is false if another client has created it meanwhile, and
+// leased or opened it. After a lost response the file is created again: its content is about to be replaced anyway.
 func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
 	again := fileBudget().Start()
 	for {
@@ -101,7 +102,7 @@ func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, 
 			return true, nil
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
-		case o.Kind == azerr.Held: // somebody has made it, and leased or opened it
+		case o.Kind == azerr.Held: // another client has created it, and leased or opened it
 			return false, nil
 		case !o.Transient() || again.Next(ctx, o.RetryAfter) != nil:
 			return false, err

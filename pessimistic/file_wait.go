@@ -12,21 +12,22 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// WaitOptions tunes the waiting for SMB clients. The zero value is the default.
+// WaitOptions configures waiting for SMB clients. The zero value selects the defaults.
 type WaitOptions struct {
-	// Wait bounds the waiting; the last attempt is made when it is over. Negative or 0 means no bound but the end of
-	// ctx. Defaults to 0.
+	// Wait bounds the wait; the last attempt is made when it has passed. If it is 0 or negative, only ctx bounds the
+	// wait. Defaults to 0.
 	Wait time.Duration
 
-	// Poll spaces the attempts: the first waits are at least Poll.Base, later ones up to Poll.Cap, drawn at random from a
-	// range that grows with the last one. The service tells nobody when a handle closes. Defaults to 250 ms and 5 s.
+	// Poll sets the interval between attempts: the first intervals are at least Poll.Base, later ones up to Poll.Cap,
+	// drawn at random from a growing range. The service does not notify clients when a handle is closed. Defaults to
+	// 250 ms and 5 s.
 	Poll retry.Backoff
 
-	// Waiting is told who has the file open, when the waiting begins and every 10 s from then on, which costs a request
-	// each time. Defaults to none.
+	// Waiting is called with the clients that have the file open, when the wait begins and every 10 s after that, which
+	// costs a request each time. Defaults to none.
 	Waiting func(InUseError)
 
-	// Hooks let the program watch the requests of the waiting itself. Defaults to silence.
+	// Hooks report events about the requests of the wait itself. Defaults to none.
 	Hooks Hooks
 
 	_ struct{}
@@ -34,16 +35,17 @@ type WaitOptions struct {
 
 const waitingEvery = 10 * time.Second
 
-// WaitUnlocked runs op, an operation on a file or directory, and again for as long as the answer is that SMB clients have
-// it in use: open without sharing what op needs, with bytes locked, marked for deletion, or not yet flushed. Anything
-// else ends it at once, above all what does not pass, like a read-only attribute, and a lease, which is for Acquire to
-// wait for; but once it waits, it rides out transient faults.
+// WaitUnlocked runs op, an operation on a file or directory, and repeats it as long as the service answers that SMB
+// clients have it in use: open without sharing the access op needs, with bytes locked, marked for deletion, or not yet
+// flushed. Any other error ends the wait at once, above all a permanent one, like a read-only attribute, and a lease,
+// for which Acquire waits. Once WaitUnlocked waits, it also retries transient faults.
 //
-// op must be one that may be repeated: a write that met ClientCacheFlushDelay may have been carried out. A client that
-// opens the file between op's requests is not held off; under a lease it is.
+// op must be safe to repeat: a write that got ClientCacheFlushDelay may have been applied. A client that opens the file
+// between op's requests is not blocked, unless the caller holds a lease.
 //
-// Errors: op's own; *InUseError, which names who has it open, when Wait was over, or when ctx ended, whose cause is then
-// in its chain. Requests: op's, and 1 for the names in the error.
+// Errors: op's own; *InUseError, which names the clients that have the file open, when Wait has passed or ctx has
+// ended; in the latter case the cause of ctx is in its chain. Requests: op's, and 1 for the handles listed in the
+// error.
 func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client *C, opts *WaitOptions, op func(ctx context.Context) error) error {
 	w, err := waiterFor(client, opts)
 	if err != nil {
@@ -52,11 +54,11 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 	return w.until(ctx, op)
 }
 
-// waiter waits for SMB clients. Its time runs from when it was made, whatever number of requests wait for it.
+// waiter waits for SMB clients. Its time runs from its creation, however many requests share it.
 type waiter struct {
 	o     WaitOptions
 	path  string
-	asks  *fileCall // who it is
+	asks  *fileCall // lists the clients
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
 	told  time.Time
@@ -93,7 +95,7 @@ func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) 
 	}
 }
 
-// pause waits for the next attempt, or says why there is none.
+// pause waits for the next attempt, or returns why there is none.
 func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *pace) error {
 	if w.o.Waiting != nil && ctx.Err() == nil && (w.told.IsZero() || time.Since(w.told) >= waitingEvery) {
 		heard.Handles, _ = w.list(ctx)
@@ -115,7 +117,7 @@ func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *pace) error
 	return nil
 }
 
-// giveUp asks once more who it is, even if ctx has ended, but then not for long.
+// giveUp lists the clients once more, even if ctx has ended, but then only briefly.
 func (w *waiter) giveUp(ctx context.Context, heard *InUseError) error {
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
@@ -126,9 +128,9 @@ func (w *waiter) giveUp(ctx context.Context, heard *InUseError) error {
 	return heard
 }
 
-// WaitClosed waits until no SMB client has a file or directory open. A client may open it again at once: an operation
-// that needs it closed is better waited for by WaitUnlocked. Errors: *InUseError when Wait was over or ctx ended,
-// ErrNotFound when it is gone, which is how a pending deletion ends; *OpError. Requests: 1 for each attempt.
+// WaitClosed waits until no SMB client has a file or directory open. A client may open it again at once: to wait for an
+// operation that needs it closed, use WaitUnlocked. Errors: *InUseError when Wait has passed or ctx has ended;
+// ErrNotFound if the file is gone, which is how a pending deletion ends; *OpError. Requests: 1 per attempt.
 func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C, opts *WaitOptions) error {
 	w, err := waiterFor(client, opts)
 	if err != nil {
@@ -137,7 +139,7 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 	w.o.Wait = max(w.o.Wait, 0)
 	list := w.list
 	var last []Handle
-	w.list = func(context.Context) ([]Handle, error) { return last, nil } // it is known
+	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known
 	return w.until(ctx, func(ctx context.Context) error {
 		if last, err = list(ctx); err != nil {
 			return err

@@ -11,20 +11,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 )
 
-// fileWriter writes a new content into a file under a lease, request by request. Each may be sent again: under the lease
-// nobody else writes, a request that is late is refused as soon as the lease is over, and all of one writer's write
-// different bytes, or the same.
+// fileWriter writes new content into a file under a lease, request by request. Each request may be repeated: under the
+// lease nobody else writes, a late request is refused once the lease is over, and all requests of one writer write
+// different bytes, or the same ones.
 type fileWriter struct {
 	client *file.Client
 	call   *fileCall
 	lease  string
 	size   int64 // of the new content
-	single bool  // there is one request in all
+	single bool  // the whole write is one request
 
-	begun   bool  // something is written, or may be
-	doubt   bool  // whether the last request was carried out
-	written int64 // bytes confirmed, from the beginning on
-	ranges  int   // written
+	begun   bool  // something has been, or may have been, written
+	doubt   bool  // whether the outcome of the last request is unknown
+	written int64 // bytes confirmed, from the start of the file
+	ranges  int   // ranges written
 }
 
 // send sends one request that changes the file.
@@ -34,8 +34,8 @@ func (w *fileWriter) send(ctx context.Context, request func(ctx context.Context)
 	return err
 }
 
-// resize gives the file its new size. The service clears every HTTP header that is not named (REST: "Set File
-// Properties"), so they are named; the hash of the content goes.
+// resize sets the file's new size. The service clears every HTTP header that is not sent (REST: "Set File Properties"),
+// so all are sent, except the content hash.
 func (w *fileWriter) resize(ctx context.Context, was fileLook) error {
 	return w.send(ctx, func(ctx context.Context) error {
 		_, err := w.client.SetHTTPHeaders(ctx, &file.SetHTTPHeadersOptions{
@@ -56,7 +56,7 @@ func (w *fileWriter) put(ctx context.Context, at int64, part []byte) error {
 	return err
 }
 
-// update writes what is new, from its old content on.
+// update writes the ranges in which content differs from the old content.
 func (w *fileWriter) update(ctx context.Context, was fileLook, old, content []byte) error {
 	differ := differing(old, content, int(w.call.span))
 	resized := len(old) != len(content)
@@ -67,7 +67,7 @@ func (w *fileWriter) update(ctx context.Context, was fileLook, old, content []by
 		}
 	}
 	for _, at := range differ {
-		w.written = at // what is before is there already
+		w.written = at // what comes before is there already
 		if err := w.put(ctx, at, content[at:min(at+w.call.span, w.size)]); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (w *fileWriter) update(ctx context.Context, was fileLook, old, content []by
 	return nil
 }
 
-// differing returns where the ranges begin that have to be written.
+// differing returns the offsets of the ranges that have to be written.
 func differing(old, content []byte, span int) (at []int64) {
 	for begin := 0; begin < len(content); begin += span {
 		end := min(begin+span, len(content))
@@ -86,13 +86,13 @@ func differing(old, content []byte, span int) (at []int64) {
 	return at
 }
 
-// upload writes a content that is read meanwhile.
+// upload writes content while reading it.
 func (w *fileWriter) upload(ctx context.Context, was fileLook, content io.Reader) error {
 	resized := was.size != w.size
 	w.single = w.size == 0 || !resized && w.size <= w.call.span
 	parts := newParts(content, w.size, w.call.span)
 	for at := int64(0); ; {
-		part, err := parts.next() // before anything is written, so that a content that cannot be read changes nothing
+		part, err := parts.next() // before the first write, so that unreadable content changes nothing
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (w *fileWriter) upload(ctx context.Context, was fileLook, content io.Reader
 	}
 }
 
-// outcome gives a failure its type, by what it has left behind.
+// outcome converts a failure to a typed error, by what it has left behind.
 func (w *fileWriter) outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -127,7 +127,7 @@ func (w *fileWriter) outcome(ctx context.Context, err error) error {
 	return &TornError{Resource: w.call.path, Written: w.written, Size: w.size, Err: refusal}
 }
 
-// parts cuts a content of a given size into ranges.
+// parts splits content of a given size into ranges.
 type parts struct {
 	from   io.Reader
 	left   int64
@@ -138,12 +138,12 @@ func newParts(from io.Reader, size, span int64) *parts {
 	return &parts{from: from, left: size, buffer: make([]byte, min(size, span))}
 }
 
-// next returns the next range, and looks beyond the last one.
+// next returns the next range, and checks that nothing follows the last one.
 func (p *parts) next() ([]byte, error) {
 	part := p.buffer[:min(p.left, int64(len(p.buffer)))]
 	if n, err := io.ReadFull(p.from, part); err != nil {
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, fmt.Errorf("the content has ended %d bytes before its size", p.left-int64(n))
+			return nil, fmt.Errorf("the content ended %d bytes before its stated size", p.left-int64(n))
 		}
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (p *parts) next() ([]byte, error) {
 	if p.left == 0 {
 		var beyond [1]byte
 		if n, _ := io.ReadFull(p.from, beyond[:]); n > 0 {
-			return nil, errors.New("the content is longer than its size")
+			return nil, errors.New("the content is longer than its stated size")
 		}
 	}
 	return part, nil

@@ -15,48 +15,48 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// GCOptions tunes Locker.GC. The zero value is the default.
+// GCOptions configures Locker.GC. The zero value selects the defaults.
 type GCOptions struct {
-	// Prefix restricts it to names that begin with it. Defaults to none.
+	// Prefix restricts GC to names that begin with it. Defaults to none.
 	Prefix string
 
-	// Unused is for how long nobody must have acquired a lock, by the service's clock, at least a minute. Defaults to
-	// 7 days.
+	// Unused is how long ago, at least, a lock must have been acquired last, by the service's clock; at least a minute.
+	// Defaults to 7 days.
 	Unused time.Duration
 
-	// DryRun only tells what would be deleted. Defaults to false.
+	// DryRun reports what would be deleted, and deletes nothing. Defaults to false.
 	DryRun bool
 
-	// Each is called with every lock that was deleted, or would be, one at a time. Defaults to nothing.
+	// Each is called with every lock that was deleted, or would be, one at a time. Defaults to none.
 	Each func(LockInfo)
 
 	_ struct{}
 }
 
-// GCResult counts what GC has met.
+// GCResult counts the locks that GC has seen.
 type GCResult struct {
 	Seen     int // locks
-	Foreign  int // kept, because azconc has not created the blob, or not this version, or because it has content
-	Deleted  int // or, in a dry run, what would have been
-	Held     int // kept, because they are held
-	Recent   int // kept, because they were used not long ago, or while GC was running
+	Foreign  int // kept: not created by azconc, or not by this version, or has content
+	Deleted  int // or, in a dry run, those that would have been
+	Held     int // kept: held
+	Recent   int // kept: used recently, or while GC was running
 	Requests int
 }
 
-// gcAtOnce is how many deletions are under way at a time.
+// gcAtOnce is the number of concurrent deletions.
 const gcAtOnce = 8
 
-// GC deletes the blobs of locks that nobody uses any more. There is no need to: an idle lock costs nothing but its place
-// in a list.
+// GC deletes the blobs of locks that are no longer used. It is optional: an idle lock costs nothing but its place in a
+// list.
 //
-// It takes only blobs that azconc has created as locks, and that are empty: neither a blob with data on which a lock was
-// allowed (LockerOptions.AllowContent), nor a lock blob of a version that did not mark what it had created. Before a
-// deletion it acquires the lease, on condition of the version that was listed, and looks again.
+// GC deletes only empty blobs that azconc created as locks: neither a blob with data on which a lock was allowed
+// (LockerOptions.AllowContent), nor a lock blob of a version that did not mark the blobs it created. Before a deletion
+// it acquires the lease, conditional on the version that was listed, and looks again.
 //
-// A lock that is held is never deleted, nor one that was acquired since it was listed. The fence goes on growing, because
-// a new one starts from the service's clock; a lock whose fence is ahead of it is kept.
+// GC never deletes a lock that is held, or that was acquired since it was listed. The fence continues to grow, because
+// a new one starts from the service's clock; a lock whose fence is ahead of that clock is kept.
 //
-// Errors: those of List, and the first refusal of a deletion; what was deleted until then is counted. A GC that is killed
+// Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. A GC that is killed
 // may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 3 per deletion.
 func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	var o GCOptions
@@ -80,7 +80,7 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	return c.res, nil
 }
 
-// collection is one GC under way.
+// collection is one run of GC.
 type collection struct {
 	k    *Locker
 	o    GCOptions
@@ -97,7 +97,7 @@ func (c *collection) run(ctx context.Context) error {
 	for info, err := range c.k.list(ctx, c.wire, ListOptions{Prefix: c.o.Prefix}) {
 		if err != nil {
 			if refused := group.Wait(); refused != nil {
-				return refused // which is why the list was cut off
+				return refused // the reason the list was cut off
 			}
 			return err
 		}
@@ -137,9 +137,9 @@ func (c *collection) deleted(info LockInfo) {
 	}
 }
 
-// remove deletes one lock blob, under its lease and at the version that was listed, after another look at what is in it.
-// What has gone, or been acquired meanwhile, is no failure; nor is it our deletion, except when an answer of ours was
-// lost.
+// remove deletes one lock blob, under its lease and at the version that was listed, after checking its content again. A
+// blob that has been deleted or acquired meanwhile is not a failure, and does not count as deleted, unless a response
+// to this deletion was lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
 	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests, heard: c.wire.heard}
@@ -157,7 +157,7 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 		}
 	}
 	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
-		// The version is not there: because our first try has deleted it, unless a look finds it.
+		// The version is gone: the first try has deleted it, unless a look finds the blob.
 		if _, lookErr := c.k.looksAt(ctx, w); lookErr != nil {
 			err = lookErr
 		}
@@ -189,7 +189,7 @@ func (c *collection) stillOurs(ctx context.Context, w wire, lease string, info L
 	return same, err
 }
 
-// erase deletes the blob. ambiguous says that it may have been deleted although err is not nil.
+// erase deletes the blob. ambiguous reports that it may have been deleted although err is not nil.
 func (c *collection) erase(ctx context.Context, w wire, client *blob.Client, lease string, etag azcore.ETag) (ambiguous bool, err error) {
 	err = c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
 		ctx, done := w.send(ctx, "delete")
@@ -202,8 +202,8 @@ func (c *collection) erase(ctx context.Context, w wire, client *blob.Client, lea
 	return ambiguous, err
 }
 
-// giveBack ends our lease such that the lock looks as it did: a release would make the next holder believe that the last
-// one had ended in peace.
+// giveBack ends the lease so that the lock looks as it did: after a release, the next holder would believe that the
+// previous one ended normally.
 func (c *collection) giveBack(ctx context.Context, mine *claim, info LockInfo) {
 	if !mine.open {
 		return

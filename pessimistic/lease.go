@@ -8,69 +8,69 @@ import (
 	"time"
 )
 
-// Lease is a lease that this process holds, renewed by a goroutine of its own until Release, or until it is lost. It is
-// one acquisition: once over it stays over. A Lease is safe for concurrent use.
+// Lease is a lease that this process holds. A goroutine renews it until Release, or until it is lost. A Lease is one
+// acquisition: once over, it stays over. It is safe for concurrent use.
 //
-// What it promises: as long as Context has not ended, the service has not given the lease to anybody else, unless
-// somebody broke it or deleted what was leased; then Context ends when the next renewal finds out, within a third of the
-// duration. A lease that was broken with time to go is the holder's until then: Valid stays true for as long as the
-// service says that it is breaking.
+// A Lease promises that as long as Context has not ended, the service has not granted the lease to another client,
+// unless a client broke it or deleted the leased resource; then Context ends when the next renewal notices, within a
+// third of the duration. A lease that was broken with a grace period remains the holder's until that period ends: Valid
+// stays true for as long as the service reports it as breaking.
 //
-// What it does not promise: that a request which was sent in time arrives in time. See Guard, and Held.Fence, which is
-// the cure.
+// A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Held.Fence, which
+// closes that gap.
 type Lease struct {
 	wire   wire
 	timing timing
 	health func(context.Context) error
 	waited time.Duration
 
-	parent context.Context         // what Acquire was given
-	ctx    context.Context         // the work's
-	end    context.CancelCauseFunc // of ctx
+	parent context.Context         // the context given to Acquire
+	ctx    context.Context         // the context for the work
+	end    context.CancelCauseFunc // ends ctx
 
-	keeping context.Context    // the keepers': ends at Release or loss
-	quit    context.CancelFunc // of keeping
+	keeping context.Context    // the keepers' context: ends at Release or loss
+	quit    context.CancelFunc // ends keeping
 	keepers sync.WaitGroup
 
-	turn   chan struct{}  // holds a token: changes and breaks are carried out one at a time
-	calls  sync.WaitGroup // Renew and Verify under way, which take no turn; added to with mu held
-	hurry  chan struct{}  // asks the renewer not to wait
-	rouse  chan struct{}  // asks the watchman to look at the clocks
-	events sync.Mutex     // serialises hooks; never held while something is decided
+	turn   chan struct{}  // holds a token: changes and breaks run one at a time
+	calls  sync.WaitGroup // Renew and Verify calls under way, which take no turn; added to with mu held
+	hurry  chan struct{}  // tells the renewer not to wait
+	rouse  chan struct{}  // tells the watchman to check the clocks
+	events sync.Mutex     // serializes hooks; never held during a decision
 
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
-	mu        sync.Mutex // guards what follows; never held while a request is under way
+	mu        sync.Mutex // guards the fields below; never held during a request
 	id        string
-	next      string  // the id that a Change with an unclear outcome may have given it
+	next      string  // the id that a Change with an unknown outcome may have set
 	granted   instant // t₀ of the last request that acquired or renewed it
-	changes   int     // begun and ended, to tell what overlaps with one
+	changes   int     // changes begun plus changes ended, to detect overlap with one
 	changing  int     // changes under way
 	broken    *brokenBy
 	lost      *LostError    // final
 	gaveBack  bool          // Release has begun, or Reclaim has succeeded
-	goesOn    bool          // under another handle: see Reclaim
+	goesOn    bool          // continued under another handle: see Reclaim
 	stopped   bool          // ctx has ended, or is about to, because of a deadline
-	doubted   bool          // a Doubted event was not yet followed by Assured
-	untold    *LostError    // a doubt that was not yet told
-	unhealthy bool          // the last renewal was not sent because of the health check
+	doubted   bool          // a Doubted event has not been followed by Assured yet
+	untold    *LostError    // a doubt that has not been reported yet
+	unhealthy bool          // the last renewal was skipped because of the health check
 	failure   error         // of the last renewal; nil after a success
-	stirred   chan struct{} // closed and replaced whenever the gate may have moved
-	tenure    *tenure       // of a named lock; nil for others
+	stirred   chan struct{} // closed and replaced whenever the gate may have changed
+	tenure    *tenure       // of a named lock; nil otherwise
 	least     time.Duration // see LockerOptions.AtLeast
 	renewals  int
 	failures  int
 }
 
-// brokenBy is a break: it bounds the lease, and there is no renewing any more.
+// brokenBy is a break of the lease: it sets its end, and the lease is no longer renewed.
 type brokenBy struct {
 	at      instant
 	grace   time.Duration
-	foreign bool // another client's, of which we have heard late: the work must stop at once
+	foreign bool // by another client, noticed late: the work must stop at once
 }
 
-// newLease takes over what c was granted at t0.
+// newLease returns the Lease for what c was granted at t0.
 func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Lease {
 	l := &Lease{
 		wire: c.wire, timing: c.timing, health: o.Health, waited: c.waited,
@@ -79,8 +79,8 @@ func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Leas
 	}
 	l.turn <- struct{}{}
 	l.ctx, l.end = context.WithCancelCause(ctx)
-	// The keepers go on when the caller's context ends: its work may still be stopping, and until it has stopped nobody
-	// else must come in.
+	// The keepers continue when the caller's context ends: its work may still be stopping, and until it has stopped no
+	// other client may acquire the lease.
 	l.keeping, l.quit = context.WithCancel(context.WithoutCancel(ctx))
 	l.keepers.Go(l.renewer)
 	if !l.wire.seams.get().lazyTimer {
@@ -89,27 +89,28 @@ func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Leas
 	return l
 }
 
-// Context is for the work done under the lease. It derives from the context given to Acquire, and ends when the work has
-// to stop: with a *LostError as its cause, or ErrReleased, or the cause of the parent. It never comes back: see Reclaim.
+// Context returns the context for the work done under the lease. It derives from the context given to Acquire, and ends
+// when the work has to stop: with a *LostError, ErrReleased or the parent's cause as its cause. Once ended, it stays
+// ended; see Reclaim.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// ID returns the lease id, for requests of the caller's own that shall be made under the lease. Who knows it can act as
-// the holder: do not store it where others read.
+// ID returns the lease id, for the caller's own requests under the lease. A client that knows it can act as the holder:
+// do not store it where others can read it.
 func (l *Lease) ID() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
 }
 
-// Resource returns what is leased.
+// Resource returns the leased resource.
 func (l *Lease) Resource() Resource { return l.wire.target }
 
 // Duration returns the lease's duration, Infinite included.
 func (l *Lease) Duration() time.Duration { return l.timing.duration }
 
-// Valid tells whether the lease cannot have been given to anybody else, by our clocks alone: no request is sent. It is
-// true until the full duration has passed since the last renewal was sent, and until a loss is known; Context ends
-// earlier, to leave time for stopping.
+// Valid reports whether the lease is certainly still held, judged by the local clocks alone; it sends no request. It is
+// true until the full duration has passed since the last successful renewal was sent, or a loss is known. Context ends
+// earlier, to leave time for the work to stop.
 func (l *Lease) Valid() bool {
 	now := l.wire.clock().now()
 	l.mu.Lock()
@@ -128,7 +129,7 @@ func (l *Lease) Err() error {
 	return l.over(now)
 }
 
-// over says why the gate is closed. It is called with mu held.
+// over returns why the gate is closed. It is called with mu held.
 func (l *Lease) over(now instant) error {
 	switch {
 	case l.lost != nil:
@@ -139,7 +140,7 @@ func (l *Lease) over(now instant) error {
 	return l.loss(now, l.ending(), l.failure)
 }
 
-// ending is why a lease is over whose time is up. It is called with mu held.
+// ending returns why a lease whose time has passed is over. It is called with mu held.
 func (l *Lease) ending() Reason {
 	if l.broken != nil {
 		return Broken
@@ -159,7 +160,7 @@ func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 	return e
 }
 
-// remaining tells how long the work may go on, and how long the lease is ours at least. It is called with mu held.
+// remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.
 func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 	stop, hard = Forever, Forever
 	if !l.timing.infinite() {
@@ -176,8 +177,8 @@ func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 	return stop, hard
 }
 
-// Deadline returns when Context will end unless the lease is renewed before, by the wall clock. For an infinite lease ok
-// is false.
+// Deadline returns when Context will end, by the wall clock, unless the lease is renewed before. For an infinite lease
+// ok is false.
 func (l *Lease) Deadline() (at time.Time, ok bool) {
 	now := l.wire.clock().now()
 	l.mu.Lock()
@@ -189,12 +190,12 @@ func (l *Lease) Deadline() (at time.Time, ok bool) {
 	return now.wall().Add(stop), true
 }
 
-// Remaining returns how long the work may go on and how long nobody else can have the lease, by the clocks of this
-// machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 when that time has
-// come, and Forever for an infinite lease that nobody has broken. changed is closed when either has moved by more than the
-// passing of time: after a renewal, a break or a loss. No request is sent.
+// Remaining returns how long the work may continue and how long no other client can hold the lease, by the clocks of
+// this machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 once that time
+// has come, and Forever for an infinite lease that has not been broken. changed is closed when either changes other
+// than by the passing of time: after a renewal, a break or a loss. Remaining sends no request.
 //
-// It is for a watchdog that must act at the end although the process that renews has been stopped or killed:
+// It is meant for a watchdog that must act at the end even if the renewing process has been stopped or killed:
 //
 //	for {
 //		_, end, changed := l.Remaining()
@@ -219,25 +220,25 @@ func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
 	return max(stop, 0), max(end, 0), l.stirred
 }
 
-// Forever is what Remaining returns for a lease that does not expire.
+// Forever is the value of Remaining for a lease that does not expire.
 const Forever time.Duration = 1 << 62
 
-// Stats tells what a lease has taken so far.
+// Stats counts what a lease has cost so far.
 type Stats struct {
-	Requests int           // sent, whatever became of them
-	Renewals int           // that succeeded
-	Failures int           // renewals that failed
-	Waited   time.Duration // for another holder
+	Requests int           // requests sent, whatever their outcome
+	Renewals int           // successful renewals
+	Failures int           // failed renewals
+	Waited   time.Duration // time spent waiting for another holder
 }
 
-// Stats returns the numbers so far.
+// Stats returns the counts so far.
 func (l *Lease) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Stats{Requests: int(l.wire.requests.Load()), Renewals: l.renewals, Failures: l.failures, Waited: l.waited}
 }
 
-// lose ends the lease for good. Only the first reason counts.
+// lose ends the lease for good. Only the first reason is kept.
 func (l *Lease) lose(reason Reason, err error) *LostError {
 	now := l.wire.clock().now()
 	l.mu.Lock()
@@ -253,14 +254,14 @@ func (l *Lease) lose(reason Reason, err error) *LostError {
 	l.lost = lost
 	l.stir()
 	l.mu.Unlock()
-	// First the work, then those who watch: a hook that hangs must not keep the work going.
+	// End the work before reporting: a hook that hangs must not keep the work going.
 	l.end(lost)
 	l.quit()
 	l.emit(Event{Kind: Lost, Err: lost})
 	return lost
 }
 
-// stir wakes those who wait at the gate. It is called with mu held.
+// stir wakes the goroutines that wait at the gate. It is called with mu held.
 func (l *Lease) stir() {
 	close(l.stirred)
 	l.stirred = make(chan struct{})
@@ -273,7 +274,7 @@ func (l *Lease) emit(e Event) {
 	l.wire.hooks.emit(e)
 }
 
-// enter registers a request of the caller's that takes no turn, and bounds its context. A Release waits for leave.
+// enter registers a request of the caller that takes no turn, and bounds its context. Release waits for leave.
 func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +286,7 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 	return ctx, func() { cancel(); l.calls.Done() }, nil
 }
 
-// bound makes a request of the caller's end with the keepers, so that Release need not wait for it.
+// bound makes a caller's request end with the keepers, so that Release need not wait for it.
 func (l *Lease) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.keeping, func() { cancel(ErrReleased) })
@@ -304,11 +305,11 @@ func (l *Lease) take(ctx context.Context) error {
 
 func (l *Lease) give() { l.turn <- struct{}{} }
 
-// Do acquires the lease, runs fn, and releases it when fn has returned. fn's context ends when the work must stop; the
-// lease is renewed until fn has returned all the same, for as long as that is possible.
+// Do acquires the lease, runs fn, and releases the lease when fn has returned. fn's context ends when the work must
+// stop; even then the lease is renewed until fn has returned, for as long as that is possible.
 //
-// It returns fn's error; when the lease was lost while fn ran, the error is a *LostError too, even if fn returned nil:
-// it may have worked on while somebody else held the lease.
+// Do returns fn's error. If the lease was lost while fn ran, the error is a *LostError too, even if fn returned nil: fn
+// may have continued while another client held the lease.
 func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx context.Context, l *Lease) error) error {
 	l, err := Acquire(ctx, target, opts)
 	if err != nil {
@@ -317,17 +318,17 @@ func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx 
 	return doHolding(ctx, l, func(ctx context.Context) error { return fn(ctx, l) })
 }
 
-// holding is what work is done under.
+// holding is anything that work is done under.
 type holding interface {
 	Context() context.Context
 	Release(ctx context.Context) error
 }
 
-// doHolding runs fn and releases when it has returned, or panicked.
+// doHolding runs fn and releases h when fn has returned or panicked.
 func doHolding(ctx context.Context, h holding, fn func(ctx context.Context) error) error {
 	finished := false
 	defer func() {
-		if !finished { // a panic, or runtime.Goexit: it goes back before that goes on
+		if !finished { // a panic or runtime.Goexit: release before it continues
 			_ = h.Release(ctx)
 		}
 	}()
@@ -336,8 +337,8 @@ func doHolding(ctx context.Context, h holding, fn func(ctx context.Context) erro
 	return settleDo(err, h.Context(), h.Release(ctx))
 }
 
-// settleDo joins what the work, its context and the release said. A release that nobody confirmed is none of the
-// worker's business: the lease ends by itself.
+// settleDo joins the results of the work, of its context and of the release. A release that was not confirmed is not an
+// error of the work: the lease expires by itself.
 func settleDo(err error, work context.Context, released error) error {
 	lost, ok := errors.AsType[*LostError](context.Cause(work))
 	if !ok {

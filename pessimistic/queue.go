@@ -8,30 +8,30 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// queue waits for somebody else's lease to end. It looks with HEAD requests, which cost the service little and leave no
-// errors in anybody's logs, unlike trying to acquire.
+// queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
+// attempts to acquire, leave no errors in its logs.
 type queue struct {
 	wire  wire
 	wait  time.Duration // see AcquireOptions.Wait
 	began instant
 	pace  pace
 
-	heard   bool          // of another holder
-	refused int           // looks in a row that were refused
-	failed  int           // looks in a row that failed
-	wish    time.Duration // the service's Retry-After to the last one
+	heard   bool          // another holder has been seen
+	refused int           // consecutive looks that were refused
+	failed  int           // consecutive looks that failed
+	wish    time.Duration // the service's Retry-After in the last response
 	waited  time.Duration
-	seen    Observation // the last one
+	seen    Observation // the last observation
 }
 
-// retryLook spaces the looks after one that failed: a look that was lost must not cost a waiter its place.
+// retryLook spaces the looks after a failed one: a lost look must not cost a waiter its place.
 var retryLook = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
 
-// run returns for how long the caller has waited.
+// run returns how long the caller has waited.
 func (q *queue) run() time.Duration { return q.wire.clock().now().runSince(q.began) }
 
-// untilFree returns nil when the lease looks free, a *HeldError when the time for waiting is over, or why it cannot go
-// on. cause is what the last attempt met.
+// untilFree returns nil when the lease looks free, a *HeldError when the time to wait has passed, or the reason it
+// cannot continue. cause is the error of the last attempt.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.heard = true
 	q.wire.hooks.emit(Event{Kind: Waiting, Resource: q.wire.target.path, Holder: q.seen.record().owner})
@@ -46,7 +46,7 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 	}
 }
 
-// sleep waits for the next look.
+// sleep waits until the next look.
 func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
@@ -79,11 +79,11 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	if _, used := inUse(err); used {
-		return false, nil // a file whose deletion is pending: it will be gone, or usable again
+		return false, nil // a file pending deletion: it will be gone, or usable again
 	}
 	o := azerr.Classify(err)
 	if o.Kind == azerr.Unauthorised {
-		// Keys are changed and roles reassigned while we wait, but not often.
+		// Keys are rotated and roles reassigned while a waiter waits, but not often.
 		if q.refused++; q.refused < 6 {
 			return false, nil
 		}
@@ -97,11 +97,11 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	return false, err
 }
 
-// heldError says what is known of the holder.
+// heldError describes the holder as far as it is known.
 func (q *queue) heldError(cause error) *HeldError {
 	e := &HeldError{Resource: q.wire.target.path, State: StateLeased, Waited: q.waited, Err: cause}
 	if _, open := inUse(cause); open {
-		e.State = "" // it has no lease: who had the last one does not matter
+		e.State = "" // it has no lease: the last holder does not matter
 	} else if q.seen.State != "" {
 		r := q.seen.record()
 		e.Holder, e.Since, e.State = r.owner, r.since, q.seen.State

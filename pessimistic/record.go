@@ -11,26 +11,26 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// The names in a lock blob's metadata. The lease id is not among them, and must never be: whoever read it could act as
-// the holder, and an earlier holder would, after it was robbed (Azure/azure-event-hubs-dotnet#115).
+// The names in a lock blob's metadata. The lease id is not among them, and must never be: a client that read it could
+// act as the holder, and an earlier holder would, after losing its lease (Azure/azure-event-hubs-dotnet#115).
 const (
 	keyKind     = "azconclock"     // set when the blob is created: see kindOwn
-	keyOwner    = "azconcowner"    // how the holder calls itself, percent-encoded
+	keyOwner    = "azconcowner"    // the name the holder gave itself, percent-encoded
 	keyNonce    = "azconcnonce"    // random, new with each acquisition
 	keySince    = "azconcsince"    // when it was acquired, by the service's clock
 	keyDuration = "azconcduration" // of the lease, in seconds; -1 is infinite
-	keySeal     = "azconcseal"     // tells whether the fence was written together with the nonce: see record.seal
+	keySeal     = "azconcseal"     // shows that the fence was written together with the nonce: see record.seal
 )
 
-// kindOwn marks a blob that azconc has created as a lock, and that GC may delete. Earlier versions wrote "1", and not only
-// into blobs that they had created: that value, and its absence, say nothing about who the blob belongs to.
+// kindOwn marks a blob that azconc created as a lock, and that GC may delete. Earlier versions wrote "1", also into
+// blobs that they had not created: that value, like its absence, does not tell who created the blob.
 const kindOwn = "2"
 
 // record is what a holder writes into the lock blob, once per acquisition.
 type record struct {
-	lock     bool // there is a record, or the mark of a lock that nobody has held yet
-	own      bool // azconc has created the blob
-	sealed   bool // the fence is the one that was written with the nonce
+	lock     bool // there is a record, or the mark of a lock that was never held
+	own      bool // azconc created the blob
+	sealed   bool // the fence was written together with the nonce
 	owner    string
 	nonce    string
 	fence    fence.Token
@@ -38,8 +38,8 @@ type record struct {
 	duration time.Duration
 }
 
-// recordIn reads a lock blob's metadata. What is missing or damaged is empty: it is for showing, except for the fence,
-// which fenceIn reads with care.
+// recordIn reads a lock blob's metadata. Missing or damaged fields are empty: they are for display, except for the
+// fence, which fenceIn checks.
 func recordIn(metadata map[string]string) record {
 	r := record{nonce: metadata[keyNonce], own: metadata[keyKind] == kindOwn}
 	r.lock = metadata[keyKind] != "" || r.nonce != ""
@@ -58,7 +58,7 @@ func recordIn(metadata map[string]string) record {
 	return r
 }
 
-// over lays the record over metadata, so that what others have put there stays.
+// over merges the record into metadata, keeping entries of other writers.
 func (r record) over(metadata map[string]string) map[string]*string {
 	merged := maps.Clone(metadata)
 	if merged == nil {
@@ -77,8 +77,8 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	return pointers(merged)
 }
 
-// seal shows whether the fence and the nonce belong together. It is no protection against who knows how it is made, but
-// tells a fence that was edited, or put back from a copy of the metadata in part, from one that a holder has written.
+// seal shows that the fence and the nonce belong together. It does not protect against forgery, but distinguishes a
+// fence that was edited, or partly restored from a copy of the metadata, from one that a holder has written.
 func (r record) seal() string {
 	sum := sha256.Sum256([]byte(r.fence.String() + " " + r.nonce))
 	return hex.EncodeToString(sum[:8])
@@ -92,16 +92,16 @@ func pointers(metadata map[string]string) map[string]*string {
 	return out
 }
 
-// Holder is what a holder has written down about itself in the metadata of a lock blob or of a file. It stays there when
-// the lease is over, and who holds a lease without azconc writes nothing.
+// Holder is what a holder has recorded about itself in the metadata of a lock blob or of a file. The record remains
+// when the lease is over. A holder that does not use azconc records nothing.
 type Holder struct {
 	Name  string
 	Since time.Time // when it acquired the lease
-	Heard time.Time // when it was last there; files only
+	Heard time.Time // the last heartbeat; files only
 }
 
-// record is what the holder has written, as far as the lease can be the one it was written under: one without an end
-// is not of a holder whose leases have one, nor the reverse. It is somebody's who does not use azconc.
+// record returns the holder's record if it can belong to the present lease: a holder with expiring leases has no
+// infinite one, nor the reverse. If they do not match, the lease belongs to a program that does not use azconc.
 func (o Observation) record() record {
 	r := recordIn(o.Metadata)
 	if o.State == StateLeased && r.duration != 0 && o.Infinite != (r.duration == Infinite) {
@@ -113,7 +113,7 @@ func (o Observation) record() record {
 	return r
 }
 
-// Holder reads it. What is missing or damaged is empty.
+// Holder returns the holder's record. Missing or damaged fields are empty.
 func (o Observation) Holder() Holder {
 	r := o.record()
 	h := Holder{Name: r.owner, Since: r.since}

@@ -25,10 +25,10 @@ type Resource struct {
 // String returns the resource's path, never its URL.
 func (r Resource) String() string { return r.path }
 
-// Blob is a blob of any type. It must exist; snapshots cannot be leased.
+// Blob returns a blob of any type as a Resource. It must exist; snapshots cannot be leased.
 //
-// While it is leased, the service refuses every write and the deletion without the lease's id (412 LeaseIdMissing);
-// reads are free, and deleting the whole container is not prevented.
+// While it is leased, the service refuses every write and the deletion without the lease id (412 LeaseIdMissing). Reads
+// are unaffected, and deletion of the whole container is not prevented.
 func Blob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client](client *C) Resource {
 	if client == nil {
 		return Resource{}
@@ -47,8 +47,8 @@ func Blob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client
 	return Resource{path: resource.Path(c.URL()), leasable: blobLease{c}}
 }
 
-// Container is a container. Its lease guards its deletion, and nothing else: writing to its blobs, its metadata and its
-// access policy stays possible for everybody (REST: "Lease Container"). As a lock it binds those who ask for it.
+// Container returns a container as a Resource. Its lease guards only its deletion: anybody may still write its blobs,
+// its metadata and its access policy (REST: "Lease Container"). As a lock it binds only clients that acquire it.
 func Container(client *container.Client) Resource {
 	if client == nil {
 		return Resource{}
@@ -56,7 +56,7 @@ func Container(client *container.Client) Resource {
 	return Resource{path: resource.Path(client.URL()), leasable: containerLease{client}}
 }
 
-// leasable is the lease protocol of one kind of resource: a single request each.
+// leasable is the lease protocol of one kind of resource. Each method sends a single request.
 type leasable interface {
 	acquire(ctx context.Context, id string, seconds int32, match azcore.ETag) (reply, error)
 	renew(ctx context.Context, id string) (reply, error)
@@ -64,16 +64,16 @@ type leasable interface {
 	release(ctx context.Context, id string) error
 	breaks(ctx context.Context, seconds int32, match azcore.ETag) (remaining time.Duration, err error)
 	look(ctx context.Context, id string) (Observation, error)
-	conditional() bool // whether conditions on the ETag are honoured
+	conditional() bool // whether conditions on the ETag are honored
 }
 
-// reply is what the service says to a lease operation.
+// reply is the service's response to a lease operation.
 type reply struct {
 	id   string
 	date time.Time
 }
 
-// State is the state of a lease as the service shows it.
+// State is the state of a lease as reported by the service.
 type State string
 
 // The states (REST: "Lease Blob", lease states).
@@ -81,16 +81,16 @@ const (
 	StateAvailable State = "available" // never leased, or released
 	StateLeased    State = "leased"
 	StateExpired   State = "expired"  // not renewed in time
-	StateBreaking  State = "breaking" // broken, with a period to go
+	StateBreaking  State = "breaking" // broken, and held until the break period ends
 	StateBroken    State = "broken"   // broken, and free
 )
 
 const infinite = "infinite" // x-ms-lease-duration
 
-// Free tells whether the lease can be acquired.
+// Free reports whether the lease can be acquired.
 func (s State) Free() bool { return s != StateLeased && s != StateBreaking }
 
-// Observation is what anybody can see about a lease: not whose it is, and not how long it will last.
+// Observation is what any client can see of a lease: not who holds it, and not how long it will last.
 type Observation struct {
 	State    State
 	Infinite bool
@@ -101,7 +101,7 @@ type Observation struct {
 	Size     int64             // of a blob's content, in bytes
 }
 
-// observed is what an answer says, in the types of whichever SDK.
+// observed converts a response of either SDK.
 func observed[S, D ~string](state *S, duration *D, etag *azcore.ETag, modified *time.Time, metadata map[string]*string, date *time.Time) Observation {
 	return Observation{
 		State: State(deref(state)), Infinite: string(deref(duration)) == infinite,
@@ -109,7 +109,7 @@ func observed[S, D ~string](state *S, duration *D, etag *azcore.ETag, modified *
 	}
 }
 
-// Look asks for the state of a resource's lease: one HEAD request.
+// Look requests the state of a resource's lease: one HEAD request.
 func Look(ctx context.Context, target Resource, opts *LookOptions) (Observation, error) {
 	var o LookOptions
 	if opts != nil {
@@ -126,17 +126,17 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (Observation,
 	return seen, nil
 }
 
-// LookOptions tunes Look. The zero value is the default.
+// LookOptions configures Look. The zero value selects the defaults.
 type LookOptions struct {
-	Hooks Hooks // Defaults to silence.
+	Hooks Hooks // Defaults to none.
 
 	_ struct{}
 }
 
 type blobLease struct{ client *blob.Client }
 
-// holder makes a lease client for one request. The SDK's client keeps an id that ChangeLease writes without a lock, so
-// none is ever shared.
+// holder creates a lease client for one request. The SDK's client stores an id that ChangeLease writes without a lock,
+// so clients are never shared.
 func (b blobLease) holder(id string) (*lease.BlobClient, error) {
 	return lease.NewBlobClient(b.client, &lease.BlobClientOptions{LeaseID: &id})
 }
@@ -261,8 +261,8 @@ func (c containerLease) look(ctx context.Context, id string) (Observation, error
 
 func (containerLease) conditional() bool { return false }
 
-// ifMatch translates a condition for the SDK. An empty ETag must not be passed on as a pointer: an emulator takes
-// "If-Match:" without a value for no condition at all.
+// ifMatch converts a condition for the SDK. An empty ETag must not be passed on as a pointer: an emulator treats
+// "If-Match:" without a value as no condition at all.
 func ifMatch(etag azcore.ETag) *blob.ModifiedAccessConditions {
 	return &blob.ModifiedAccessConditions{IfMatch: optional(etag)}
 }
@@ -281,7 +281,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// lowered folds names to lower case: HTTP has changed their case on the way.
+// lowered converts names to lower case, as HTTP may have changed their case.
 func lowered(metadata map[string]*string) map[string]string {
 	out := make(map[string]string, len(metadata))
 	for name, value := range metadata {

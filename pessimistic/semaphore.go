@@ -13,14 +13,15 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Semaphore lets at most n holders in at a time, over all processes that use the same name and the same n. Each holder
-// has one of n slots; a slot is a named lock of the Locker's, "name/slot/0" to "name/slot/n-1", with an owner and a fence
-// of its own, and as safe as one: the context of a holder ends before his slot could be given to another.
+// Semaphore admits at most n holders at a time, across all processes that use the same name and the same n. Each holder
+// has one of n slots. A slot is a named lock of the Locker, "name/slot/0" to "name/slot/n-1", with its own owner and
+// fence, and gives the same guarantee: the context of a holder ends before its slot can be given to another.
 //
-// Who waits sees all slots with one request. Goroutines that share a Semaphore wait in line, and the first of them looks
-// for all. Between processes there is no order.
+// A waiter sees all slots with one request. Goroutines that share a Semaphore wait in a queue, and the first of them
+// polls for all. There is no order between processes.
 //
-// A process that believes in a larger n lets more in. To lower n, let all holders of the slots above go first.
+// A process configured with a larger n admits more holders. To lower n, first let all holders of the slots above it
+// release them.
 //
 // A Semaphore is safe for concurrent use.
 type Semaphore struct {
@@ -30,14 +31,14 @@ type Semaphore struct {
 	slots  int
 	poll   retry.Backoff
 
-	front chan struct{} // a token: whoever has it may look for a slot
-	freed chan struct{} // tells the one in front that a slot of this process is free
+	front chan struct{} // a token: the goroutine that has it may look for a slot
+	freed chan struct{} // signals the first waiter that a slot of this process is free
 
 	mu   sync.Mutex
-	last int // the slot that was ours the last time, which is likely to be free
+	last int // the slot this process held last, which is likely to be free
 }
 
-// maxSlots keeps a look at all slots at one request.
+// maxSlots is chosen so that one request lists all slots.
 const maxSlots = 1000
 
 // NewSemaphore returns a Semaphore with n slots, 1 to 1000. It sends no request.
@@ -46,7 +47,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 		return nil, errors.New("semaphore: no Locker")
 	}
 	if n < 1 || n > maxSlots {
-		return nil, fmt.Errorf("semaphore: %d slots are not between 1 and %d", n, maxSlots)
+		return nil, fmt.Errorf("semaphore: %d slots: must be 1 to %d", n, maxSlots)
 	}
 	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: pollDefaults(k.opts.Poll),
 		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: rand.IntN(n)}
@@ -61,7 +62,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 	return s, nil
 }
 
-// Slot is a place of a Semaphore that this process holds.
+// Slot is a slot of a Semaphore that this process holds.
 type Slot struct {
 	*Held
 	Number int // 0 to n-1
@@ -69,7 +70,7 @@ type Slot struct {
 	semaphore *Semaphore
 }
 
-// Release gives the slot back, as Lease.Release does.
+// Release releases the slot, as Lease.Release does.
 func (s *Slot) Release(ctx context.Context) error {
 	err := s.Held.Release(ctx)
 	select {
@@ -81,11 +82,11 @@ func (s *Slot) Release(ctx context.Context) error {
 
 func (s *Semaphore) slotName(i int) string { return s.prefix + strconv.Itoa(i) }
 
-// Acquire waits until it has a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any error
-// nothing is left behind. The caller must call Release of the Slot.
+// Acquire waits until it holds a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any
+// error nothing is left behind. The caller must call Release on the Slot.
 //
-// Requests: 3 if the first slot that it tries is free, 4 the first time ever; otherwise 1 for the look at that slot, 1 for
-// the look at all, and 3 for a free one. Waiting costs one list of the slots per look, for all goroutines together.
+// Requests: 3 if the first slot tried is free, 4 the first time; otherwise 1 to look at that slot, 1 to list all slots,
+// and 3 for a free one. Waiting costs one list request per poll, for all goroutines together.
 func (s *Semaphore) Acquire(ctx context.Context, opts *LockOptions) (*Slot, error) {
 	var o LockOptions
 	if opts != nil {
@@ -94,12 +95,13 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *LockOptions) (*Slot, erro
 	return s.acquire(ctx, o, true)
 }
 
-// TryAcquire is Acquire without waiting: *HeldError if no slot is free, or if other goroutines wait already.
+// TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already
+// waiting.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
 	return s.acquire(ctx, LockOptions{}, false)
 }
 
-// Do acquires a slot, runs fn, and releases when fn has returned. Errors are as with the package's Do.
+// Do acquires a slot, runs fn, and releases the slot when fn has returned. Errors are those of the package's Do.
 func (s *Semaphore) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, slot *Slot) error) error {
 	slot, err := s.Acquire(ctx, opts)
 	if err != nil {
@@ -153,7 +155,7 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		}
 		if s.pause(limited, pause) != nil {
 			if err != nil && !errors.Is(err, errWaited) && ctx.Err() == nil {
-				return nil, err // an outage is what kept us waiting
+				return nil, err // an outage caused the wait
 			}
 			return nil, s.waited(limited, began, holder, false)
 		}
@@ -162,9 +164,9 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 	return slot, err
 }
 
-var errWaited = errors.New("waited for long enough")
+var errWaited = errors.New("the time to wait has passed")
 
-// waited says why the waiting is over.
+// waited returns the error with which the wait ends.
 func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo, local bool) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return failedAs(ctx, "acquire", s.path, cause)
@@ -178,7 +180,7 @@ func (s *Semaphore) heldBy(holder LockInfo, began time.Time) *HeldError {
 	return &HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: StateLeased, Waited: time.Since(began)}
 }
 
-// pause waits for the next look, or until a slot of this process is given back.
+// pause waits until the next poll, or until a slot of this process is released.
 func (s *Semaphore) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -197,7 +199,7 @@ func (s *Semaphore) sticky() int {
 	return s.last
 }
 
-// try takes one slot if it is free.
+// try acquires one slot if it is free.
 func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error) {
 	h, err := s.locker.lock(ctx, s.slotName(i), &o, false)
 	if errors.Is(err, ErrHeld) {
@@ -212,8 +214,8 @@ func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error
 	return &Slot{Held: h, Number: i, semaphore: s}, nil
 }
 
-// sweep looks at all slots and takes a free one. If there is none it returns one of the holders. The look ends with
-// limited.
+// sweep lists all slots and acquires a free one. If there is none, it returns one of the holders. limited bounds the
+// listing.
 func (s *Semaphore) sweep(ctx, limited context.Context, o LockOptions) (*Slot, LockInfo, error) {
 	taken := make([]bool, s.slots)
 	var holder LockInfo
@@ -226,7 +228,7 @@ func (s *Semaphore) sweep(ctx, limited context.Context, o LockOptions) (*Slot, L
 			taken[i], holder = true, info
 		}
 	}
-	// At random, since everybody who waits has just seen the same slots.
+	// In random order, since all waiters have just seen the same slots.
 	for _, i := range rand.Perm(s.slots) {
 		if taken[i] {
 			continue

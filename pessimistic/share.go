@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// Share is a share of Azure Files. Its lease is like a container's: 15 s to 60 s or infinite, renewed, and it guards the
-// share's deletion and nothing else: files stay open to everybody (REST: "Lease Share").
+// Share returns a share of Azure Files as a Resource. Its lease is like a container's: 15 s to 60 s or infinite,
+// renewed, and it guards only the share's deletion: anybody may still write its files (REST: "Lease Share").
 func Share(client *share.Client) Resource {
 	if client == nil {
 		return Resource{}
@@ -67,7 +67,7 @@ func (s shareLease) breaks(ctx context.Context, seconds int32, _ azcore.ETag) (t
 	if err != nil {
 		return 0, err
 	}
-	var period *int32 // left out, the lease ends in its natural time
+	var period *int32 // if omitted, the lease ends when it would have expired
 	if seconds >= 0 {
 		period = &seconds
 	}
