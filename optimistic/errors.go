@@ -12,19 +12,20 @@ import (
 )
 
 var (
-	// ErrConflict says that the resource is not what the caller assumed, and that the caller's change was not
-	// applied. The error in the chain is a *ConflictError with both ETags.
+	// ErrConflict means that the resource is not what the caller assumed, and that the change was not applied. The
+	// error in the chain is a *ConflictError with both ETags.
 	ErrConflict = errors.New("changed by another writer")
 
-	// ErrExists says that a create found the resource already there. It is a conflict too: errors.Is(err,
-	// ErrConflict) holds as well.
+	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
+	// holds.
 	ErrExists = errors.New("already exists")
 
-	// ErrNotFound says that the resource does not exist and that nobody asked for it to be created.
+	// ErrNotFound means that the resource does not exist, and that its creation was not asked for.
 	ErrNotFound = errors.New("not found")
 
-	// ErrOutcomeUnknown says that the write may or may not have been applied, and that neither could be proved. The
-	// error in the chain is an *UnknownError; pass it to Resolve to ask again later.
+	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
+	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
+	// cases.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 
 	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
@@ -32,16 +33,16 @@ var (
 	ErrSkip = errors.New("left as it is")
 )
 
-// ConflictError is the conflict in full. The change it belongs to was not applied.
+// ConflictError describes a conflict. The change was not applied.
 type ConflictError struct {
-	Op       string       // what was attempted: "update", "create", "replace", "delete", "read"
+	Op       string       // what was attempted, such as "update", "create" or "delete"
 	Resource string       // path of the resource, never its URL
-	Reason   azerr.Reason // what kind of conflict
-	Base     azcore.ETag  // the version the caller built on; empty when it assumed absence
-	Current  azcore.ETag  // the version found instead; empty when absent or not known
-	Attempts int          // how often the change was tried
+	Reason   azerr.Reason // the kind of conflict
+	Base     azcore.ETag  // the version that the change was based on; empty if none was assumed
+	Current  azcore.ETag  // the version found instead; empty if there is none or it is not known
+	Attempts int          // how often the change was run
 	Elapsed  time.Duration
-	Err      error // the service's answer, nil when azconc noticed by itself
+	Err      error // the service's response; nil if azconc noticed the conflict itself
 
 	judged bool // a look at the resource has confirmed that the change was not applied
 }
@@ -93,18 +94,18 @@ func (e *ConflictError) Unwrap() []error {
 	return errs
 }
 
-// UnknownError is an unknown outcome in full: a write was sent, its answer was lost, and what the resource holds now
-// proves neither that the write landed nor that it did not.
+// UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that it
+// was applied nor that it was not.
 type UnknownError struct {
 	Op       string
 	Resource string
-	WriteID  string      // the id the write carried in its lineage entry
-	Base     azcore.ETag // the version the write was conditional on; empty for a create
-	Why      string      // what stood in the way of a proof
+	WriteID  string      // the id in the write's lineage entry
+	Base     azcore.ETag // the version that the write was conditional on; empty for a create
+	Why      string      // why nothing could be proved
 	Elapsed  time.Duration
-	Err      error // the last answer or transport error
+	Err      error // the last response or transport error
 
-	attempt write // what Resolve needs to judge the resource again
+	attempt write // what Resolve judges again
 }
 
 func (e *UnknownError) Error() string {
@@ -115,7 +116,7 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Unwrap returns the sentinel and the last answer.
+// Unwrap returns the sentinel and the last response.
 func (e *UnknownError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrOutcomeUnknown}
@@ -123,11 +124,11 @@ func (e *UnknownError) Unwrap() []error {
 	return []error{ErrOutcomeUnknown, e.Err}
 }
 
-// NotFoundError names what is missing.
+// NotFoundError names a resource that does not exist.
 type NotFoundError struct {
 	Op       string
 	Resource string
-	Err      error // the service's answer; nil when absence was read, not answered to a write
+	Err      error // the service's response to a write; nil if a read found nothing
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.Op, e.Resource) }

@@ -18,11 +18,12 @@ type ReadOptions struct {
 
 // WriteOptions tunes Create, Replace and Delete. The zero value is the default.
 type WriteOptions struct {
-	// Conditions hold beyond the version: only IfTags and LeaseID can be given, the version is the function's own.
+	// Conditions are checked in addition to the version. Only IfTags and LeaseID can be given: the version is the
+	// function's argument.
 	Conditions Conditions
 
-	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it: what is gone
-	// remembers nothing. Defaults to none.
+	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it, because a
+	// deleted resource remembers nothing. Defaults to none.
 	OperationID string
 
 	Sending
@@ -47,8 +48,8 @@ func (o *WriteOptions) withDefaults() (WriteOptions, error) {
 	return out, err
 }
 
-// Read fetches target's value and version, for a later Replace or Delete. A resource that does not exist is
-// ErrNotFound. Transient faults are retried; it costs 1 request (2 for a blob with index tags).
+// Read fetches target's value and version, for a later Replace or Delete. If the resource does not exist, the error is
+// ErrNotFound. Transient faults are retried. Cost: 1 request (2 for a blob with index tags).
 func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
 	var o ReadOptions
 	if opts != nil {
@@ -69,28 +70,28 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 	return v, nil
 }
 
-// Create writes value on condition that the resource does not exist. Errors are those of Update; when the resource is
-// there already, the error is ErrExists as well as ErrConflict, with the ETag found. A create whose answer was lost is
-// told apart from somebody else's by its lineage, so ErrExists is never about the caller's own write.
+// Create writes value on the condition that the resource does not exist. Errors are those of Update. If the resource
+// exists, the error is both ErrExists and ErrConflict, with the ETag found. A lost response is resolved by the lineage,
+// so ErrExists is never caused by the caller's own write.
 //
-// If the response is lost and the resource is not there, the error is ErrOutcomeUnknown: the request may still be under way,
-// or it was applied and another client has deleted the resource since, which sending it again would undo. Create looks for
-// the resource until Tries are spent, and does not send the request again; Recreate changes that. The same holds for
-// every other way to create what must not exist: Update with Create, Upload, CreatePages and Copy with IfNoneMatch "*",
-// and a transaction that only inserts. A service that answers ServerBusy has not carried out the request, and is asked
-// again.
+// If the response is lost and the resource is not there, the error is ErrOutcomeUnknown: the request may still be under
+// way, or it was applied and another client has deleted the resource since, in which case sending it again would create
+// the resource a second time. Create looks for the resource until Tries are spent, and does not send the request again;
+// Recreate changes that. The same holds for every other way to create what must not exist: Update with Create, Upload,
+// CreatePages and Copy with IfNoneMatch "*", and a transaction that only inserts. A service that answers ServerBusy has
+// not carried out the request, and then it is sent again.
 //
-// Cost: 1 request; 2 when the resource exists, for its ETag; after a lost response 1 for each look.
+// If the response is lost, and the resource was deleted and created again by another azconc writer before Create looks,
+// the error is ErrExists, although the first create was the caller's.
 //
-// A resource that was created by this call, deleted by somebody and created again by another azconc writer, all while
-// the answer was lost, reads as that writer's: Create then reports ErrExists.
+// Cost: 1 request; 2 if the resource exists, for its ETag; after a lost response 1 for each look.
 func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOptions) (Result, error) {
 	return writeOnce(ctx, "create", target, &Version[T]{}, value, opts)
 }
 
-// Replace writes value over base, a version that Read returned, on condition that the resource is still at it. The
-// conflict is final: *ConflictError with both ETags. Errors are otherwise those of Update. If value is what base
-// already holds, nothing is sent.
+// Replace writes value over base, a version that Read returned, on the condition that the resource is still at it. A
+// conflict is final: a *ConflictError with both ETags. Other errors are those of Update. If value is what base already
+// holds, nothing is sent.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Replace[T any](ctx context.Context, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
@@ -120,13 +121,13 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 	return c.finish(), err
 }
 
-// Delete removes the resource on condition that it is at base's version; State{} (or State{ETag: "*"}) means whatever
-// is there. What does not exist is ErrNotFound.
+// Delete removes the resource on the condition that it is at base's version. State{} (or State{ETag: "*"}) deletes any
+// version. If the resource does not exist, the error is ErrNotFound.
 //
-// A deletion leaves nothing behind to prove itself by. When the answer was lost and the resource is gone, a conditional
-// Delete returns ErrOutcomeUnknown: the deletion may have been another's, and a caller that claims work by deleting
-// must not claim it on a guess. An unconditional one succeeds, because what was asked for holds. For the same reason a
-// deletion that an intermediary delivers twice, without any sign of trouble, reads as somebody else's.
+// A deletion leaves no trace that could prove it. If the response is lost and the resource is gone, a conditional
+// Delete returns ErrOutcomeUnknown: another client may have deleted it, and a caller that claims work by deleting must
+// not claim it on a guess. An unconditional Delete succeeds, because the resource is gone as requested. A deletion that
+// an intermediary delivers twice, without any sign of trouble, looks like another client's, and is a conflict.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {

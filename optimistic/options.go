@@ -14,36 +14,39 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// DefaultLineageSize is how many recent writes a lineage holds unless LineageSize says otherwise: with the summary of
-// older ones up to 1.8 KB of the 8 KB that the service allows for metadata.
+// DefaultLineageSize is how many recent writes a lineage holds unless LineageSize says otherwise. With the summary of
+// older writes a lineage takes up to 1.8 KB of the 8 KB that the service allows for metadata.
 const DefaultLineageSize = 32
 
 const maxLineageSize = 128
 
 // UpdateOptions tunes Update. The zero value is the default.
 type UpdateOptions struct {
-	// Conditions hold beyond the version that was read. IfMatch pins the base: the resource must be at this version,
-	// and a conflict is final. IfTags and LeaseID travel with the write. The other fields are refused: the loop sets
-	// them itself.
+	// Conditions are checked in addition to the version that was read. With IfMatch the resource must be at that
+	// version, and a conflict is final. IfTags and LeaseID are sent with the write. The other fields are refused,
+	// because Update sets them itself.
 	Conditions Conditions
 
-	// OperationID makes the change idempotent across processes: a resource that remembers the operation is left alone,
-	// with AlreadyApplied set, before any condition is looked at. Of calls at the same time, one applies it.
+	// OperationID makes the change idempotent across processes. If the resource remembers the operation, the change is
+	// not run and AlreadyApplied is set; this is checked before any condition. Of several concurrent calls one applies
+	// the operation.
 	//
-	// The window: a resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7
-	// days, by the writers' clocks); index tags remember 7 and a page range 12, of any age. What must never be repeated
-	// belongs to package idempotent's Once. A writer outside azconc that replaces all metadata, and an unconditional
-	// Upload, make the resource forget. The same id on a blob's content, its metadata and its tags is three operations.
+	// A resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7 days, by the
+	// writers' clocks). Index tags remember 7 and a page range 12, of any age. A change that must never be repeated
+	// needs Once of package idempotent. The resource forgets its operations if a writer outside azconc replaces all
+	// metadata, or if an unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is
+	// three operations.
 	//
-	// A change that leaves the value as it is is written nevertheless, so that it is remembered; ErrSkip leaves no trace.
-	// A write is refused if the metadata, or the entity, leaves no room for all operations in the window: up to 3.4 KB of
-	// the 8 KB. Targets without a place for it (headers, sequence numbers, access policies) refuse it. Defaults to none.
+	// A change that leaves the value as it is is written nevertheless, so that it is remembered; ErrSkip writes
+	// nothing. A write is refused if the metadata, or the entity, has no room for all operations in the window, which
+	// take up to 3.4 KB of the 8 KB. Targets that cannot store operations (headers, sequence numbers, access policies)
+	// refuse an OperationID. Defaults to none.
 	OperationID string
 
-	// Create lets the change start from T's zero value when the resource does not exist. Defaults to false: ErrNotFound.
+	// Create runs the change on T's zero value if the resource does not exist. Defaults to false: ErrNotFound.
 	Create bool
 
-	// DryRun runs the change and reports what would happen, and sends no write. Defaults to false.
+	// DryRun runs the change and reports what would happen, without sending the write. Defaults to false.
 	DryRun bool
 
 	// Attempts bounds how often the change is run; negative means no bound. Defaults to 12.
@@ -56,10 +59,10 @@ type UpdateOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	// EscalateAfter makes an update lease the blob for a moment, once, when it has met so many conflicts, so that nobody
-	// is faster the next time. All who write the blob must set it: a writer that does not is refused meanwhile
-	// (412 LeaseIdMissing), where one that does waits. Defaults to 0: never, because contenders that take turns by the
-	// lineage need fewer requests (measured on 32 writers: 4.7 per commit, against 5.1 with leases after 4 conflicts).
+	// EscalateAfter makes an update lease the blob once, for a moment, after that many conflicts, so that no other
+	// writer can be faster. All writers of the blob must set it: one that does not is refused during the lease (412
+	// LeaseIdMissing), where one that does waits. Defaults to 0, never: contenders that wait as the lineage suggests
+	// need fewer requests (measured with 32 writers: 4.7 per commit, against 5.1 with leases after 4 conflicts).
 	EscalateAfter int
 
 	Sending
@@ -67,45 +70,47 @@ type UpdateOptions struct {
 	_ struct{}
 }
 
-// Sending tunes how a single read or write is carried through transient faults. It is the same for every operation of
-// this package. The zero value is the default.
+// Sending tunes how transient faults of a single read or write are handled. It is the same for every operation of this
+// package. The zero value is the default.
 type Sending struct {
-	// LineageSize is how many writes the lineage remembers, at most 128; negative writes no lineage, for readers that
-	// cannot bear a foreign metadata key. Without a lineage every conflict after a lost answer is ErrOutcomeUnknown.
-	// Defaults to DefaultLineageSize.
+	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
+	// readers that cannot tolerate an unexpected metadata key; then every conflict after a lost response is
+	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
 	LineageSize int
 
-	// Tries bounds how often one request is sent again after a transient fault; negative means no bound. Defaults to 6.
+	// Tries bounds how often one request is sent, the first time included; negative means no bound. Defaults to 6.
 	Tries int
 
-	// TryTimeout ends a single request that gets no response; negative means no bound. Defaults to 30 s, the service's
-	// own limit for most operations. The time for the content of blobs is added, see MinRate.
+	// TryTimeout ends a request that gets no response; negative means no bound. Defaults to 30 s, the service's own
+	// limit for most operations. The time that blob content takes is added, see MinRate.
 	TryTimeout time.Duration
 
-	// MinRate is the slowest transfer to wait for, in bytes per second: a try may last TryTimeout, and longer by the time
-	// that the content it sends or receives takes at this rate. Negative adds nothing. Defaults to DefaultMinRate, 64 KiB/s:
-	// a try of 36 MB may last 10 minutes.
+	// MinRate is the slowest transfer to wait for, in bytes per second: a request may take TryTimeout plus the time
+	// that the content it sends or receives takes at this rate. Negative adds nothing. Defaults to DefaultMinRate, 64
+	// KiB/s: a request with 36 MB of content may take 10 minutes.
 	MinRate int64
 
-	// Recreate sends a create again if its response was lost and the resource is not there. That is right for a resource
-	// that no other client deletes. Otherwise it may be created twice: the first create was applied, and another client has
-	// consumed the resource. Defaults to false: azconc looks for the resource until Tries are spent, and then the error is
-	// ErrOutcomeUnknown.
+	// Recreate sends a create again if its response was lost and the resource is not there. Set it only if no other
+	// client deletes the resource. Otherwise the resource may be created twice: the first create was applied, and
+	// another client has consumed the resource. Defaults to false: azconc looks for the resource until Tries are spent,
+	// and then the error is ErrOutcomeUnknown.
 	Recreate bool
 
-	// Pause spaces those tries; the service's Retry-After is honoured on top. Defaults to full jitter of 200 ms,
+	// Pause is the wait between tries. The service's Retry-After is a lower bound. Defaults to full jitter of 200 ms,
 	// doubling, at most 10 s.
 	Pause retry.Backoff
 
-	// Grace bounds the last look at the resource when ctx ends while the outcome of a write is open. Defaults to 2 s.
+	// Grace bounds the last look at the resource if ctx ends while the outcome of a write is open. Defaults to 2 s.
 	Grace time.Duration
 
-	// TrustConflicts takes a refusal without any sign of trouble for final. Set it where nothing between here and the
-	// service repeats requests, and writers outside azconc, which keep no lineage, are common: after one of them a
-	// conflict cannot be confirmed, and would be ErrOutcomeUnknown. Defaults to false.
+	// TrustConflicts takes a conflict as it is, if no response was lost. By default a conflict is confirmed by a look
+	// at the resource, because an intermediary may deliver a request twice and pass on the refusal of the second
+	// delivery. A look confirms nothing if a writer outside azconc has replaced the lineage, or if the resource was
+	// deleted: then the error is ErrOutcomeUnknown. Set TrustConflicts if such writers are common and nothing between
+	// the client and the service repeats requests. Defaults to false.
 	TrustConflicts bool
 
-	// Logger gets one record per conflict and per ambiguous answer, at debug level: both are normal. Defaults to none.
+	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to none.
 	Logger *slog.Logger
 }
 
@@ -166,32 +171,33 @@ func orBackoff(b retry.Backoff, base, limit time.Duration) retry.Backoff {
 	return b
 }
 
-// Result tells what an operation did and what it took. Nothing is hidden: the counts are exact.
+// Result is what an operation did and what it took. The counts are exact.
 //
-// ETag is empty after a write that the lineage proved applied (Resolved > 0, Changed): that shows the write, not which of
-// the versions since is the write's own, and a later one may hold another writer's change.
+// ETag is empty if the response to the write was lost and the lineage proved it applied (Changed and Resolved > 0). The
+// lineage proves the write, but not which of the versions since is the write's own: a later one may have another
+// writer's change.
 type Result struct {
 	Changed        bool        // a write was applied
 	Created        bool        // the write created the resource
 	AlreadyApplied bool        // the OperationID had been applied before, or by another call at the same time
-	ETag           azcore.ETag // the version of our write, or of what was read when nothing was written; empty when not known
-	BaseETag       azcore.ETag // the version our write replaced; empty when it created the resource
-	WriteID        string      // the id in the lineage; empty when nothing was written
+	ETag           azcore.ETag // the version that was written, or read if nothing was written; empty if not known
+	BaseETag       azcore.ETag // the version that was replaced; empty if the write created the resource
+	WriteID        string      // the id in the lineage; empty if nothing was written
 
 	Attempts  int // how often the change was run
 	Conflicts int // how often another writer was faster
-	Ambiguous int // answers that left open whether the write had been applied
-	Resolved  int // ambiguous writes whose outcome the lineage proved
+	Ambiguous int // responses, or lost ones, that left open whether the write was applied
+	Resolved  int // ambiguous writes whose outcome was proved
 	Requests  int // requests sent
 	Folded    int // changes that shared the write; 0 outside a Document
 	Elapsed   time.Duration
 }
 
-// Conditions restrict an operation beyond what it does by itself. The zero value is no condition.
+// Conditions restrict an operation in addition to the conditions that it sets itself. The zero value is no condition.
 //
-// The service takes at most two of the headers on a write, and only these pairs: If-Match with If-Unmodified-Since,
-// If-None-Match with If-Modified-Since (REST: "Specifying conditional headers for Blob service operations"; anything
-// else is 400 MultipleConditionHeadersNotSupported). Illegal pairs are refused before anything is sent.
+// The service takes at most two of the headers on a write, and only these pairs: If-Match with If-Unmodified-Since, and
+// If-None-Match with If-Modified-Since (REST: "Specifying conditional headers for Blob service operations"; other pairs
+// are 400 MultipleConditionHeadersNotSupported). Other pairs are refused before anything is sent.
 type Conditions struct {
 	IfMatch           azcore.ETag // the resource must be at this version; "*": must exist
 	IfNoneMatch       azcore.ETag // the resource must not be at this version; "*": must not exist
@@ -233,8 +239,8 @@ func (c Conditions) validate() error {
 	return nil
 }
 
-// validETag accepts "*" and a quoted ETag, weak or strong. A bare one is refused here, because the service would treat
-// some malformed values as no condition at all; the command line adds the quotes that a shell swallows.
+// validETag accepts "*" and a quoted ETag, weak or strong. An unquoted one is refused, because the service would treat
+// some malformed values as no condition at all. The command line adds the quotes that a shell removes.
 func validETag(s string) bool {
 	if s == "*" {
 		return true

@@ -10,26 +10,27 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Update reads target, runs change on the value, and writes it back on condition that nobody else wrote in between. On
-// a conflict it reads again and runs change again, on a fresh value each time, until the budget is spent.
+// Update reads target, runs change on the value, and writes it back on the condition that nobody else has written in
+// between. On a conflict it reads again and runs change again, on a fresh value each time, until the budget is spent.
 //
-// change must be free of side effects: it runs once per attempt. It gets a private copy. If it leaves the value as it
-// was, nothing is written and Result.Changed is false. If it returns ErrSkip, Update succeeds and writes nothing; any
-// other error ends Update and is returned as it is (retry.Stop(err) does the same and is understood elsewhere in azconc
-// too). Attempt(ctx) tells which run it is.
+// change must be free of side effects, because it runs once per attempt; Attempt(ctx) is the number of earlier runs. It
+// gets a private copy of the value. If it leaves the value as it is, nothing is written and Result.Changed is false. If
+// it returns ErrSkip, Update succeeds and writes nothing. Any other error ends Update and is returned unchanged
+// (retry.Stop(err) has the same effect here and ends azconc's other loops too).
 //
-// A nil error means that the change was applied exactly once (or that there was nothing to apply). The errors are
-//   - *ConflictError (ErrConflict): not applied; the budget is spent, or IfMatch pinned another version;
-//   - *NotFoundError (ErrNotFound): not applied; there is no such resource and Create is not set;
-//   - *UnknownError (ErrOutcomeUnknown): may have been applied; it holds what Resolve needs;
+// A nil error means that the change was applied exactly once, or that there was nothing to apply. The errors are
+//
+//   - *ConflictError (ErrConflict): not applied; the budget is spent, or IfMatch names another version;
+//   - *NotFoundError (ErrNotFound): not applied; the resource does not exist and Create is not set;
+//   - *UnknownError (ErrOutcomeUnknown): may have been applied; pass it to Resolve;
 //   - the context's cause: not applied;
 //   - anything else: not applied; the service's *azcore.ResponseError is in the chain.
 //
-// The first three name the resource and the ETags. When ctx ends while an answer is outstanding, Update still looks once
-// at the resource, for at most Grace, so as to report the truth.
+// The first three name the resource and the ETags. If ctx ends while a response is outstanding, Update looks at the
+// resource once more, for at most Grace, to find out whether the change was applied.
 //
-// Cost without contention: 2 requests (1 if nothing changed); a blob with index tags costs one more; each conflict adds
-// 2. Update is safe for concurrent use; every call is on its own.
+// Cost: 2 requests (1 if nothing changes), and 2 more per conflict; each read of a blob with index tags costs 1 more.
+// Update is safe for concurrent use.
 func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -53,7 +54,7 @@ func (u *updater[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: u.o.Attempts, Elapsed: u.o.Elapsed, Backoff: u.o.Backoff}.Start()
 	var leased *escalation
 	defer func() { leased.release(ctx, u.call) }()
-	var open *refusal // the write that met a conflict, until a look has confirmed that it was not applied
+	var open *refusal // the write that was refused, until a look has confirmed that it was not applied
 	for {
 		base, err := again(ctx, u.call, u.target.Read)
 		if err != nil {
@@ -110,16 +111,16 @@ func (u *updater[T]) run(ctx context.Context) error {
 	}
 }
 
-// contentionFactor spaces contending writers: each waits a random part of so many round trips per contender, less the
-// more often it has lost already, so that nobody starves. In simulation, with a client each and round trips of 5 ms, 6
-// gives 3.4 requests per commit for 8 writers and 4.7 for 32 (blind full jitter: 3.8 and 6.0), more commits a second
-// than a lone writer has, and nobody below six tenths of the mean; a smaller factor costs requests, a larger one
+// contentionFactor spaces contending writers. Each waits a random part of that many round trips per contender, and less
+// the more often it has lost, so that none starves. In simulation, with a client for each writer and round trips of 5
+// ms, 6 gives 3.4 requests per commit for 8 writers and 4.7 for 32 (full jitter: 3.8 and 6.0), more commits per second
+// than a single writer makes, and no writer below 0.6 of the mean. A smaller factor costs requests; a larger one costs
 // fairness and time.
 const contentionFactor = 6
 
 // pause is how long to wait after a conflict. The lineage shows how many clients write at the moment, and so how long
-// it takes until all of them have had their turn. Where it does not tell (foreign writers, no lineage, goroutines that
-// share one SDK client), the wait is the full jitter of backoff.
+// it takes until each of them has had its turn. If it does not show that (writers outside azconc, no lineage,
+// goroutines that share one SDK client), the wait is the full jitter of backoff.
 func (c *call) pause(seen Lineage, backoff retry.Backoff) time.Duration {
 	n := seen.contenders(c.res.Conflicts)
 	if n == 0 || c.trip == 0 {
@@ -129,7 +130,7 @@ func (c *call) pause(seen Lineage, backoff retry.Backoff) time.Duration {
 	return retry.Backoff{Base: min(bound, backoff.Cap), Cap: backoff.Cap, Rand: backoff.Rand}.Wait(0)
 }
 
-// attempt runs the change on base. It returns no write when there is nothing to write, and counts itself.
+// attempt runs the change on base and counts the attempt. It returns no write if there is nothing to write.
 func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, error) {
 	if base.Lineage.performed(u.intent) {
 		u.res.AlreadyApplied, u.res.ETag = true, base.ETag
@@ -145,7 +146,7 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 		return nil, &NotFoundError{Op: u.op, Resource: u.resource}
 	}
 	if t, ok := u.target.(interface{ writable(*Version[T]) error }); ok {
-		if err := t.writable(base); err != nil { // before change is run in vain
+		if err := t.writable(base); err != nil { // before change runs for nothing
 			return nil, u.fail(err)
 		}
 	}
