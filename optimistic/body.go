@@ -14,22 +14,22 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is sent again.
+// errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
 func errCut(got, want int64) error {
 	return fmt.Errorf("the body ends after %d of %d bytes: %w", got, want, io.ErrUnexpectedEOF)
 }
 
-// tooLong reports a content of more than limit bytes.
+// tooLong reports content of more than limit bytes.
 type tooLong struct{ limit int64 }
 
 func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
 
-// readBody reads the body of a Get Blob response to its end, of at most limit bytes, and checks its length: against
-// Content-Range and Content-Length, and where an intermediary has dropped both, see wholeBlob. opts are those of the
-// request, for a further one. The body is not closed.
+// readBody reads the body of a Get Blob response to its end, at most limit bytes, and checks its length against
+// Content-Range and Content-Length. If an intermediary has dropped both, wholeBlob checks it. opts are the options of
+// the request, for one more. The body is not closed.
 //
-// A body of announced length goes into one buffer of that size. Growing a buffer instead would leave half as much again
-// behind for every range.
+// A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
+// for every range.
 func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
 	body := timedBody{ctx, resp.Body}
 	want := deref(resp.ContentLength)
@@ -61,9 +61,9 @@ func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStream
 	return data, nil
 }
 
-// wholeBlob checks a body that arrived without a length: an intermediary that marks its end by closing the connection
-// passes on a cut one without an error. The blob's Content-MD5, if it fits, proves the body whole. Otherwise the length
-// is asked for, in 1 more request.
+// wholeBlob checks a body that arrived without a length. An intermediary that marks its end by closing the connection
+// passes on a truncated body without an error. The blob's Content-MD5, if it matches, proves that the body is complete.
+// Otherwise the length is asked for, with 1 more request.
 func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, data []byte) error {
 	if sum := md5.Sum(data); bytes.Equal(sum[:], resp.ContentMD5) {
 		return nil
@@ -75,9 +75,9 @@ func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStrea
 	return err
 }
 
-// blobLength asks for the length of the version etag of a blob in a way that survives intermediaries: from the
-// Content-Range of its first byte. It costs 1 request. If the blob has another version by now, the error wraps
-// io.ErrUnexpectedEOF, so that what led here is read again.
+// blobLength asks for the length of the version etag of a blob in a way that survives intermediaries: it reads the
+// Content-Range of the first byte. It costs 1 request. If the blob has another version by now, the error wraps
+// io.ErrUnexpectedEOF, so that the caller reads again.
 func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
 	opts.Range = blob.HTTPRange{Count: 1}
 	opts.AccessConditions = accessConditions(Conditions{IfMatch: etag})
@@ -100,7 +100,8 @@ func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts
 	return total, nil
 }
 
-// lengthOf is the Content-Length of a Get Blob Properties response, or, if an intermediary has dropped it, blobLength.
+// lengthOf returns the Content-Length of a Get Blob Properties response, or blobLength if an intermediary has dropped
+// it.
 func lengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse, cpk *blob.CPKInfo) (int64, error) {
 	if props.ContentLength != nil {
 		return *props.ContentLength, nil
@@ -114,12 +115,12 @@ func contentRange(header *string) (first, last, total int64, ok bool) {
 	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
 }
 
-// tooLargeError is content beyond a target's MaxSize.
+// tooLargeError reports content that is larger than a target's MaxSize.
 type tooLargeError struct{ limit int64 }
 
 func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", e.limit)
 }
 
-// MaxSize is the bound, for programs that name it in their own way.
+// MaxSize returns the limit, for programs that have another name for it.
 func (e *tooLargeError) MaxSize() int64 { return e.limit }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// JSON is the codec of JSONBlob: encoding/json, without indentation. Members that T does not name are lost on a write,
-// as with any decode and encode; use map[string]any or json.RawMessage where others own part of the document.
+// JSON is the codec of JSONBlob: encoding/json, without indentation. A write loses members that T does not name; use
+// map[string]any or json.RawMessage if other programs own parts of the document.
 type JSON[T any] struct{}
 
 // Encode implements Codec.
 func (JSON[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
 
-// Decode implements Codec. Numbers in an untyped T (any, map[string]any) come as json.Number, so that integers beyond
-// 2^53 survive.
+// Decode implements Codec. Numbers in an untyped T (any, map[string]any) are json.Number, so that integers beyond 2^53
+// are preserved.
 func (JSON[T]) Decode(data []byte) (T, error) {
 	var value T
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -31,7 +31,7 @@ func (JSON[T]) Decode(data []byte) (T, error) {
 // ContentType implements Codec.
 func (JSON[T]) ContentType() string { return "application/json" }
 
-// Bytes is the codec of BytesBlob: the content as it is.
+// Bytes is the codec of BytesBlob. It does not change the content.
 type Bytes struct{}
 
 // Encode implements Codec.

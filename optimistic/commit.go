@@ -14,17 +14,17 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// call is one operation of this package under way: its settings, its bill and what it is about. It is used by one
+// call is one operation of this package under way: its settings, its request count and its result. It is used by one
 // goroutine.
 type call struct {
 	op       string
 	resource string
 	s        Sending
-	writer   uint64 // who writes, as others that contend see it
+	writer   uint64 // the client, as contending writers see it
 	meter    meter
 	began    time.Time
-	trip     time.Duration // the latest round trip of a write
-	sent     time.Time     // when the latest write was first sent, at the earliest, by the service's clock; zero when not known
+	trip     time.Duration // the duration of the latest try of a write
+	sent     time.Time     // as in write
 	res      Result
 }
 
@@ -32,11 +32,11 @@ func newCall(op, resource string, s Sending, target any) *call {
 	return &call{op: op, resource: resource, s: s, began: time.Now(), writer: clientOf(target)}
 }
 
-// processSeed sets the clients of this process apart from those of others.
+// processSeed makes the clients of this process different from those of other processes.
 var processSeed = maphash.MakeSeed()
 
-// clientOf tells one client of a resource from another: by the SDK client behind the target, so that workers with a
-// client each count as many, and one worker counts as one however often it writes.
+// clientOf identifies a client of a resource by the SDK client behind the target. Workers with a client each count as
+// many; one worker counts as one, however often it writes.
 func clientOf(target any) uint64 {
 	if t, ok := target.(interface{ client() any }); ok {
 		return maphash.Comparable(processSeed, t.client())
@@ -51,22 +51,24 @@ func (c *call) finish() Result {
 	return c.res
 }
 
-// errPerformed says that the operation has been carried out, and that nothing shows whether this write did it. Another
-// call under the same OperationID may have.
+// errPerformed means that the operation was carried out, by this write or by another call with the same OperationID.
 var errPerformed = errors.New("the operation has been carried out")
 
-// commit sends w until its fate is known. It returns the ETag that w produced, or none where a look at the resource
-// proved that w was applied, because that does not show which of the versions since is w's own; or
+// commit sends w until its fate is known. It returns the ETag that w produced. The ETag is empty if a look proved that
+// w was applied, because that does not show which of the versions since is w's own. The errors are
+//
 //   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
-//     to confirm that;
-//   - errPerformed: its operation has been carried out;
+//     to
+//
+// confirm that;
+//   - errPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
 func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 	began := time.Now()
 	c.sent = time.Time{}
 	pauses := retry.Budget{Attempts: c.s.Tries, Elapsed: -1, Backoff: c.s.Pause}.Start()
-	ambiguous, gone := false, false // gone: a request whose fate no response tells
+	ambiguous, gone := false, false // gone: some request was lost, see lost
 	for {
 		if ctx.Err() != nil {
 			if ambiguous {
@@ -84,7 +86,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 			ambiguous = true
 			gone = gone || lost(out)
 			c.res.Ambiguous++
-			c.s.Logger.DebugContext(ctx, "ambiguous answer", "op", c.op, "resource", c.resource, "write", w.id, "error", azerr.Summary(err))
+			c.s.Logger.DebugContext(ctx, "ambiguous response", "op", c.op, "resource", c.resource, "write", w.id, "error", azerr.Summary(err))
 		}
 		switch {
 		case ambiguous && ctx.Err() != nil:
@@ -105,7 +107,8 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 				}
 			}
 			if w.anyBase && ambiguous {
-				// Sending again blindly would wipe out whoever wrote after us. Looking first leaves a window of one
+				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
+				// pause to one request.
 				// request instead of one pause.
 				if now, err := c.look(ctx, w.look); err == nil {
 					if f, _ := c.judge(w, now); f == committed || f == performed {
@@ -118,7 +121,7 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 			return "", c.refusal(w, out, err)
 		}
 
-		// A definite answer after an ambiguous one says little by itself: our own first try may have caused it.
+		// After an ambiguous try a refusal proves little: our own first request may have caused it.
 		now, lookErr := c.look(ctx, w.look)
 		if lookErr != nil {
 			if ctx.Err() != nil {
@@ -142,7 +145,8 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 	}
 }
 
-// quickly is how long the first repetition waits when a connection broke: that is no sign of load, and on a busy
+// quickly bounds the first pause after a connection broke. That is no sign of load, and other writers may overtake
+// the lineage of a busy resource during a longer pause.
 // resource the lineage moves on while we wait.
 const quickly = 20 * time.Millisecond
 
@@ -156,8 +160,8 @@ func (c *call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outco
 	return pauses.Next(ctx, out.RetryAfter)
 }
 
-// lastLook decides w's fate when there is no time or budget left to send it again. It does not use ctx's end, because a
-// caller that stops waiting still wants the truth; Grace bounds it.
+// lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
+// Grace, because a caller that stops waiting still needs to know the outcome.
 func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag, error) {
 	detached, cancel := retry.Detached(ctx, c.s.Grace)
 	defer cancel()
@@ -177,7 +181,7 @@ func (c *call) lastLook(ctx context.Context, w write, cause error) (azcore.ETag,
 	}
 }
 
-// proved records that a look at the resource proved the write, or its operation, applied.
+// proved records that a look proved the write, or its operation, applied.
 func (c *call) proved(f fate, now State) error {
 	if f == performed {
 		c.res.AlreadyApplied, c.res.ETag = true, now.ETag
@@ -187,20 +191,20 @@ func (c *call) proved(f fate, now State) error {
 	return nil
 }
 
-// noteTime learns from the Date of an answer, which came so long after the write was first sent, when that was by the
-// service's clock.
+// noteTime computes from the Date of the response in err, which came since after the write was first sent, when that
+// was by the service's clock.
 func (c *call) noteTime(err error, since time.Duration) {
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok || answer.RawResponse == nil || answer.RawResponse.Header.Get("x-ms-request-id") == "" || !c.sent.IsZero() {
-		return // an intermediary's clock is another one
+		return // an intermediary has another clock
 	}
 	if date, err := http.ParseTime(answer.RawResponse.Header.Get("Date")); err == nil {
 		c.sent = date.Add(-since)
 	}
 }
 
-// try sends one request once: without the SDK's retries, which would turn a lost answer into a false conflict, and
-// bounded in time.
+// try sends one request once, for a limited time and without the SDK's retries, which would turn a lost response into a
+// false conflict.
 func (c *call) try(ctx context.Context, send Write) (azcore.ETag, error) {
 	ctx, response, cancel := c.tryContext(ctx)
 	defer cancel()
@@ -210,8 +214,7 @@ func (c *call) try(ctx context.Context, send Write) (azcore.ETag, error) {
 	return etag, genuine(*response, err)
 }
 
-// tryContext returns the context of a single try, and where its last response is found. A request that captures its
-// response itself checks it itself.
+// tryContext returns the context of a single try, and where its last response is stored.
 func (c *call) tryContext(ctx context.Context) (context.Context, **http.Response, context.CancelFunc) {
 	response := new(*http.Response)
 	ctx = policy.WithCaptureResponse(ctx, response)
@@ -225,7 +228,7 @@ func (c *call) look(ctx context.Context, look func(context.Context) (State, erro
 	return again(ctx, c, look)
 }
 
-// again repeats a read through transient faults. Reads have no effect, so every fault is safe to repeat.
+// again repeats a read after transient faults. Reads have no effect, so every fault allows it.
 func again[R any](ctx context.Context, c *call, read func(context.Context) (R, error)) (R, error) {
 	pauses := retry.Budget{Attempts: c.s.Tries, Elapsed: -1, Backoff: c.s.Pause}.Start()
 	for {

@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// writeConditions makes a write conditional on base, or on absence, with the caller's tags and lease on top.
+// writeConditions adds to c the condition on base, or on absence.
 func writeConditions(base State, c Conditions) *blob.AccessConditions {
 	if base.Exists {
 		c.IfMatch = base.ETag
@@ -19,8 +19,8 @@ func writeConditions(base State, c Conditions) *blob.AccessConditions {
 	return accessConditions(c)
 }
 
-// accessConditions translates conditions for the SDK. An empty ETag must not be passed on as a pointer: the service
-// would take "If-Match:" without a value for no condition at all.
+// accessConditions translates conditions for the SDK. An empty ETag must not be passed as a pointer, because the
+// service would take "If-Match:" without a value for no condition at all.
 func accessConditions(c Conditions) *blob.AccessConditions {
 	return &blob.AccessConditions{
 		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(c.LeaseID)},
@@ -48,8 +48,8 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// gone tells whether err, the answer to a read under c, means that the version is gone that the caller asked for. To an
-// If-Match on a missing blob the service answers 404, where emulators answer 412.
+// gone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
+// missing blob the service answers 404, where emulators answer 412.
 func (c Conditions) gone(err error) bool {
 	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// creates reports whether w makes a resource that must not exist.
+// creates reports whether w creates a resource that must not exist.
 //
-// Such a write can be applied a second time when the resource has been deleted in between. A condition on a version
-// cannot hold twice.
+// Such a write can be applied a second time if the resource was deleted in between. A write with a condition on a
+// version cannot.
 func (w write) creates() bool { return !w.base.Exists && !w.anyBase && !w.remove && !w.pinned }
 
-// lost reports whether the request may have been carried out, although no response says so. A service that says it is
-// too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy); that it may have been
-// another machine's word matters only where absence would be taken for a proof.
+// lost reports whether the request may have been carried out although no response says so. A service that says it is
+// too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy). An intermediary may
+// say so too, which matters only here, where absence would be taken as a proof.
 func lost(out azerr.Outcome) bool {
 	return out.Ambiguous() && (out.Kind != azerr.Throttled || out.Code == "")
 }
@@ -28,9 +28,9 @@ const (
 	whyUnread = "the resource could not be read back"
 )
 
-// findCreated looks for a resource whose creation may have been applied, and does not send the request again: if another
-// client has consumed the resource, it would be created a second time. It looks as long as the pauses last, because the
-// request may still be under way. If Recreate is set and the resource is absent, again is true.
+// findCreated looks for a resource whose create may have been applied. It does not send the request again: if another
+// client has consumed the resource, it would be created a second time. It looks until the pauses are spent, because the
+// request may still be under way. again is true if Recreate is set and the resource is not there.
 func (c *call) findCreated(ctx context.Context, w write, pauses *retry.Loop, cause error) (etag azcore.ETag, again bool, err error) {
 	for {
 		now, err := c.look(ctx, w.look)

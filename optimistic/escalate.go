@@ -14,24 +14,24 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// leasable is a target on a blob, which can be leased for a moment.
+// leasable is a target on a blob that can be leased.
 type leasable interface{ leaseOn() *blob.Client }
 
 func (b Blob[T]) leaseOn() *blob.Client  { return b.Client.BlobClient() }
 func (m Metadata) leaseOn() *blob.Client { return m.Client }
 
-// escalationLease is how long the lease of an escalated update lasts, in seconds: the shortest there is.
+// escalationLease is how long the lease of an escalated update lasts, in seconds: the shortest that the service has.
 const escalationLease = 15
 
-// escalation keeps other writers away from a blob for one attempt.
+// escalation is a lease that keeps other writers away from a blob for one attempt.
 type escalation struct {
 	client *lease.BlobClient
 	id     string
 	sent   bool // a request that may have acquired it has been sent
 }
 
-// escalate leases the target's blob under an id of its own, if it can be had at once. The id is chosen beforehand, so that
-// repeating a request whose answer was lost is harmless.
+// escalate leases the target's blob under a new id, if it is free. The id is chosen by the client, so repeating a
+// request whose response was lost is harmless.
 func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 	on, ok := u.target.(leasable)
 	if !ok {
@@ -54,12 +54,12 @@ func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 	e.release(ctx, u.call)
 	switch azerr.Classify(err).Kind {
 	case azerr.Held, azerr.NotFound, azerr.Conflict:
-		return nil, nil // somebody else has it: go on as before
+		return nil, nil // another client has leased it: go on without
 	}
 	return nil, u.fail(err)
 }
 
-// release gives the lease back. It also runs when ctx has ended, and when it does not succeed the lease runs out.
+// release releases the lease, even if ctx has ended. If that fails, the lease expires.
 func (e *escalation) release(ctx context.Context, c *call) {
 	if e == nil || !e.sent {
 		return
@@ -74,8 +74,8 @@ func (e *escalation) release(ctx context.Context, c *call) {
 	})
 }
 
-// held turns the refusal of a write on a blob that another update has leased for a moment into a conflict: it is
-// contention of the same kind, and passes.
+// held turns the refusal of a write into a conflict if another update may have leased the blob for a moment: this too
+// is contention, and it passes.
 func (u *updater[T]) held(err error, base azcore.ETag) error {
 	if u.o.EscalateAfter <= 0 || u.o.Conditions.LeaseID != "" || azerr.Classify(err).Kind != azerr.Held || errors.Is(err, ErrOutcomeUnknown) {
 		return err

@@ -12,37 +12,37 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// ErrFenced says that a later holder of the lock has written, or has claimed what was to be written: nothing was
+// ErrFenced means that a later holder of the lock has written, or has claimed the resource, and that nothing was
 // written. The error in the chain is a *fence.Error with both tokens.
 var ErrFenced = fence.ErrFenced
 
-// Holder is who writes under a lock. *pessimistic.Held is one.
+// Holder writes under a lock. *pessimistic.Held is one.
 type Holder interface {
 	// Fence is the holder's token: larger than that of every earlier holder of the same lock.
 	Fence() fence.Token
 
-	// Guard returns nil when a write may begin, as far as the holder can know.
+	// Guard returns nil if a write may begin, as far as the holder can know.
 	Guard(ctx context.Context) error
 }
 
-// Fenced is a blob that only the latest holder of a lock can write. Every write asks the holder first whether he still
-// has the lock, stores his fence in the blob's metadata (fence.Key), and is refused with ErrFenced when a larger one is
-// there. The check and the write are one conditional request: a holder who was paused between reading and writing fails
-// on the ETag, reads again, and finds the later fence.
+// Fenced returns a target for a blob that only the latest holder of a lock can write. Before every write it checks that
+// the holder still has the lock. The write stores the holder's fence in the blob's metadata (fence.Key), and is refused
+// with ErrFenced if a larger fence is there. The check and the write are one conditional request: if a holder was
+// paused between reading and writing, the ETag does not match, and reading again finds the later fence.
 //
 //	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
 //		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Order](client)), change, nil)
 //		return err
 //	})
 //
-// An earlier holder is kept out from the first fenced write on; a holder who wants that before he has something to write
-// updates the blob without changing it, which stores the fence.
+// Earlier holders are kept out from the first fenced write on. To keep them out before there is something to write,
+// update the blob without changing it, which stores the fence.
 //
 // # Limits
 //
-// It binds those who write through it with the same lock. A writer without a fence overwrites what he likes, and keeps
-// the stored fence only if he keeps metadata, as Update does. A deletion would forget the fence, so Delete is refused;
-// write empty content instead. Cost: as without a fence.
+// The fence binds only the writers that use it with the same lock. A writer without a fence can overwrite the blob, and
+// keeps the stored fence only if it keeps the metadata, as Update does. A deletion would forget the fence, so Delete is
+// refused; write empty content instead. Cost: as without a fence.
 func Fenced[T any](holder Holder, target Blob[T]) FencedBlob[T] {
 	set := maps.Clone(target.Metadata)
 	if set == nil {
@@ -53,7 +53,7 @@ func Fenced[T any](holder Holder, target Blob[T]) FencedBlob[T] {
 	return FencedBlob[T]{Blob: target, holder: holder}
 }
 
-// FencedBlob is what Fenced returns: a Blob that is read, cached and written like any other.
+// FencedBlob is the target that Fenced returns. It is read, cached and written like a Blob.
 type FencedBlob[T any] struct {
 	Blob[T]
 	holder Holder
@@ -70,7 +70,7 @@ func (b FencedBlob[T]) Read(ctx context.Context) (*Version[T], error) {
 
 // Prepare implements Target.
 func (b FencedBlob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Write, error) {
-	if err := b.admit(base); err != nil { // a Document has not read it just now
+	if err := b.admit(base); err != nil { // a Document may have read it long ago
 		return nil, err
 	}
 	write, err := b.Blob.Prepare(base, value, lineage, c)
@@ -85,8 +85,8 @@ func (b FencedBlob[T]) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
 }
 
-// admit compares the fences. A version that another target has read carries none of what this one needs, so it could
-// not be told from a blob without a fence.
+// admit compares the fences. A version that was read by another target does not have what is needed here, and could not
+// be told from a blob without a fence.
 func (b FencedBlob[T]) admit(v *Version[T]) error {
 	carry, ok := v.Carry.(blobCarry)
 	if v.Exists && !ok {
@@ -99,7 +99,7 @@ func (b FencedBlob[T]) admit(v *Version[T]) error {
 	return b.holder.Fence().Admit(b.Resource(), stored)
 }
 
-// guarded asks the holder before every try: a request that is sent again may come a minute after the first.
+// guarded asks the holder before every try, because a request may be sent again a minute after the first.
 func guarded(holder Holder, write Write) Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
 		if err := holder.Guard(ctx); err != nil {
@@ -109,16 +109,16 @@ func guarded(holder Holder, write Write) Write {
 	}
 }
 
-// FenceRow is the row, in every partition that is written under a fence, that stores the latest one.
+// FenceRow is the row that stores the latest fence, in every partition that is written under a fence.
 const FenceRow = fence.Key
 
-// fenceEntity is what that row holds.
+// fenceEntity is the content of that row.
 type fenceEntity struct {
 	Fence int64 `json:"azconcfence"`
 }
 
-// claim makes a transaction one of the holder's: it asserts that no later holder has been here, and stores his fence if
-// it is the first of his in this partition.
+// claim makes a transaction fenced: it asserts that no later holder has written, and stores the holder's fence if it is
+// not yet stored in this partition.
 func (tx *Tx) claim(ctx context.Context, holder Holder) error {
 	var stored fenceEntity
 	if _, err := tx.Get(ctx, FenceRow, &stored); err != nil {

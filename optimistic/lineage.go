@@ -12,47 +12,47 @@ import (
 )
 
 // LineageKey is the name under which the lineage is stored: the key of a blob's metadata, or the name of a string
-// property of a table entity. Letters only: proxies drop headers with underscores, and metadata names must be C#
-// identifiers.
+// property of a table entity. It has letters only, because proxies drop headers with underscores, and metadata names
+// must be C# identifiers.
 const LineageKey = "azconclineage"
 
 // Entry is one write in a lineage.
 type Entry struct {
-	ID   string      // the write's
-	Base azcore.ETag // the version the write replaced; "" when the resource did not exist, unknownBase when not known
+	ID   string      // of the write
+	Base azcore.ETag // the version that the write replaced; "" if the resource did not exist, unknownBase if not known
 }
 
-// unknownBase marks a write that carried no condition on a version: last writer wins. It cannot be an ETag.
+// unknownBase marks a write without a condition on a version: last writer wins. It cannot be an ETag.
 const unknownBase azcore.ETag = "?"
 
-// Lineage is the recent history of a resource. It travels with the content, so reading it costs nothing.
+// Lineage is the recent history of a resource. It is stored with the content, so reading it costs nothing.
 //
-// Every azconc writer puts its own entry in front of the writes it read. Entries are only dropped at the old end, so
-// Writes is a run of history without gaps, and that is what makes absence a proof: an older entry is there and ours is
-// not, so ours was never applied. What drops out of Writes leaves two things behind: the first write of all, and the
-// latest write of each client, of which clientsKept are remembered. They prove absence after any number of other writes,
-// as long as no other call of the same client has written meanwhile.
+// Every azconc writer puts its own entry in front of the entries that it read. Entries are dropped only at the old end,
+// so Writes is history without gaps. That makes absence a proof: if an older entry is there and ours is not, ours was
+// never applied. Of the entries that Writes has dropped, two kinds are remembered: the first write of all, and the
+// latest write of each client, up to clientsKept of them. These prove absence after any number of other writes, unless
+// another call of the same client has written since.
 //
-// The operations are the callers' OperationIDs. They are stored apart from the writes, under OperationsKey, because they
-// are kept longer and prove something else.
+// The operations are the callers' OperationIDs. They are stored apart from the writes, under OperationsKey, because
+// they are kept longer and prove something else.
 type Lineage struct {
 	Writes []Entry // the recent writes, newest first
 
-	count      int    // writes since first, first included
+	count      int    // writes since first, which is included
 	first      Entry  // the write that began this lineage
-	clients    string // marks of the latest writes of clients that Writes does not hold, newest first
-	dropped    int    // marks that clients no longer holds
+	clients    string // marks of the latest writes of clients that are not in Writes, newest first
+	dropped    int    // how many marks clients has dropped
 	operations []operation
-	use        *use // of a lineage that is about to be written; nil for one that was read
+	use        *use // set if the lineage is about to be written; nil if it was read
 }
 
-// use records what a target has encoded of a lineage that it was given to write.
+// use records which parts of a lineage a target has encoded in a write.
 type use struct {
 	writes, operations bool
-	baseless           bool // without the bases of the writes
+	baseless           bool // the writes were encoded without their bases
 }
 
-// lineageOf is a lineage that holds only the entries.
+// lineageOf returns a lineage with only these entries.
 func lineageOf(entries ...Entry) Lineage {
 	l := Lineage{Writes: entries, count: len(entries)}
 	if len(entries) > 0 {
@@ -61,8 +61,8 @@ func lineageOf(entries ...Entry) Lineage {
 	return l
 }
 
-// ParseLineage reads what String and OperationsString wrote. Anything else, including the empty string, yields nothing: a
-// foreign value proves nothing, which leads to an unknown outcome, never to a wrong one.
+// ParseLineage reads what String and OperationsString wrote. Anything else, including the empty string, is an empty
+// lineage: a value that azconc did not write proves nothing, which leads to an unknown outcome, never to a wrong one.
 func ParseLineage(writes, operations string) Lineage {
 	l := parseWrites(writes)
 	l.operations = parseOperations(operations)
@@ -75,7 +75,7 @@ func parseWrites(s string) Lineage {
 	}
 	entries, rest, summarized := strings.Cut(s, summaryMark)
 	writes := make([]Entry, 0, strings.Count(entries, ",")+1)
-	// All bases are decoded into one string and cut out of it: a lineage is parsed on every read.
+	// All bases are decoded into one string and sliced from it, because a lineage is parsed on every read.
 	var bases strings.Builder
 	bases.Grow(len(entries) + 4*cap(writes))
 	var ends [maxLineageSize]int
@@ -118,7 +118,7 @@ func (l Lineage) String() string {
 	return b.String()
 }
 
-// Has reports whether the write is among the recent ones.
+// Has reports whether Writes has an entry with this id.
 func (l Lineage) Has(id string) bool {
 	for _, e := range l.Writes {
 		if e.ID == id {
@@ -128,7 +128,7 @@ func (l Lineage) Has(id string) bool {
 	return false
 }
 
-// push returns a lineage with the entry in front and at most size recent writes.
+// push returns a lineage with the entry in front, and with at most size entries in Writes.
 func (l Lineage) push(size int, e Entry) Lineage {
 	keep := min(max(size-1, 0), len(l.Writes))
 	out := l
@@ -142,9 +142,9 @@ func (l Lineage) push(size int, e Entry) Lineage {
 	return out
 }
 
-// fit encodes the writes in at most limit bytes: without the summary if it does not fit, and then without as many
-// entries at the old end as it takes. What is left out proves less; it never proves wrong, because a lineage that has
-// lost its beginning does not compare with one that has it.
+// fit encodes the writes in at most limit bytes. If they do not fit it drops the summary, and then entries at the old
+// end. A shorter lineage proves less, but never anything wrong, because a lineage without its first write is not
+// compared with one that has it.
 func (l Lineage) fit(limit int) string {
 	s := l.String()
 	if len(s) <= limit {
@@ -159,9 +159,9 @@ func (l Lineage) fit(limit int) string {
 
 var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
 
-// newWriteID returns a fresh id for one write by a client. Besides 40 random bits it says, in 3 and 5 characters, which
-// client wrote and in which second, for contenders to learn from. Both are hints: nothing is proved by them, and an id
-// is only ever compared with the few dozen others of one lineage, so that a collision is out of the question.
+// newWriteID returns a random id for one write by a client. Besides 40 random bits it has 3 characters for the client
+// and 5 for the second, by which contending writers estimate how many they are. These are hints and prove nothing. An
+// id is only compared with the few dozen others of one lineage, so collisions do not matter.
 func newWriteID(client uint64) string {
 	var b [5]byte
 	rand.Read(b[:]) // never fails: crypto/rand crashes the program instead
@@ -172,7 +172,7 @@ const clientDigits, secondDigits = 3, 5
 
 const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// base32Digits writes the low digits of n, so that the ids have one length and sort by time within a client.
+// base32Digits encodes the low digits of n. All ids have the same length, and those of one client sort by time.
 func base32Digits(n uint64, digits int) string {
 	b := make([]byte, digits)
 	for i := digits - 1; i >= 0; i-- {
@@ -182,10 +182,10 @@ func base32Digits(n uint64, digits int) string {
 	return string(b)
 }
 
-// second reads the time back: seconds modulo 32^5, about a year, which is plenty to tell now from long ago.
+// second decodes the time: seconds modulo 32^5, about a year, which is enough to tell recent from old.
 func second(s string) int64 { return int64(digits(s)) }
 
-// digits reads what base32Digits wrote.
+// digits decodes what base32Digits encoded.
 func digits(s string) (n uint64) {
 	for _, c := range s {
 		n = n*32 + uint64(strings.IndexRune(idAlphabet, c))
@@ -193,19 +193,20 @@ func digits(s string) (n uint64) {
 	return n
 }
 
-// contenders estimates how many clients are writing the resource at the moment, from whose names the recent entries
-// bear. It is 0 when the lineage does not tell: empty, old, or by one client only.
+// contenders estimates from the recent entries how many clients are writing the resource at the moment. It is 0 if the
+// lineage does not show that: if it is empty, old, or by one client only.
 //
-// d different names in n entries by N equally busy clients are to be expected when N·(1−(1−1/N)^n) = d. All names
-// different means many clients, twice the entries, or few that take a new name for every write, as processes do that run
-// once. So the estimate begins at 2 then, and doubles with every conflict that the caller has met.
+// If N equally busy clients write n entries, the expected number d of different clients among them is N·(1−(1−1/N)^n);
+// contenders solves this for N. If all entries are by different clients, there are either many clients, at least twice
+// as many as entries, or a few that take a new name for every write, as processes do that run once. So the estimate
+// then begins at 2, and doubles with every conflict that the caller has met.
 func (l Lineage) contenders(conflicts int) float64 {
 	names := make(map[string]bool, len(l.Writes))
 	n := 0
 	var newest int64
 	for _, e := range l.Writes {
 		if len(e.ID) != 1+clientDigits+secondDigits+8 || e.ID[0] != 'w' {
-			continue // a caller's operation, or a writer of another age
+			continue // an operation, or an id in the format of another version
 		}
 		at := second(e.ID[1+clientDigits : 1+clientDigits+secondDigits])
 		if n == 0 {
@@ -238,14 +239,14 @@ func (l Lineage) contenders(conflicts int) float64 {
 }
 
 const (
-	contentionWindow = 10  // seconds: who wrote before the last so many does not contend now
-	clockTolerance   = 300 // seconds by which writers' clocks may differ before their entries say nothing about now
+	contentionWindow = 10  // seconds: an entry that is older than the newest by more is not by a contender
+	clockTolerance   = 300 // seconds: if the newest entry is off by more, contenders makes no estimate
 )
 
 const tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
 
-// encodeBase shortens an ETag for the lineage. The two forms the services hand out lose their fixed parts; anything
-// else is kept whole in base64, because a lineage must give back exactly what it was given.
+// encodeBase shortens an ETag for the lineage. The two forms that the services use lose their fixed parts. Anything
+// else is encoded whole in base64, because decoding must return exactly the same ETag.
 func encodeBase(e azcore.ETag) string {
 	s := string(e)
 	switch {
@@ -288,8 +289,8 @@ func decodeBase(b *strings.Builder, s string) bool {
 	return true
 }
 
-// isHex reports whether s is non-empty upper-case hexadecimal, as the Blob service writes its ETags. Lower case is not
-// accepted, so that the encoding stays reversible to the letter and free of the prefixes t and q.
+// isHex reports whether s is non-empty upper-case hexadecimal, the form of the Blob service's ETags. Lower case is not
+// accepted, so that the encoding is reversible and cannot be confused with the prefixes t and q.
 func isHex(s string) bool {
 	for _, c := range s {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'F') {

@@ -7,16 +7,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// clientsKept bounds the clients whose latest write a lineage remembers beyond its recent writes: 512 bytes.
+// clientsKept bounds how many clients that are not in Writes a lineage remembers, in 512 bytes.
 const clientsKept = 64
 
-// summaryMark begins the part of an encoded lineage that sums up what its entries no longer show:
+// summaryMark begins the summary in an encoded lineage: what its entries do not show.
 //
 //	,~count~dropped~clients~first id~base of the first
 const summaryMark = ",~"
 
-// mark stands for one write of a client in eight characters: three of the client and five of the write's random part.
-// It is empty for an id that was not made by newWriteID.
+// mark identifies one write of a client in eight characters: three for the client and five from the write's random
+// part. It is empty for an id that newWriteID did not make.
 func mark(id string) string {
 	if len(id) != 1+clientDigits+secondDigits+8 || id[0] != 'w' {
 		return ""
@@ -26,8 +26,8 @@ func mark(id string) string {
 
 const markSize = 8
 
-// remember moves the entries, which have dropped out of Writes, to the summary. The newest entry of Writes is new, so
-// its client's mark goes.
+// remember adds gone, the entries that have dropped out of Writes, to the summary. The mark of the client that wrote
+// the newest entry is removed, because that client is in Writes now.
 func (l *Lineage) remember(gone []Entry) {
 	l.forget(mark(l.Writes[0].ID))
 	for i := len(gone) - 1; i >= 0; i-- {
@@ -51,7 +51,7 @@ func (l *Lineage) forget(m string) {
 	}
 }
 
-// indexClient finds the mark of m's client among marks.
+// indexClient returns the index of the mark of m's client in marks, or -1.
 func indexClient(marks, m string) int {
 	if m == "" {
 		return -1
@@ -64,7 +64,7 @@ func indexClient(marks, m string) int {
 	return -1
 }
 
-// recent is the mark of the latest write of m's client in Writes, if there is one.
+// recent returns the mark of the latest write of m's client in Writes, or "".
 func (l Lineage) recent(m string) string {
 	for _, e := range l.Writes {
 		if found := mark(e.ID); found != "" && m != "" && found[:clientDigits] == m[:clientDigits] {
@@ -74,7 +74,7 @@ func (l Lineage) recent(m string) string {
 	return ""
 }
 
-// latest is the mark of the latest write of m's client that the lineage knows of.
+// latest returns the mark of the latest write of m's client that the lineage remembers, or "".
 func (l Lineage) latest(m string) string {
 	if found := l.recent(m); found != "" {
 		return found
@@ -85,7 +85,7 @@ func (l Lineage) latest(m string) string {
 	return ""
 }
 
-// marks are those of the latest writes of all clients, newest first.
+// marks returns the marks of the latest writes of all clients, newest first.
 func (l Lineage) marks() string {
 	var b strings.Builder
 	for _, e := range l.Writes {
@@ -108,7 +108,7 @@ func (l Lineage) shares(other Lineage) bool {
 	return false
 }
 
-// writeSummary encodes what the entries do not show by themselves.
+// writeSummary encodes what the entries do not show. It writes nothing if they show everything.
 func (l Lineage) writeSummary(b *strings.Builder) {
 	if len(l.Writes) == 0 || l.count == len(l.Writes) && l.first == l.Writes[len(l.Writes)-1] && l.clients == "" && l.dropped == 0 {
 		return

@@ -9,21 +9,20 @@ import (
 )
 
 // OperationsKey is the name under which the callers' operations are stored, beside LineageKey: the key of a blob's
-// metadata, or the name of a string property of a table entity. A resource that nobody writes under an OperationID does
-// not have it.
+// metadata, or the name of a string property of a table entity. It is present only if an OperationID was used.
 const OperationsKey = "azconcoperations"
 
-// How long an operation is remembered: until so many others have been carried out on the resource, or so much time has
-// passed by the clocks of the writers.
+// An operation is remembered until OperationsKept others have been carried out on the resource, or until OperationAge
+// has passed by the clocks of the writers.
 const (
 	OperationsKept = 256
 	OperationAge   = 7 * 24 * time.Hour
 )
 
-// operation is one that has been carried out: a hash of what the caller named it, and when, in hours.
+// operation is an operation that was carried out: a hash of its id, and the time in hours.
 type operation struct {
 	key  uint64
-	hour uint16 // since 1970, modulo 2^16: seven years
+	hour uint16 // since 1970, modulo 2^16, which is seven years
 }
 
 const operationSize = 8 + 2 // bytes, before base64
@@ -31,11 +30,12 @@ const operationSize = 8 + 2 // bytes, before base64
 // intent is the operation that a write carries out. The zero value is none.
 type intent struct {
 	key    uint64
-	legacy string // what earlier versions of azconc put in the place of the write's id
+	legacy string // the entry id that earlier versions of azconc used for it
 	given  bool
 }
 
-// newIntent names an operation within a scope. One id on a blob's content and on its metadata is two operations.
+// newIntent identifies an operation within a scope. The same id on a blob's content and on its metadata is two
+// operations.
 func newIntent(scope, operationID string) intent {
 	if operationID == "" {
 		return intent{}
@@ -45,11 +45,11 @@ func newIntent(scope, operationID string) intent {
 	return intent{key: binary.BigEndian.Uint64(sum[:]), legacy: "o" + idEncoding.EncodeToString(whole[:10]), given: true}
 }
 
-// scoped is a target on which an operation is not the same as on another target of the same resource.
+// scoped is a target whose operations differ from those on other targets of the same resource.
 type scoped interface{ scope() string }
 
-// scopeOf returns the scope of a target, or of the one that it wraps: a Target of a caller that embeds one of this
-// package's does not have its unexported methods, and says with Unwrap which one that is.
+// scopeOf returns the scope of a target, or of the target that it wraps. A caller's Target that embeds one of this
+// package's does not have its unexported methods; its method Unwrap returns the embedded one.
 func scopeOf(target any) string {
 	for {
 		if t, ok := target.(scoped); ok {
@@ -63,12 +63,12 @@ func scopeOf(target any) string {
 	}
 }
 
-// performed reports whether the lineage shows that the operation has been carried out.
+// performed reports whether the lineage shows that the operation was carried out.
 func (l Lineage) performed(op intent) bool {
 	return op.given && (l.Has(op.legacy) || slices.ContainsFunc(l.operations, func(o operation) bool { return o.key == op.key }))
 }
 
-// perform returns the lineage with the operation, and without those that have aged.
+// perform returns the lineage with op added, and without operations that are too old.
 func (l Lineage) perform(op intent, now time.Time) Lineage {
 	hour := hourOf(now)
 	kept := make([]operation, 0, len(l.operations)+1)
@@ -86,7 +86,7 @@ func (l Lineage) perform(op intent, now time.Time) Lineage {
 
 func hourOf(t time.Time) uint16 { return uint16(t.Unix() / 3600) }
 
-// age is how long ago the operation was carried out, at most. One from a clock that is ahead of ours is new.
+// age returns how long ago the operation was carried out, at most. If its clock is ahead of ours, the age is 0.
 func (o operation) age(hour uint16) time.Duration {
 	if passed := hour - o.hour; passed < 1<<15 {
 		return time.Duration(passed) * time.Hour
@@ -95,7 +95,7 @@ func (o operation) age(hour uint16) time.Duration {
 }
 
 // OperationsString encodes the operations in characters that are legal in a header and in a table property. It is empty
-// when there are none.
+// if there are none.
 func (l Lineage) OperationsString() string {
 	if l.use != nil {
 		l.use.operations = true
@@ -108,7 +108,7 @@ func (l Lineage) OperationsString() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseOperations reads what OperationsString wrote. Anything else is no operation.
+// parseOperations decodes what OperationsString encoded. Anything else is no operations.
 func parseOperations(s string) []operation {
 	if s == "" {
 		return nil
@@ -124,8 +124,8 @@ func parseOperations(s string) []operation {
 	return out
 }
 
-// begins reports whether writing l over a resource with the lineage before carries out an operation. Such a write is
-// sent even if it changes nothing, so that the operation is remembered.
+// begins reports whether l has a new operation compared to before. A write with a new operation is sent even if it
+// changes nothing, so that the operation is remembered.
 func (l Lineage) begins(before Lineage) bool {
 	return len(l.operations) > 0 && !slices.ContainsFunc(before.operations, func(o operation) bool { return o.key == l.operations[0].key })
 }

@@ -186,7 +186,7 @@ type Result struct {
 
 	Attempts  int // how often the change was run
 	Conflicts int // how often another writer was faster
-	Ambiguous int // responses, or lost ones, that left open whether the write was applied
+	Ambiguous int // tries that left open whether the write was applied
 	Resolved  int // ambiguous writes whose outcome was proved
 	Requests  int // requests sent
 	Folded    int // changes that shared the write; 0 outside a Document

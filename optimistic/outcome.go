@@ -18,7 +18,7 @@ type refusal struct {
 	conflict *ConflictError
 }
 
-// prepared returns the write of value over base; nil when there is nothing to write.
+// prepared returns the write of value over base, or nil if there is nothing to write.
 func prepared[T any](c *call, target Target[T], base *Version[T], value T, op intent, conditions Conditions) (*write, error) {
 	id, lineage := c.stamp(base.State, op)
 	send, err := target.Prepare(base, value, lineage, conditions)
@@ -32,20 +32,21 @@ func prepared[T any](c *call, target Target[T], base *Version[T], value T, op in
 	}
 	w := &write{base: base.State, id: id, op: op, lineage: lineage, send: send, look: target.Look}
 	if lineage.use == nil || !lineage.use.writes {
-		w.id = "" // nothing would show it
+		w.id = "" // the write does not carry its entry
 		return w, nil
 	}
-	// Without bases, a lineage that has only begun since says nothing about what replaced the base.
+	// A lineage without bases that began after the base does not show what replaced the base.
 	w.traced = !lineage.use.baseless || len(base.Lineage.Writes) > 0
 	return w, nil
 }
 
-// stamp returns the id and the lineage of a write on base. Without lineages it carries on the operations only.
+// stamp returns the id and the lineage of a write on base. If lineages are switched off, it carries on only the
+// operations.
 func (c *call) stamp(base State, op intent) (string, Lineage) {
 	return c.stampAs(newWriteID(c.writer), base, op)
 }
 
-// stampAs is stamp for several resources that are written under one id.
+// stampAs is stamp with a given id, for several resources that are written under one id.
 func (c *call) stampAs(id string, base State, op intent) (string, Lineage) {
 	if c.s.LineageSize < 0 {
 		return "", Lineage{operations: base.Lineage.operations}
@@ -64,7 +65,7 @@ func (c *call) applied(w write, etag azcore.ETag) {
 	}
 }
 
-// unlessPerformed makes a success of the news that the operation has been carried out.
+// unlessPerformed turns errPerformed into success.
 func unlessPerformed(err error) error {
 	if errors.Is(err, errPerformed) {
 		return nil
@@ -72,15 +73,15 @@ func unlessPerformed(err error) error {
 	return err
 }
 
-// confirm judges a refused write by what a look or a read after the refusal found. done means that the call is over:
-// the write was applied after all, its operation has been carried out, or neither that nor the contrary can be proved.
+// confirm judges a refused write by what a later look or read found. done means that the call is over: the write was
+// applied after all, its operation was carried out, or its outcome is unknown.
 func (c *call) confirm(open *refusal, now State) (done bool, err error) {
 	if open == nil || open.conflict.judged {
 		return false, nil
 	}
 	switch f, why := c.judge(open.write, now); {
 	case f == committed && !open.write.remove:
-		// The answer said conflict, and yet the write is there: something on the way delivered it twice.
+		// The response was a conflict, but the write was applied: an intermediary has delivered it twice.
 		c.res.Resolved++
 		c.applied(open.write, "")
 		return true, nil
@@ -93,8 +94,8 @@ func (c *call) confirm(open *refusal, now State) (done bool, err error) {
 	return false, nil
 }
 
-// abandon ends a call with err, which says nothing about a refused write that no look has confirmed. It looks once more,
-// also when ctx has ended.
+// abandon ends a call with err, an error that does not concern the refused write. If no look has confirmed the refusal
+// yet, it looks once more, even if ctx has ended.
 func (c *call) abandon(ctx context.Context, open *refusal, err error) error {
 	if open == nil || open.conflict.judged || !c.doubtful(open.write) {
 		return err
@@ -111,8 +112,8 @@ func (c *call) abandon(ctx context.Context, open *refusal, err error) error {
 	return err
 }
 
-// surrender makes the last conflict final. It looks once at the resource, for the error's sake (which version is there
-// now?) and for the truth's (a write delivered twice answers conflict and is there).
+// surrender ends a call with its last conflict. It looks at the resource once, to name the version that is there now,
+// and to find out whether the write was delivered twice and so applied after all.
 func (c *call) surrender(ctx context.Context, w write, conflict *ConflictError) error {
 	conflict.Attempts, conflict.Elapsed = c.res.Attempts, time.Since(c.began)
 	if conflict.judged && conflict.Current != "" {
@@ -130,8 +131,8 @@ func (c *call) surrender(ctx context.Context, w write, conflict *ConflictError) 
 	return c.observed(conflict, w, now)
 }
 
-// outlasts reports whether the lineage may no longer tell after the pause what became of the refused write, so that a
-// look has to come before it. Writers on one resource commit at most once a round trip, because each has to read what
+// outlasts reports whether the lineage may no longer prove the fate of the refused write after the pause, so that a
+// look has to come before it. Writers of one resource commit at most once per round trip, because each has to read what
 // the one before has written.
 func (c *call) outlasts(pause time.Duration, open *refusal) bool {
 	if open.conflict.judged || !c.doubtful(open.write) || c.trip == 0 {
@@ -140,7 +141,7 @@ func (c *call) outlasts(pause time.Duration, open *refusal) bool {
 	base := open.write.base.Lineage
 	reach := float64(c.s.LineageSize)
 	switch {
-	case base.contenders(1) == 0: // the writers do not show, so the client may be another call's as well
+	case base.contenders(1) == 0: // the writers are not known, so other calls may use the same client
 	case base.latest(mark(open.write.id)) != "":
 		reach = math.Inf(1)
 	default:

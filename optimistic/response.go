@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// request counts and sends one of several requests of a try, and checks that the response came from the service. A try
-// that is a single request is checked by its call.
+// request counts and sends one of several requests of a try, and checks that the response came from the service. If a
+// try is a single request, its call does the same.
 func request[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
 	CountRequest(ctx)
 	var response *http.Response
@@ -20,8 +20,8 @@ func request[R any](ctx context.Context, send func(context.Context) (R, error)) 
 	return r, genuine(response, err)
 }
 
-// genuine returns err, or a *azerr.ForeignError if the response did not come from the service: then neither success nor
-// an error in reading it means anything. An error that the SDK made of the response's status is left to azerr.Classify.
+// genuine returns err, or a *azerr.ForeignError if the response did not come from the service: such a response proves
+// neither success nor failure. An error that the SDK derived from the response's status is left to azerr.Classify.
 func genuine(response *http.Response, err error) error {
 	if _, answered := errors.AsType[*azcore.ResponseError](err); answered {
 		return err

@@ -10,9 +10,9 @@ import (
 // DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for unless Sending.MinRate says otherwise.
 const DefaultMinRate = 64 << 10
 
-// try is the context of a single try. It ends when its parent does, or when its time is up, and then its Err is
-// context.DeadlineExceeded. Unlike with a context.WithTimeout, the time can grow while the try is under way: the size
-// of a response is not known before.
+// try is the context of a single try. It ends when its parent ends or when its time is up; then its Err is
+// context.DeadlineExceeded. Unlike with context.WithTimeout, the time can grow during the try, because the size of a
+// response is not known in advance.
 type try struct {
 	context.Context // the parent
 	rate            int64
@@ -23,7 +23,7 @@ type try struct {
 	err   error
 	until time.Time
 	timer *time.Timer
-	after map[*func()]struct{} // what is to run at the end
+	after map[*func()]struct{} // functions to run at the end
 }
 
 type tryKey struct{}
@@ -97,7 +97,7 @@ func (t *try) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// allowFor gives the try that runs in ctx the time that a transfer of size bytes takes at the slowest rate.
+// allowFor extends the time of the try that runs in ctx by what a transfer of size bytes takes at the slowest rate.
 func allowFor(ctx context.Context, size int64) {
 	t, ok := ctx.Value(tryKey{}).(*try)
 	if !ok || t.rate <= 0 || size <= 0 {
@@ -112,7 +112,7 @@ func allowFor(ctx context.Context, size int64) {
 	t.timer.Reset(time.Until(t.until))
 }
 
-// timedBody is the body of a response: every byte that arrives gives its try more time.
+// timedBody is the body of a response. Every byte that arrives extends the time of its try.
 type timedBody struct {
 	ctx  context.Context
 	body io.Reader

@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// whole is a write that replaces a blob whole and has not read what came before.
+// whole returns a write that replaces a whole blob and has not read what was there before.
 func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) write {
 	w := write{look: func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client, cpk) }}
 	if c.s.LineageSize >= 0 {
@@ -26,9 +26,9 @@ func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) writ
 	return w
 }
 
-// preview looks at the blob that w is to replace, and reports whether there is one. It spares a doomed write its
-// content, refuses a blob of another type than want, and learns the lineage that w carries on. It decides nothing: the
-// condition stays on the write.
+// preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
+// write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
+// nothing: the write still has its condition.
 func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (write, bool, error) {
 	var kind *blob.BlobType
 	now, err := c.look(ctx, func(ctx context.Context) (State, error) {
@@ -54,7 +54,7 @@ func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *b
 	return w, now.Exists, nil
 }
 
-// metadata is the caller's own with the lineage that w leaves behind.
+// metadata returns the caller's metadata with the lineage of w.
 func (c *call) metadata(w write, own map[string]string) (map[string]*string, error) {
 	base := w.base
 	if w.anyBase {
