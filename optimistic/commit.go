@@ -58,9 +58,7 @@ var errPerformed = errors.New("the operation has been carried out")
 // w was applied, because that does not show which of the versions since is w's own. The errors are
 //
 //   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
-//     to
-//
-// confirm that;
+//     to confirm that;
 //   - errPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
