@@ -197,6 +197,30 @@ func TestAMessageThatCannotBeClaimedIsPoisonAlone(t *testing.T) {
 	})
 }
 
+// A process that dies once a message is deleted has stored before that the message was handled, so that its copy is not.
+func TestAMessageIsMarkedBeforeItIsDeleted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var effects tally
+		dying, deleted := r.process(), false
+		dying.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: func(q *aztest.Request) bool {
+			before := deleted
+			deleted = deleted || q.Op == "Delete Message"
+			return before
+		}})
+		r.send("m")
+		looks := 0
+		dying.consume(modes[2], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { looks++; return looks > 15 })
+		if !deleted || effects.n["m"] != 1 {
+			t.Fatalf("deleted %v, %d effects", deleted, effects.n["m"])
+		}
+		r.send("m")
+		r.process().consume(modes[2], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { return len(r.left(r.queue)) == 0 })
+		if effects.n["m"] != 1 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%d effects, %d messages left", effects.n["m"], len(r.left(r.queue)))
+		}
+	})
+}
+
 // A handled message whose completion could not be stored, in any way, was handled again.
 func TestAHandledMessageIsSettledWhateverBecomesOfItsMarker(t *testing.T) {
 	for _, f := range []aztest.Fault{

@@ -201,54 +201,42 @@ func TestAProcessThatDiesAtAnyRequestLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay has handlers end at the moment of a renewal whose answer is slow. The
-// planted bug uses a pop receipt that the renewal has taken out of force, or lets it hide again what was put back.
+// TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay has handlers end at the moment of a renewal whose response is slow. A
+// settlement at that time would use a pop receipt that the renewal has made invalid, or the renewal would hide again what
+// was put back.
 func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
-	trouble := func(eager bool) (failed int) {
-		for ms := range 20 {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.send("m")
-				p := r.process()
-				p.wire.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 500 * time.Millisecond, Match: aztest.Op("Update Message")})
-				runs := 0
-				c, err := NewConsumer(p.queue, func(context.Context, *Message) error {
-					if runs++; runs > 1 {
-						return nil
-					}
-					pass(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
-					return RetryAfter(fmt.Errorf("later"), time.Second)
-				}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: 30 * time.Second, Poll: pollEvery(time.Second), eager: eager, Event: func(e Event) {
-					if e.Kind == Failed {
-						if failed++; !eager {
-							t.Errorf("%d ms: %v", 50*ms, e.Err)
-						}
-					}
-				}})
-				if err != nil {
-					t.Fatal(err)
+	for ms := range 20 {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.send("m")
+			p := r.process()
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 500 * time.Millisecond, Match: aztest.Op("Update Message")})
+			runs := 0
+			c, err := NewConsumer(p.queue, func(context.Context, *Message) error {
+				if runs++; runs > 1 {
+					return nil
 				}
-				ctx, cancel := context.WithCancel(context.Background())
-				var all sync.WaitGroup
-				all.Go(func() { _ = c.Run(ctx) })
-				began := time.Now()
-				for n := 0; n < 100 && len(r.left(r.queue)) > 0; n++ {
-					pass(time.Second)
+				pass(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
+				return RetryAfter(fmt.Errorf("later"), time.Second)
+			}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: 30 * time.Second, Poll: pollEvery(time.Second), Event: func(e Event) {
+				if e.Kind == Failed {
+					t.Errorf("%d ms: %v", 50*ms, e.Err)
 				}
-				if took := time.Since(began); took > 40*time.Second { // it was to come back after a second, and was hidden for 30 instead
-					if failed++; !eager {
-						t.Errorf("%d ms: it took %v", 50*ms, took)
-					}
-				}
-				cancel()
-				all.Wait()
-			})
-		}
-		return failed
-	}
-	if n := trouble(false); n != 0 {
-		t.Errorf("%d messages were settled badly", n)
-	}
-	if trouble(true) == 0 {
-		t.Error("the planted bug was not found")
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			var all sync.WaitGroup
+			all.Go(func() { _ = c.Run(ctx) })
+			began := time.Now()
+			for n := 0; n < 100 && len(r.left(r.queue)) > 0; n++ {
+				pass(time.Second)
+			}
+			if took := time.Since(began); took > 40*time.Second { // it was to come back after a second, not after 30
+				t.Errorf("%d ms: it took %v", 50*ms, took)
+			}
+			cancel()
+			all.Wait()
+		})
 	}
 }

@@ -86,11 +86,8 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 		c.mark(work, d)
 	}
 	c.enter(d, closing)
-	if !c.o.eager {
-		h.stop() // a renewal must not follow what is decided now
-	}
+	h.stop() // a renewal must not follow what is decided now
 	c.conclude(work, d, err, cause, took)
-	h.stop()
 }
 
 // errUnhandled says that the handler was not run.

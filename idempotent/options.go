@@ -113,9 +113,6 @@ type ConsumerOptions struct {
 	// nothing.
 	Event func(Event)
 
-	eager bool // a bug planted for the tests: a message is settled while its heartbeat is under way
-	blind bool // another: the session in a marker is not looked at
-
 	_ struct{}
 }
 

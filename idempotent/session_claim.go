@@ -24,11 +24,10 @@ type claimer struct {
 	session string
 	ours    func(session string) bool
 	looks   looks
-	blind   bool // see ConsumerOptions
 }
 
 func (c *Consumer) claimer() *claimer {
-	by := &claimer{blind: c.o.blind}
+	by := &claimer{}
 	if s := c.session; s != nil {
 		_, by.session = s.current()
 		by.ours, by.looks.of = s.ours, s.of
@@ -45,7 +44,7 @@ func (by *claimer) contest(ctx context.Context, target optimistic.Entity[marker]
 		d.waited = m.Waited + max(0, d.m.Deliveries-m.Delivery-1)
 	}
 	given := m.Freed == m.Delivery || mine && d.e.Freed == Token{m.Owner, m.Delivery}.String()
-	if m.Session == "" || given || mine && by.ours(m.Session) || by.blind {
+	if m.Session == "" || given || mine && by.ours(m.Session) {
 		return run, nil
 	}
 	alive, err := by.looks.living(ctx, m.Session)

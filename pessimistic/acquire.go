@@ -100,7 +100,7 @@ type claim struct {
 
 func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	w := newWire(target, o.Hooks)
-	w.seams = o.seams
+	w.clockJump = o.clockJump
 	if o.requests != nil {
 		w.requests = o.requests
 	}
@@ -192,9 +192,6 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	defer cancel()
 	t0 := clock.now()
 	r, err := c.wire.acquire(ctx, c.id, c.timing.seconds(), match)
-	if c.wire.seams.get().lateStart {
-		t0 = clock.now()
-	}
 	if err == nil && !strings.EqualFold(r.id, c.id) {
 		err = errForeign
 	}
@@ -212,7 +209,7 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 
 // abandon gives back what may have been granted. It works on when ctx has ended.
 func (c *claim) abandon(ctx context.Context) {
-	if !c.open || c.wire.seams.get().leaky {
+	if !c.open {
 		return
 	}
 	c.open = false
@@ -287,7 +284,7 @@ func (c *claim) renewal(ctx context.Context) error {
 // ownAnswer checks whose lease a successful renewal was about.
 func ownAnswer(w wire, r reply, err error, id string) error {
 	switch {
-	case err != nil || w.seams.get().blindRenewal:
+	case err != nil:
 		return err
 	case r.id == "":
 		return errors.New("the service did not say whose lease it has renewed")

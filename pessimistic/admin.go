@@ -79,7 +79,7 @@ func (k *Locker) wire(name string) (wire, error) {
 		return wire{}, err
 	}
 	w := newWire(Blob(client), k.opts.Hooks)
-	w.seams, w.heard = k.opts.seams, &k.heard
+	w.clockJump, w.heard = k.opts.clockJump, &k.heard
 	return w, nil
 }
 

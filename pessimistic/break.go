@@ -29,7 +29,7 @@ type BreakOptions struct {
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
-	seams *seams
+	clockJump func() time.Duration // see wire
 
 	_ struct{}
 }
@@ -69,7 +69,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 		return 0, err
 	}
 	w := newWire(target, o.Hooks)
-	w.seams = o.seams
+	w.clockJump = o.clockJump
 	if err := w.usable(); err != nil {
 		return 0, err
 	}

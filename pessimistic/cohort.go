@@ -270,7 +270,7 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	b := &baton{granted: l.granted}
 	if t != nil {
 		w := newWire(l.wire.target, l.wire.hooks)
-		w.seams = l.wire.seams
+		w.clockJump = l.wire.clockJump
 		b.tenure, b.claim = *t, &claim{wire: w, timing: l.timing, id: l.id}
 	}
 	l.mu.Unlock()

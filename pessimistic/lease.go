@@ -83,9 +83,7 @@ func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Leas
 	// other client may acquire the lease.
 	l.keeping, l.quit = context.WithCancel(context.WithoutCancel(ctx))
 	l.keepers.Go(l.renewer)
-	if !l.wire.seams.get().lazyTimer {
-		l.keepers.Go(l.watchman)
-	}
+	l.keepers.Go(l.watchman)
 	return l
 }
 

@@ -288,7 +288,7 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 				jump = 16 * time.Second // the machine stands still while the answer is on its way
 			}
 		})
-		l := acquired(t, w, &AcquireOptions{seams: &seams{jumped: func() time.Duration { return jump }}})
+		l := acquired(t, w, &AcquireOptions{clockJump: func() time.Duration { return jump }})
 		w.wantOps("acquire", "acquire")
 		mustRelease(t, l)
 	})

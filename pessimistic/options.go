@@ -50,8 +50,8 @@ type AcquireOptions struct {
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
-	seams    *seams
-	requests *atomic.Int64 // a shared request counter; nil for one of its own
+	clockJump func() time.Duration // see wire
+	requests  *atomic.Int64        // to which its requests are added; nil for a counter of its own
 
 	_ struct{}
 }

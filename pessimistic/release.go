@@ -27,32 +27,26 @@ func (l *Lease) Release(ctx context.Context) error {
 }
 
 func (l *Lease) giveBack(ctx context.Context) error {
-	eager := l.wire.seams.get().eagerRelease
 	lost := l.close()
-	if !eager {
-		l.keepers.Wait()                 // a renewal must not follow the release
-		l.calls.Wait()                   // nor any other request; close has cut them off
-		_ = l.take(context.Background()) // likewise
-		defer l.give()
-		if l.reclaimed() {
-			return nil // by a Reclaim that was under way: it is the new handle's to release
-		}
-		passed, left := l.passOn(ctx, lost)
-		if passed {
-			l.emit(Event{Kind: HandedOver})
-			return nil
-		}
-		defer left()
+	l.keepers.Wait()                 // a renewal must not follow the release
+	l.calls.Wait()                   // nor any other request; close has cut them off
+	_ = l.take(context.Background()) // likewise
+	defer l.give()
+	if l.reclaimed() {
+		return nil // by a Reclaim that was under way: it is the new handle's to release
 	}
+	passed, left := l.passOn(ctx, lost)
+	if passed {
+		l.emit(Event{Kind: HandedOver})
+		return nil
+	}
+	defer left()
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // nothing of ours is there to be released
 	}
 	began := l.wire.clock().now()
 	err := l.sendRelease(ctx)
 	l.emit(Event{Kind: Released, Err: err, Took: l.wire.clock().now().since(began)})
-	if eager {
-		l.keepers.Wait()
-	}
 	return cmpErr(lostOrNil(lost), err)
 }
 

@@ -30,9 +30,6 @@ func (l *Lease) renewer() {
 		case <-l.keeping.Done():
 			return
 		}
-		if l.wire.seams.get().lazyTimer {
-			l.look()
-		}
 		if l.keeping.Err() != nil || l.brokenByUs() {
 			return
 		}
@@ -119,9 +116,6 @@ func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err e
 		return l.renewal(ctx)
 	}
 	r, err := l.wire.renew(ctx, id)
-	if l.wire.seams.get().lateStart {
-		t0 = clock.now()
-	}
 	return t0, l.changedSince(before), ownAnswer(l.wire, r, err, id)
 }
 

@@ -126,8 +126,6 @@ func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
-		case ambiguous && s.t.claim.wire.seams.get().trustingStamp:
-			return s.base.ETag, nil
 		case o.Ambiguous() || o.Transient():
 		case o.Kind == azerr.Conflict:
 			// Under the lease nobody else can have changed the version: it was our own first try, or a proxy that sent

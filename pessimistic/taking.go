@@ -33,7 +33,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 	}
 	given := AcquireOptions{
 		Duration: k.opts.Duration, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
-		seams: k.opts.seams,
+		clockJump: k.opts.clockJump,
 	}
 	if opts != nil {
 		given.Wait = opts.Wait

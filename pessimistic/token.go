@@ -47,15 +47,9 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 	if err != nil {
 		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
 	}
-	seams := t.claim.wire.seams.get()
-	if t.k.opts.QuickFirst && stored == 0 && t.made {
-		seams.hastyFence = true
-	}
-	if seams.frozenFence {
-		return max(stored, 1), time.Time{}, nil
-	}
+	quick := t.k.opts.QuickFirst && stored == 0 && t.made
 	known, now := t.line.known(), date
-	if !seams.hastyFence && (!recordIn(base.Metadata).sealed || known > stored) {
+	if !quick && (!recordIn(base.Metadata).sealed || known > stored) {
 		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
 			date = next
 		}
@@ -65,7 +59,7 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 		return 0, time.Time{}, err
 	}
 	due := token.Second()
-	if seams.hastyFence || due.Sub(now) > farAhead {
+	if quick || due.Sub(now) > farAhead {
 		return token, time.Time{}, nil
 	}
 	return token, due, nil
@@ -75,7 +69,7 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 // an estimate of when that second begins, it has usually begun by the time the acquisition is answered, and the holder
 // need not wait while it holds the lease.
 func (t *taking) ripen(ctx context.Context, seen Observation) error {
-	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) || t.claim.wire.seams.get().hastyFence {
+	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
 		return nil
 	}
 	wall := t.claim.wire.clock().now().wall()

@@ -84,14 +84,14 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 
 // A wall clock that is set does not end a wait, nor stretch it.
 func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
-	for name, wait := range map[string]func(ctx context.Context, w *world, s *seams) error{
-		"Acquire": func(ctx context.Context, w *world, s *seams) error {
-			_, err := Acquire(ctx, Blob(w.blob("job")), &AcquireOptions{Wait: 20 * time.Second, seams: s})
+	for name, wait := range map[string]func(ctx context.Context, w *world, clockJump func() time.Duration) error{
+		"Acquire": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
+			_, err := Acquire(ctx, Blob(w.blob("job")), &AcquireOptions{Wait: 20 * time.Second, clockJump: clockJump})
 			return err
 		},
-		"Lock": func(ctx context.Context, w *world, s *seams) error {
+		"Lock": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
 			k := w.lockerOf(nil)
-			k.opts.seams = s
+			k.opts.clockJump = clockJump
 			_, err := k.Lock(ctx, "job", &LockOptions{Wait: 20 * time.Second})
 			return err
 		},
@@ -102,7 +102,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 				var wall time.Duration
 				began := time.Now()
 				time.AfterFunc(3*time.Second, func() { wall = jump })
-				err := wait(t.Context(), w, &seams{jumped: func() time.Duration { return wall }})
+				err := wait(t.Context(), w, func() time.Duration { return wall })
 				held, ok := errors.AsType[*HeldError](err)
 				if took := time.Since(began); !ok || took < 20*time.Second || took > 21*time.Second || held.Waited < 20*time.Second || held.Waited > 21*time.Second {
 					t.Errorf("%s, %v: %v after %v", name, jump, err, took)

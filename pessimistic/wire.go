@@ -18,36 +18,15 @@ type wire struct {
 	hooks    Hooks
 	requests *atomic.Int64
 	heard    *atomic.Bool // an answer of the service, whatever it said
-	seams    *seams
-}
-
-// seams are for this package's tests: a clock that jumps, and bugs planted on purpose, which the tests must convict. A
-// nil *seams is production.
-type seams struct {
-	jumped        func() time.Duration // see clock
-	lateStart     bool                 // t₀ is taken after the answer
-	sdkRetries    bool                 // the SDK retries as it likes
-	lazyTimer     bool                 // the deadline is looked at between requests only
-	blindRenewal  bool                 // a renewal's answer is not checked for whose lease it is
-	leaky         bool                 // an acquire that was given up is not released
-	frozenFence   bool                 // the fence does not grow from holder to holder
-	hastyFence    bool                 // a fence is given out before its second has begun
-	trustingStamp bool                 // an unclear answer to a stamp counts as success
-	eagerRelease  bool                 // the lease is released while the renewer is still running
-}
-
-func (s *seams) get() seams {
-	if s == nil {
-		return seams{}
-	}
-	return *s
+	// clockJump, in tests, is by how much the wall clock has moved against the monotonic clock; see clock.
+	clockJump func() time.Duration
 }
 
 func newWire(target Resource, hooks Hooks) wire {
 	return wire{target: target, hooks: hooks, requests: new(atomic.Int64), heard: new(atomic.Bool)}
 }
 
-func (w wire) clock() clock { return clock{w.seams.get().jumped} }
+func (w wire) clock() clock { return clock{w.clockJump} }
 
 func (w wire) usable() error {
 	if w.target.leasable == nil {
@@ -72,9 +51,6 @@ func (w wire) send(ctx context.Context, op string) (context.Context, func(error)
 			w.heard.Store(true)
 		}
 		traced(err)
-	}
-	if w.seams.get().sdkRetries {
-		return ctx, done
 	}
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), done
 }
