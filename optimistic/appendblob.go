@@ -19,40 +19,41 @@ import (
 )
 
 var (
-	// ErrFull says that an append blob has no room: MaxSize would be passed, or the service's limit of 50,000 blocks is
-	// reached. Nothing was appended; start another blob.
+	// ErrFull means that an append blob has no room: its length would exceed MaxSize, or it has the service's limit of
+	// 50,000 blocks. Nothing was appended; start another blob.
 	ErrFull = errors.New("full")
 
-	// ErrSealed says that an append blob is sealed: nothing was appended, and nothing ever will be.
+	// ErrSealed means that an append blob is sealed: nothing was appended, and nothing can be.
 	ErrSealed = errors.New("sealed")
 )
 
-// maxAppendBlock is what one Append Block may carry (REST: "Append Block", since version 2022-11-02).
+// maxAppendBlock is the most that one Append Block can send (REST: "Append Block", since version 2022-11-02).
 const maxAppendBlock = 100 << 20
 
 // AppendOptions tunes Append and AppendRecord. The zero value is the default.
 type AppendOptions struct {
-	// Conditions hold beyond the position, and one that fails is final. An IfNoneMatch of "*" never holds here: see Create.
-	// Defaults to none.
+	// Conditions are checked in addition to the position. If one fails, the error is final. An IfNoneMatch of "*" is
+	// refused: see Create. Defaults to none.
 	Conditions Conditions
 
-	// Position is where the caller believes the blob to end, such as AppendResult.End of its last append; it saves the
-	// request that asks, and a wrong belief costs a conflict. Defaults to 0: ask.
+	// Position is where the caller expects the blob to end, such as AppendResult.End of the last append. It saves the
+	// request that asks for the end; a wrong Position costs a conflict. Defaults to 0: ask.
 	Position int64
 
-	// Pinned makes Position (0 too) a demand: if the blob ends elsewhere, that is a final *ConflictError. Defaults to
-	// false: append wherever it ends.
+	// Pinned requires the blob to end at Position, even if that is 0: if it ends elsewhere, the error is a
+	// *ConflictError. Defaults to false: append wherever the blob ends.
 	Pinned bool
 
-	// MaxSize is how long the blob may become, in bytes; beyond it is ErrFull. Defaults to 0: no bound.
+	// MaxSize is the largest length that the blob may get, in bytes. An append beyond it is ErrFull. Defaults to 0: no
+	// bound.
 	MaxSize int64
 
-	// Create makes the blob, with HTTPHeaders, if it is missing. Defaults to false: ErrNotFound.
+	// Create creates the blob, with HTTPHeaders, if it does not exist. Defaults to false: ErrNotFound.
 	Create      bool
 	HTTPHeaders *blob.HTTPHeaders
 
-	// Unique says that no other append to this blob ever carries the same bytes, because they hold an id or a time of
-	// their own. Then finding them at their position after a lost answer is proof. AppendRecord sees to it by itself.
+	// Unique says that no other append to this blob has the same bytes, because they contain an id or a time of their
+	// own. Then finding them at their position after a lost response is a proof. AppendRecord always does this.
 	// Defaults to false.
 	Unique bool
 
@@ -60,8 +61,8 @@ type AppendOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Attempts bounds how often another position is tried; negative means no bound. Defaults to 64: with many appenders,
-	// losing is normal.
+	// Attempts bounds how often another position is tried; negative means no bound. Defaults to 64, because with many
+	// appenders conflicts are normal.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
@@ -101,7 +102,7 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	return out, err
 }
 
-// AppendResult tells where an append went and what it took.
+// AppendResult is where an append went and what it took.
 type AppendResult struct {
 	Result
 
@@ -110,20 +111,20 @@ type AppendResult struct {
 	ID     string // the record's id; empty for Append
 }
 
-// Append adds data, at most 100 MiB, as one block at the end of an append blob, exactly once. Every request is
-// conditional on the position at which the data is to begin, so that it cannot be carried out twice, and a blob that has
-// grown meanwhile is a conflict: Append asks where it ends now and tries there.
+// Append appends data, at most 100 MiB, as one block to an append blob, exactly once. Every request is conditional on
+// the position at which the data is to begin, so it cannot be carried out twice. If the blob has grown meanwhile, that
+// is a conflict: Append asks where the blob ends now and tries there.
 //
-// When an answer was lost and the position is taken, the bytes at the position decide. Others there: not appended, and
-// never to be, for the position is past. The very same bytes: with Unique they are ours. Without it they may be those of
-// another appender who had the same to say, and the outcome is ErrOutcomeUnknown, though the bytes stand there.
+// If a response is lost and the position is taken, the bytes at the position decide. Other bytes mean that the data was
+// not appended and never will be there, because the position is taken. The same bytes are proof with Unique. Without
+// Unique they may be those of another appender, and the error is ErrOutcomeUnknown although they are there.
 //
-// Errors are those of Update, besides ErrFull and ErrSealed. A block that an intermediary delivers twice, without any
-// sign of trouble, reads as a conflict: with Unique that is seen through, without it the data is appended again. A blob
-// that is deleted and created anew while an answer is outstanding may get the data in both incarnations.
+// Errors are those of Update, ErrFull and ErrSealed. A block that an intermediary delivers twice, without any sign of
+// trouble, looks like a conflict: with Unique it is recognized, without it the data is appended again. If a blob is
+// deleted and created again while a response is outstanding, both may get the data.
 //
-// Cost: 2 requests, 1 with the right Position; 2 more per conflict. It is safe for concurrent use, by many processes on
-// one blob.
+// Cost: 2 requests, 1 with the right Position; 2 more per conflict. Append is safe for concurrent use, by any number of
+// processes on one blob.
 func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
 	return appendTo(ctx, client, "", data, opts)
 }
@@ -194,8 +195,8 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 		}
 		known = false
 		if a.unique {
-			// The answer says that the position is taken. It is by us if something on the way delivered the block twice;
-			// asking for the bytes there tells that and the new end at once.
+			// The position is taken. It is taken by our block if an intermediary delivered it twice. Asking for the
+			// bytes there shows that, and the new end at the same time.
 			now, look := again(ctx, a.call, func(ctx context.Context) (tail, error) { return a.tail(ctx, at) })
 			if look == nil && now.ours {
 				a.res.Resolved++
@@ -212,14 +213,14 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 	}
 }
 
-// over tells whether an error ends the append: only a position that is taken is worth another try.
+// over reports whether an error ends the append. Only a position that is taken is worth another try.
 func (a *appending) over(err error) bool {
 	conflict, ok := errors.AsType[*ConflictError](err)
 	return !ok || conflict.Reason != azerr.Position && !(conflict.Reason == azerr.Gone && a.o.Create && !a.o.Pinned)
 }
 
-// settle notes the version that the append led to: what the service said, or what the blob had when the append was
-// found in it, which is a later version if others have appended since.
+// settle records the version after the append: the one in the response, or the blob's when the append was found in it,
+// which is a later version if others have appended since.
 func (a *appending) settle(etag azcore.ETag) {
 	a.res.Created = a.created
 	if etag = realETag(etag); etag == "" {
@@ -228,7 +229,7 @@ func (a *appending) settle(etag azcore.ETag) {
 	a.res.ETag = etag
 }
 
-// write is the append at one position. For the ambiguity protocol the position plays the version: each is taken once.
+// write is the append at one position. The position takes the place of the version, because each is taken only once.
 func (a *appending) write(at int64) write {
 	opts := appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},

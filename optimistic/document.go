@@ -9,20 +9,20 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Cacheable is what a Document needs of its target beyond Target: it remembers what it wrote, and folding keeps what
-// succeeded when a later change fails.
+// Cacheable is what a Document needs of its target in addition to Target, to remember what it wrote, and to drop
+// changes that fail.
 type Cacheable[T any] interface {
 	// Clone returns a copy of value that shares no memory with it.
 	Clone(value T) (T, error)
-	// Equal tells whether both values are stored alike.
+	// Equal reports whether both values are stored as the same content.
 	Equal(x, y T) bool
-	// Written returns what a Read would carry (Version.Carry) after value was written over base.
+	// Written returns what Read would return as Version.Carry after value was written over base.
 	Written(base *Version[T], value T) (any, error)
 }
 
 // DocumentOptions tunes a Document. The zero value is the default.
 type DocumentOptions struct {
-	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch belong to single changes and are refused.
+	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch concern single changes and are refused.
 	Update UpdateOptions
 
 	// MaxFold bounds how many changes share one write. Defaults to 256.
@@ -31,40 +31,40 @@ type DocumentOptions struct {
 	_ struct{}
 }
 
-// Document is an open resource: it remembers the value and the version it last saw, so that an update without
-// contention is a single request, and it folds updates that are waiting at the same time into one write.
+// Document is an open resource. It remembers the value and the version that it last saw, so an update without
+// contention is a single request. It folds concurrent updates into one write.
 //
-// Folding keeps every change's own outcome: changes run one after the other, each on the value its predecessor left; a
-// change that fails is left out, with its own error, and the others go on. The write either applies all of the rest or
-// none, so they share its outcome.
+// Each change in a fold has its own outcome. The changes run one after the other, each on the value that the one before
+// left. A change that fails is left out and gets its own error, and the others continue. The write applies all of them
+// or none, so they share its outcome.
 //
-// A Document is safe for concurrent use and starts no goroutines of its own: whoever waits does the work for all. It
-// needs no closing.
+// A Document is safe for concurrent use. It starts no goroutines: one of the waiting callers does the work for all. It
+// does not need to be closed.
 type Document[T any] struct {
 	target Target[T]
 	cache  Cacheable[T]
 	o      UpdateOptions
 	fold   int
 
-	turn chan struct{} // holds a token while nobody is folding
+	turn chan struct{} // has a token while no caller is folding
 
 	mu    sync.Mutex // guards queue
 	queue []*entry[T]
 
-	cached *Version[T] // guarded by turn; nil when nothing is known
+	cached *Version[T] // guarded by turn; nil if nothing is known
 }
 
 // entry is one caller's change in the queue.
 type entry[T any] struct {
 	change func(context.Context, *T) error
 	ctx    context.Context
-	done   chan struct{} // closed when the rest is set
+	done   chan struct{} // closed when the fields below are set
 	res    Result
 	err    error
-	panic  any // what the change panicked with, to be raised again where it was asked for
+	panic  any // what the change panicked with, to be raised again in its own call
 }
 
-// NewDocument opens target. It sends nothing; the first use reads.
+// NewDocument opens target. It sends nothing; the first Update or Read reads.
 func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], error) {
 	var o DocumentOptions
 	if opts != nil {
@@ -92,13 +92,14 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	return d, nil
 }
 
-// Update is the package's Update on this document: the same promise, the same errors. Result counts belong to the whole
-// fold; Result.Folded tells how many changes shared it.
+// Update is the package's Update on this document, with the same promise and the same errors. The counts in Result are
+// those of the whole fold; Result.Folded is how many changes shared it.
 //
-// When ctx ends before the change's turn has come, nothing is applied. When it ends while the write is under way, Update
-// waits for the outcome for at most Grace and is ErrOutcomeUnknown after that.
+// If ctx ends before the change's turn has come, nothing is applied. If it ends while the write is under way, Update
+// waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown.
 //
-// Cost: 1 request without contention, 2 when nothing is remembered yet; a fold of any size at most 2 without conflicts.
+// Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
+// conflicts.
 func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (Result, error) {
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}
 	d.mu.Lock()
@@ -109,8 +110,8 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 		case <-e.done:
 			return e.outcome()
 		case <-d.turn:
-			// Our entry may have been folded by the one whose turn it was; then there is nothing left to do for it,
-			// and the queue is the next one's business.
+			// Another caller may have folded our entry. Then there is nothing left to do for it, and the next caller
+			// takes the turn.
 			select {
 			case <-e.done:
 				d.turn <- struct{}{}
@@ -126,7 +127,7 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 	}
 }
 
-// Read returns the value as it is now: one request. The value belongs to the caller.
+// Read reads the value, with one request. The value belongs to the caller.
 func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 	select {
 	case <-d.turn:
@@ -154,7 +155,7 @@ func (e *entry[T]) outcome() (Result, error) {
 	return e.res, e.err
 }
 
-// withdraw takes e out of the queue and tells whether it was still there.
+// withdraw removes e from the queue and reports whether it was still there.
 func (d *Document[T]) withdraw(e *entry[T]) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,7 +168,7 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 	return false
 }
 
-// await waits for the outcome of an entry that is being folded, when its own context has ended.
+// await waits for the outcome of an entry that is being folded after its own context has ended.
 func (d *Document[T]) await(ctx context.Context, e *entry[T]) (Result, error) {
 	detached, cancel := retry.Detached(ctx, d.o.Grace)
 	defer cancel()
@@ -182,7 +183,7 @@ func (d *Document[T]) await(ctx context.Context, e *entry[T]) (Result, error) {
 	}
 }
 
-// work folds what is in the queue, once, and passes the turn on.
+// work folds the entries in the queue once, and passes the turn on.
 func (d *Document[T]) work() {
 	defer func() { d.turn <- struct{}{} }()
 	d.mu.Lock()
@@ -207,7 +208,7 @@ func (d *Document[T]) work() {
 	err = f.run(ctx)
 }
 
-// settle gives e its share of the fold's result: all of it, or its own error.
+// settle gives e the fold's result, or its own error.
 func (e *entry[T]) settle(res Result, err error) {
 	e.res = res
 	own := e.err

@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// foldContext ends when the contexts of all entries have ended: as long as somebody waits, the write goes on. Its
-// values are the first one's, for tracing.
+// foldContext returns a context that ends when the contexts of all entries have ended, so the write continues as long
+// as any caller waits. Its values are those of the first entry, for tracing.
 func foldContext[T any](batch []*entry[T]) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(batch[0].ctx))
 	var mu sync.Mutex
@@ -45,8 +45,8 @@ type folder[T any] struct {
 func (f *folder[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: f.o.Attempts, Elapsed: f.o.Elapsed, Backoff: f.o.Backoff}.Start()
 	base, fresh := f.cached, false
-	f.cached = nil    // whatever happens, it is current only after a success
-	var open *refusal // the write that met a conflict, until a read has confirmed that it was not applied
+	f.cached = nil    // it is current only after a success
+	var open *refusal // the write that was refused, until a read has confirmed that it was not applied
 	for {
 		var err error
 		if base == nil {
@@ -68,7 +68,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 		}
 		if !changed {
 			if !fresh {
-				base = nil // nothing to write, as far as an old value shows: believe it only of the current one
+				base = nil // there is nothing to write, but the value may be old: read it to be sure
 				continue
 			}
 			f.cached, f.res.ETag = base, base.ETag
@@ -90,7 +90,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 		}
 		f.res.Conflicts++
 		open = &refusal{*w, conflict}
-		if fresh { // a stale cache is no sign of contention
+		if fresh { // a stale cached value is no sign of contention
 			pause := f.pause(base.Lineage, f.o.Backoff)
 			if f.outlasts(pause, open) {
 				now, err := f.look(ctx, w.look)
@@ -112,8 +112,8 @@ func (f *folder[T]) run(ctx context.Context) error {
 	}
 }
 
-// apply runs every change on a copy of base, in order. Changes that fail or panic are left out and keep that for their
-// callers; they run again when the base turns out to be old, and only the last run counts.
+// apply runs every change on a copy of base, in order. A change that fails or panics is left out, and its caller gets
+// the error or the panic. All changes run again if the base turns out to be old, and only the last run counts.
 func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	value, err := f.cache.Clone(base.Value)
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	return value, !base.Exists || !f.cache.Equal(value, base.Value), nil
 }
 
-// run runs the change, and keeps its panic from ending the goroutine that folds for all callers.
+// run runs the change, and recovers its panic, which must not end the goroutine that folds for all callers.
 func (e *entry[T]) run(attempt int, value *T) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,9 +167,9 @@ func (f *folder[T]) prepare(base *Version[T], value T) (*write, error) {
 	return w, err
 }
 
-// remember keeps what has been written for the next update, with the lineage that the write carried. A write whose
-// response was lost has no version to go with the value: the version found may be a later one, of a writer outside
-// azconc, and a value kept under it would overwrite what that writer has written.
+// remember keeps what was written for the next update, with the lineage that the write carried. If the response was
+// lost, the version that belongs to the value is not known: the version that was found may be a later one, of a writer
+// outside azconc, and a value kept with it would overwrite what that writer wrote.
 func (f *folder[T]) remember(base *Version[T], value T, w write, etag azcore.ETag) {
 	if etag == "" {
 		return

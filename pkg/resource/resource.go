@@ -1,6 +1,7 @@
 // Package resource names storage objects by their path, never by their URL.
 //
-// A client's URL may carry a shared access signature in its query, so a URL must not reach an error text, a log or a
+// A client's URL may have a shared access signature in its query, so a URL must not appear in an error, a log or on a
+// terminal. The path is what people need: "container/blob", "table", "queue".
 // terminal. The path says what a person needs: "container/blob", "table", "queue".
 package resource
 
@@ -10,12 +11,12 @@ import (
 	"strings"
 )
 
-// Path returns the path of a client's URL without the account, the query and the host: "container/blob/name" for a
+// Path returns the path of a client's URL without the host, the account and the query: "container/blob/name" for a
 // blob, "container" for a container. It never returns any part of the query.
 //
-// Emulators put the account first in the path and are reached by an IP address or as localhost; the account is dropped
-// there, as the SDK's own URL parser does. A URL that cannot be parsed yields "(unnamed resource)", because printing
-// it might print a secret.
+// Emulators put the account first in the path and are addressed by an IP address or as localhost. The account is
+// dropped there, as by the SDK's own URL parser. For a URL that cannot be parsed Path returns "(unnamed resource)",
+// because the URL might have a secret in it.
 func Path(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -31,7 +32,7 @@ func Path(rawURL string) string {
 	return path
 }
 
-// emulator tells whether URLs with this host carry the account as the first element of their path.
+// emulator reports whether URLs with this host have the account as the first element of their path.
 func emulator(host string) bool {
 	return host == "localhost" || net.ParseIP(host) != nil
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Backoff is full jitter: the n-th wait is uniform in [0, min(Cap, Base·2ⁿ)), n counting from 0. The zero value does not
-// wait.
+// Backoff computes waits with full jitter: the n-th wait is uniform in [0, min(Cap, Base·2ⁿ)), where n counts from 0.
+// The zero value does not wait.
 type Backoff struct {
-	// Base bounds the first wait; negative or zero means no waiting.
+	// Base bounds the first wait. Zero or negative means no wait.
 	Base time.Duration
-	// Cap bounds every wait; zero or negative means no bound.
+	// Cap bounds every wait. Zero or negative means no bound.
 	Cap time.Duration
-	// Rand yields numbers in [0, 1). A seeded one makes a simulation repeatable; it must be safe for concurrent use
-	// where the Backoff is used concurrently. Defaults to math/rand/v2.
+	// Rand returns numbers in [0, 1). A seeded one makes a simulation repeatable. It must be safe for concurrent use if
+	// the Backoff is used concurrently. Defaults to math/rand/v2.
 	Rand func() float64
 }
 
@@ -26,7 +26,7 @@ func (b Backoff) Wait(n int) time.Duration {
 	return time.Duration(random() * float64(b.bound(n)))
 }
 
-// bound is min(Cap, Base·2ⁿ) without overflow.
+// bound returns min(Cap, Base·2ⁿ) without overflow.
 func (b Backoff) bound(n int) time.Duration {
 	if b.Base <= 0 {
 		return 0

@@ -25,7 +25,7 @@ func Example() {
 	// Output: busy after 3 tries: retry budget exhausted
 }
 
-// A loop that runs the caller's code ends at once with what the caller has marked as final.
+// A loop that runs the caller's code ends with an error that the caller marked as final.
 func ExampleStop() {
 	try := func() error { return retry.Stop(errors.New("no such account")) }
 	loop := retry.Budget{Attempts: 5, Elapsed: time.Minute}.Start()
@@ -42,10 +42,10 @@ func ExampleStop() {
 	// Output: no such account, after 1 try
 }
 
-// What a server asks for is a lower bound of the wait.
+// A server's Retry-After is a lower bound of the wait.
 func ExampleLoop_Next() {
 	loop := retry.Budget{Attempts: -1, Elapsed: time.Second, Backoff: retry.Backoff{Base: time.Millisecond}}.Start()
 	retryAfter := 5 * time.Second
-	fmt.Println(loop.Next(context.Background(), retryAfter)) // there is no point in waiting for it
+	fmt.Println(loop.Next(context.Background(), retryAfter)) // the wait would end after Elapsed
 	// Output: retry budget exhausted
 }

@@ -8,7 +8,7 @@ type stopError struct{ err error }
 func (e *stopError) Error() string { return e.err.Error() }
 func (e *stopError) Unwrap() error { return e.err }
 
-// Stop marks err as final: a loop that runs the caller's code ends with it instead of trying again. errors.Is and
+// Stop marks err as final: a loop that runs the caller's code returns it instead of trying again. errors.Is and
 // errors.As see through the mark. Stop(nil) is nil.
 func Stop(err error) error {
 	if err == nil {
@@ -17,7 +17,8 @@ func Stop(err error) error {
 	return &stopError{err}
 }
 
-// Stopped returns the error that was marked with Stop, wherever in err's chain the mark is, and whether there is one.
+// Stopped reports whether err was marked with Stop, anywhere in its chain, and returns the error to pass on: the marked
+// error, or err itself if the caller has wrapped it.
 func Stopped(err error) (error, bool) {
 	stop, ok := errors.AsType[*stopError](err)
 	if !ok {
