@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 )
 
-// Record is one piece of an append blob that was written by AppendRecord.
+// Record is one record that AppendRecord wrote to an append blob.
 type Record struct {
 	ID     string
 	Offset int64 // of its frame in the blob
@@ -29,9 +29,9 @@ type Record struct {
 // which keeps a blob of text records readable. No checksum: the service stores a block whole or not at all.
 const recordMark = "azconc-record"
 
-// AppendRecord is Append of data within a frame that carries an id of its own, so that no two appends have the same
-// bytes. That makes every outcome provable: a lost answer is resolved by finding the id at its position, and success
-// means exactly one record, whatever other appenders write. Records reads them back.
+// AppendRecord is Append of data in a frame with an id of its own, so that no two appends have the same bytes. That
+// makes every outcome provable: after a lost response the id is looked for at its position, and success means exactly
+// one record, whatever other appenders write. Records reads them back.
 func AppendRecord(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
 	id := newWriteID(rand.Uint64())
 	return appendTo(ctx, client, id, frame(id, data), opts)
@@ -43,9 +43,9 @@ func frame(id string, data []byte) []byte {
 	return append(framed, '\n')
 }
 
-// Records reads the records of an append blob from its beginning (or from a record's Offset, which Offset then counts
-// from). The first error ends it: io.ErrUnexpectedEOF when r ends within a record, as a reader that stops at a length it
-// has heard of may find. Each record's Data belongs to the caller.
+// Records reads the records of an append blob from the beginning of r, or from a record's Offset; offsets then count
+// from there. It ends with the first error: io.ErrUnexpectedEOF if r ends within a record, as it may if r was limited
+// to a length that was read earlier. The caller owns each record's Data.
 func Records(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		in := bufio.NewReader(r)
@@ -67,7 +67,7 @@ func Records(r io.Reader) iter.Seq2[Record, error] {
 	}
 }
 
-var errNotRecord = errors.New("not a record of azconc's")
+var errNotRecord = errors.New("not a record that AppendRecord wrote")
 
 // maxRecordHeader bounds the first line: the mark, an id, a length.
 const maxRecordHeader = 64
@@ -96,7 +96,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 		return Record{}, 0, errNotRecord
 	}
 	_, _ = in.Discard(end + 1) // it has been peeked at
-	// Read what is there instead of trusting the length with so much memory.
+	// Grow the buffer with the data: a wrong length must not allocate that much memory.
 	var data bytes.Buffer
 	if _, err := io.CopyN(&data, in, n+1); errors.Is(err, io.EOF) {
 		return Record{}, 0, io.ErrUnexpectedEOF

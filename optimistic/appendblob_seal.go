@@ -14,10 +14,11 @@ import (
 
 // SealOptions tunes Seal. The zero value is the default.
 type SealOptions struct {
-	// Conditions hold beyond the position: IfMatch and LeaseID can be given; the service takes no IfTags here.
+	// Conditions are checked in addition to the position. IfMatch and LeaseID can be given; the service does not
+	// support IfTags here.
 	Conditions Conditions
 
-	// Position, when Pinned, is where the blob must end: a blob that has grown beyond it is not sealed. Defaults to
+	// Position is where the blob must end if Pinned is set: a blob that has grown beyond it is not sealed. Defaults to
 	// wherever it ends.
 	Position int64
 	Pinned   bool
@@ -27,13 +28,12 @@ type SealOptions struct {
 	_ struct{}
 }
 
-// Seal ends an append blob: nothing can be appended any more, nor anything else changed but its metadata, tags and
-// tier. Sealing a sealed blob changes nothing and succeeds, on the service and here, so a lost answer is harmless: the
-// request is sent again, and a blob that is found sealed, at the Position if that is pinned, is what was asked for,
-// whoever sealed it. With IfMatch alone, a lost answer is ErrOutcomeUnknown when the blob is sealed at another ETag: it
-// may have grown before.
+// Seal seals an append blob: nothing can be appended any more, and only its metadata, tags and tier can be changed.
+// Sealing a sealed blob changes nothing and succeeds, so a lost response is harmless: the request is sent again, and a
+// blob that is found sealed (at Position, if that is pinned) is a success, no matter who sealed it. With IfMatch alone,
+// a lost response is ErrOutcomeUnknown if the blob is sealed at another ETag, because it may have grown before.
 //
-// Errors are those of Update: *ConflictError when the blob does not end at Position or is not at IfMatch. Cost: 1
+// Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
 func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (Result, error) {
 	var o SealOptions
@@ -82,9 +82,9 @@ func (s *sealing) run(ctx context.Context) error {
 		switch {
 		case err != nil || !now.Exists:
 		case sealed && (w.anyBase || now.ETag == w.base.ETag && s.o.Pinned):
-			now.Lineage = lineageOf(Entry{ID: w.id, Base: w.base.ETag}) // what was asked for holds, whoever did it
+			now.Lineage = lineageOf(Entry{ID: w.id, Base: w.base.ETag}) // it is sealed as requested, no matter who sealed it
 		case !sealed && now.ETag != w.base.ETag:
-			now.Lineage = lineageOf(Entry{ID: "another's", Base: w.base.ETag}) // seals are for ever, so ours never was
+			now.Lineage = lineageOf(Entry{ID: "another's", Base: w.base.ETag}) // a seal is permanent, so ours was not applied
 		}
 		return now, err
 	}
@@ -105,7 +105,7 @@ func (s *sealing) run(ctx context.Context) error {
 	return err
 }
 
-// look returns the version of the blob, which is where it ends if that is what the seal depends on, and whether it is
+// look returns the version of the blob, or its end as the version if the seal depends on that, and whether it is
 // sealed.
 func (s *sealing) look(ctx context.Context) (State, bool, error) {
 	props, err := blobProperties(ctx, s.client.BlobClient(), nil)

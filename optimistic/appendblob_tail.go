@@ -15,7 +15,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// look says in the protocol's terms what has become of the append at a position.
+// look returns the state of the append at a position in the terms of judge.
 func (a *appending) look(ctx context.Context, at int64, id string) (State, error) {
 	t, err := a.tail(ctx, at)
 	if err != nil || !t.exists {
@@ -24,28 +24,28 @@ func (a *appending) look(ctx context.Context, at int64, id string) (State, error
 	now := State{Exists: true, ETag: positionTag(t.end)}
 	switch {
 	case t.end < at, t.end == at && !t.sealed:
-		// Not yet. (If it is shorter, it is another incarnation, about which nothing is known.)
+		// Not yet. (If the blob is shorter, it was deleted and created again, and nothing is known.)
 	case t.ours && a.unique:
 		now.Lineage = lineageOf(Entry{ID: id, Base: positionTag(at)})
 	case t.ours:
 		a.twin = true
-	default: // others are there, or nobody can be any more
+	default: // other bytes are there, or nothing can be appended any more
 		if t.end == at {
-			now.ETag = "@sealed" // not the position any more that the append depends on
+			now.ETag = "@sealed" // no longer the position that the append depends on
 		}
 		now.Lineage = lineageOf(Entry{ID: "another's", Base: positionTag(at)})
 	}
 	return now, nil
 }
 
-// tail is what a look at the end of the blob shows.
+// tail is what a look at the end of the blob found.
 type tail struct {
 	exists, sealed bool
 	end            int64
-	ours           bool // the data stands at the position asked for
+	ours           bool // the data is at the position asked for
 }
 
-// tail asks for the bytes at a position: one request, two if there are none.
+// tail reads the bytes at a position, with one request, or two if there are none.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	CountRequest(ctx)
 	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
@@ -95,7 +95,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	}
 }
 
-// end asks where the blob ends, and makes it if it is to be made.
+// end asks where the blob ends, and creates it if Create is set.
 func (a *appending) end(ctx context.Context) (int64, error) {
 	for {
 		var length int64
@@ -126,7 +126,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 	}
 }
 
-// create makes an empty blob, unless somebody else has: both are the same here, so nothing needs to be resolved.
+// create creates an empty blob, unless another client has. It does not matter which, so nothing needs to be resolved.
 func (a *appending) create(ctx context.Context) error {
 	opts := appendblob.CreateOptions{
 		HTTPHeaders: a.o.HTTPHeaders, CPKInfo: a.o.CPK, CPKScopeInfo: a.o.EncryptionScope,
@@ -147,7 +147,7 @@ func (a *appending) create(ctx context.Context) error {
 	return nil
 }
 
-// translate puts the protocol's errors into the terms of appending.
+// translate turns the errors of commit into those of Append.
 func (a *appending) translate(err error) error {
 	if conflict, ok := errors.AsType[*ConflictError](err); ok {
 		conflict.Attempts, conflict.Elapsed = a.res.Attempts, time.Since(a.began)
@@ -163,14 +163,14 @@ func (a *appending) translate(err error) error {
 			}
 		}
 		if conflict.Reason == azerr.Gone && !a.o.Create && a.res.Attempts == 1 && (a.o.Pinned || a.o.Position > 0) {
-			return &NotFoundError{Op: a.op, Resource: a.resource, Err: conflict.Err} // nobody had seen it
+			return &NotFoundError{Op: a.op, Resource: a.resource, Err: conflict.Err} // it was never seen to exist
 		}
 		return conflict
 	}
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
 		unknown.Base = a.o.Conditions.IfMatch
 		if a.twin {
-			unknown.Why = "the same bytes stand where they were to go, and may be another appender's"
+			unknown.Why = "the same bytes are at the position, but another appender may have written them"
 		}
 		return unknown
 	}
@@ -190,7 +190,7 @@ func (a *appending) final(sentinel, cause error) error {
 	return fmt.Errorf("%s %s: %w: %w", a.op, a.resource, sentinel, azerr.Clean(cause))
 }
 
-// positionTag makes a position a version. It cannot be mistaken for one of the service's.
+// positionTag returns a position in the form of an ETag, which cannot be confused with one of the service's.
 func positionTag(at int64) azcore.ETag { return azcore.ETag(fmt.Sprintf("@%d", at)) }
 
 func realETag(e azcore.ETag) azcore.ETag {

@@ -21,19 +21,19 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// DefaultMaxSize is the largest content that a Blob target reads into memory unless told otherwise.
+// DefaultMaxSize is the largest content that a Blob target reads into memory unless MaxSize says otherwise.
 const DefaultMaxSize = 256 << 20
 
-// Blob is a block blob's content as a Target. Client and Codec are required; BytesBlob and JSONBlob fill them in.
+// Blob is the content of a block blob as a Target. Client and Codec are required; BytesBlob and JSONBlob set them.
 //
-// A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP headers do
-// not keep their case), HTTP headers, index tags, encryption scope. The access tier is kept by the service, which lets
-// a blob inherit the tier of the one it overwrites; Azurite does not, and the blob is Hot afterwards unless Tier is set. Content-MD5 is computed anew by the service. Snapshots, versions
-// and leases are untouched.
+// A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP does not
+// keep their case), HTTP headers, index tags, encryption scope, snapshots, versions and leases. The service keeps the
+// access tier of a blob that is overwritten. Azurite does not: the blob is Hot afterwards unless Tier is set. The
+// service computes Content-MD5 again.
 //
-// Index tags are outside the ETag. A blob that has some costs one more request per read, and the write is conditional
-// on the tags that were read, through x-ms-if-tags, so that a concurrent change of a tag's value is a conflict; a tag
-// that another writer adds in that window is lost.
+// Index tags are not part of the ETag. A blob with index tags costs one more request per read. The write is conditional
+// on the tags that were read, through x-ms-if-tags: a concurrent change of a tag's value is a conflict, but a tag that
+// another writer adds in between is lost.
 type Blob[T any] struct {
 	Client *blockblob.Client
 	Codec  Codec[T]
@@ -51,18 +51,19 @@ type Blob[T any] struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// MaxSize refuses content beyond so many bytes instead of reading it into memory. Defaults to DefaultMaxSize.
+	// MaxSize is the largest content, in bytes, that is read into memory; larger content is an error. Defaults to
+	// DefaultMaxSize.
 	MaxSize int64
 
 	_ struct{}
 }
 
-// BytesBlob is the content of a block blob as it is.
+// BytesBlob returns the content of a block blob as bytes.
 func BytesBlob(client *blockblob.Client) Blob[[]byte] {
 	return Blob[[]byte]{Client: client, Codec: Bytes{}}
 }
 
-// JSONBlob is the content of a block blob as a JSON document.
+// JSONBlob returns the content of a block blob as a JSON document.
 func JSONBlob[T any](client *blockblob.Client) Blob[T] {
 	return Blob[T]{Client: client, Codec: JSON[T]{}}
 }
@@ -82,7 +83,7 @@ func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
 func (b Blob[T]) client() any { return b.Client }
 
-// Clone implements Cacheable: a copy of value that shares no memory with it, by way of the codec.
+// Clone implements Cacheable: it copies value by encoding and decoding it.
 func (b Blob[T]) Clone(value T) (T, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
@@ -91,7 +92,7 @@ func (b Blob[T]) Clone(value T) (T, error) {
 	return b.Codec.Decode(data)
 }
 
-// Equal implements Cacheable: whether both values are stored as the same content.
+// Equal implements Cacheable: it compares the encoded values.
 func (b Blob[T]) Equal(x, y T) bool {
 	dx, errX := b.Codec.Encode(x)
 	dy, errY := b.Codec.Encode(y)
@@ -101,8 +102,8 @@ func (b Blob[T]) Equal(x, y T) bool {
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
 func (b Blob[T]) Read(ctx context.Context) (*Version[T], error) {
 	CountRequest(ctx)
-	// A transport that asks for gzip by itself also unpacks by itself, and then hides both the stored bytes and their
-	// Content-Encoding: writing back would store the unpacked content. Asking for identity prevents that.
+	// A transport that asks for gzip also decompresses the response, and hides both the stored bytes and their
+	// Content-Encoding: a write would then store the decompressed content. Asking for identity prevents that.
 	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
 	resp, err := b.Client.DownloadStream(asIs, &opts)
@@ -154,7 +155,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.begins(base.Lineage) {
 		return nil, nil
 	}
-	data = bytes.Clone(data) // the caller may go on using what the codec returned
+	data = bytes.Clone(data) // the codec's result may be reused by the caller
 	headers := b.headers(carry)
 	if err := validateMetadata(b.Metadata); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (b Blob[T]) writable(base *Version[T]) error {
 	return checkType(carry.kind, blob.BlobTypeBlockBlob)
 }
 
-// headers are the ones a write stores.
+// headers returns the headers that a write stores.
 func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
 	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
 	if headers.BlobContentType == nil {
@@ -212,13 +213,14 @@ func (b Blob[T]) Written(base *Version[T], value T) (any, error) {
 	return carry, nil
 }
 
-// Remove implements Target: one Delete Blob. A blob with snapshots is refused by the service (409 SnapshotsPresent).
+// Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
+// SnapshotsPresent).
 func (b Blob[T]) Remove(base State, c Conditions) (Write, error) {
 	return removeBlob(b.Client.BlobClient(), base, c), nil
 }
 
-// sameContent tells whether writing data would change nothing. Besides equal bytes that is content that decodes to what
-// it encodes to: another spacing of the same JSON is no change.
+// sameContent reports whether writing data would change nothing: the bytes are equal, or decode to a value that encodes
+// to data. Different white space in the same JSON is no change.
 func (b Blob[T]) sameContent(raw, data []byte) bool {
 	if bytes.Equal(raw, data) {
 		return true

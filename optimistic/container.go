@@ -12,21 +12,21 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// ContainerMetadata is the user metadata of a container as a Target. Create makes the container with its metadata,
-// Delete deletes it with everything in it. Names are in lower case, as in Metadata.
+// ContainerMetadata is the user metadata of a container as a Target. Create creates the container with its metadata,
+// and Delete deletes it with all its blobs. Names are in lower case, as in Metadata.
 //
-// The service has ETags on containers and takes no conditions on them (REST: "Specifying conditional headers": dates
-// only, with a resolution of a second). So a write takes turns instead: it leases the container for 15 s under an id of
-// its own, compares the ETag with the one that was read, writes with the lease's id, and gives the lease back, also when
-// ctx has ended. No user code runs meanwhile. If the writer dies, others wait until the lease has run out. A container
-// lease keeps nobody from working with the blobs; it keeps others from deleting the container.
+// The service has ETags on containers but no conditions on them (REST: "Specifying conditional headers": dates only,
+// with a resolution of a second). So writers take turns: a write leases the container for 15 s under an id of its own,
+// compares the ETag with the one that was read, writes with the lease's id, and releases the lease, even if ctx has
+// ended. No user code runs during a turn. If the writer crashes, others wait until the lease expires. A container lease
+// does not keep others from working with the blobs, only from deleting the container.
 //
-// This binds those who cooperate. A writer that does not ask for the lease overwrites in between and is not noticed,
-// except between the read and the comparison: the service accepts Set Container Metadata without a lease id on a leased
-// container. Only deletion is guarded against everybody.
+// This binds only the writers that take turns. Another writer can overwrite the metadata during a turn, because the
+// service accepts Set Container Metadata without a lease id on a leased container, and it is noticed only if it writes
+// before the comparison. Only deletion is guarded against all clients.
 //
-// The lineage is in the metadata, so lost answers are resolved as with blobs. A caller who holds the container's lease
-// already gives its id in Conditions.LeaseID. IfTags is refused.
+// The lineage is in the metadata, so lost responses are resolved as with blobs. If the caller already holds the
+// container's lease, give its id in Conditions.LeaseID. IfTags is refused.
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease); 1 to create.
 type ContainerMetadata struct {
@@ -38,7 +38,7 @@ type ContainerMetadata struct {
 	_ struct{}
 }
 
-// MetadataOfContainer is the user metadata of a container.
+// MetadataOfContainer returns the user metadata of a container as a Target.
 func MetadataOfContainer(client *container.Client) ContainerMetadata {
 	return ContainerMetadata{Client: client}
 }
@@ -133,7 +133,7 @@ func (m ContainerMetadata) Prepare(base *Version[map[string]string], value map[s
 	}), nil
 }
 
-// Remove implements Target: Delete Container, in a turn unless it is whatever is there.
+// Remove implements Target: Delete Container, in a turn if base has a version.
 func (m ContainerMetadata) Remove(base State, c Conditions) (Write, error) {
 	if c.IfTags != "" {
 		return nil, errContainerTags
@@ -162,7 +162,7 @@ func (m ContainerMetadata) Remove(base State, c Conditions) (Write, error) {
 		}
 		_, err := remove(ctx, t.conditions())
 		if err != nil {
-			t.giveBack(ctx) // a lease goes with its container, and here it may still stand
+			t.giveBack(ctx) // the container, and with it the lease, may still exist
 		}
 		return "", err
 	}, nil

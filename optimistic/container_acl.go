@@ -14,8 +14,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// AccessPolicy is a stored access policy: what shared access signatures that name it may do, and when. It is a plain
-// value. Times are whole seconds in UTC; a zero time is not set.
+// AccessPolicy is a stored access policy: what shared access signatures that name it allow, and when. Times are whole
+// seconds in UTC; a zero time is not set.
 type AccessPolicy struct {
 	ID          string
 	Start       time.Time
@@ -23,7 +23,7 @@ type AccessPolicy struct {
 	Permissions string // letters, in the service's order, such as "rwd"
 }
 
-// ACL is who may do what with a container without its keys.
+// ACL is the access to a container without the account's keys.
 type ACL struct {
 	Access   container.PublicAccessType // public access; empty is none
 	Policies []AccessPolicy             // at most five
@@ -31,17 +31,17 @@ type ACL struct {
 
 const maxPolicies = 5 // REST: "Set Container ACL"
 
-// ContainerACL is the access control list of a container as a Target. The container must exist. The service replaces all
-// policies and the public access at once (a request without public access makes the container private), so a write
-// sends what the change leaves alone as well.
+// ContainerACL is the access control list of a container as a Target. The container must exist. The service replaces
+// all policies and the public access at once (a request without public access makes the container private), so a write
+// also sends what the change does not touch.
 //
-// Writes take turns by a container lease as those of ContainerMetadata do, with the same limit: it binds those who
-// cooperate. Against others there is If-Unmodified-Since, which notices a change in a later second than the last one.
-// There is no room for a lineage, and little need: during its turn a writer is alone and meets a lost answer by sending
-// the same again. Only an answer that stays lost until the turn is over is ErrOutcomeUnknown, if the container has changed
-// since. OperationID is refused.
+// Writers take turns by a container lease, as with ContainerMetadata and with the same limit: it binds only the writers
+// that take turns. Other writers are noticed through If-Unmodified-Since, if they write in a later second than the last
+// change. The request has no room for a lineage. It rarely matters: during its turn a writer is alone, and sends the
+// same request again after a lost response. Only if no response arrives until the turn is over, and the container has
+// changed since, is the error ErrOutcomeUnknown. OperationID is refused.
 //
-// A policy that is replaced or removed takes up to 30 s to be in force (REST: "Set Container ACL").
+// A policy that is replaced or removed may remain in force for up to 30 s (REST: "Set Container ACL").
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease).
 type ContainerACL struct {
@@ -50,7 +50,7 @@ type ContainerACL struct {
 	_ struct{}
 }
 
-// ACLOfContainer is the access control list of a container.
+// ACLOfContainer returns the access control list of a container as a Target.
 func ACLOfContainer(client *container.Client) ContainerACL { return ContainerACL{Client: client} }
 
 // Resource implements Target.
@@ -115,7 +115,7 @@ func (a ContainerACL) Prepare(base *Version[ACL], value ACL, lineage Lineage, c 
 		return nil, err
 	}
 	access, policies := optional(value.Access), value.clone().Policies
-	// After our own first try, lost, the date is no longer met; then the turn has to do without it.
+	// If the response to our first request was lost, the date no longer matches; then the turn has to do without it.
 	unmodified, sent := optionalTime(base.LastModified), false
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		opts := container.SetAccessPolicyOptions{
@@ -135,7 +135,7 @@ func (a ContainerACL) Prepare(base *Version[ACL], value ACL, lineage Lineage, c 
 	}), nil
 }
 
-// Remove implements Target: the list goes with its container only.
+// Remove implements Target: the list is deleted only with its container.
 func (a ContainerACL) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }
@@ -149,7 +149,7 @@ func (v ACL) equal(w ACL) bool {
 	return v.Access == w.Access && slices.EqualFunc(v.Policies, w.Policies, func(x, y AccessPolicy) bool { return x.normal() == y.normal() })
 }
 
-// normal makes two policies that are stored alike equal.
+// normal returns p in the form in which it is stored, so that policies can be compared.
 func (p AccessPolicy) normal() AccessPolicy {
 	for _, t := range []*time.Time{&p.Start, &p.Expiry} {
 		if !t.IsZero() {
@@ -169,7 +169,7 @@ func validPolicies(policies []AccessPolicy) error {
 		case p.ID == "" || len(p.ID) > 64:
 			return fmt.Errorf("access policies: the id %q does not have 1 to 64 characters", p.ID)
 		case seen[p.ID]:
-			return fmt.Errorf("access policies: the id %q comes twice", p.ID)
+			return fmt.Errorf("access policies: the id %q occurs twice", p.ID)
 		}
 		seen[p.ID] = true
 	}

@@ -16,25 +16,25 @@ import (
 
 const (
 	turnSeconds = 15               // the shortest lease there is
-	turnWait    = 20 * time.Second // longer than a lease that a crashed writer has left behind
-	turnTry     = 6 * time.Second  // for one request in it, so that one that hangs does not use it up
-	turnGrace   = 2 * time.Second  // for giving it back
+	turnWait    = 20 * time.Second // longer than the lease of a writer that crashed
+	turnTry     = 6 * time.Second  // for one request, so that a hanging request does not use up the turn
+	turnGrace   = 2 * time.Second  // for releasing the lease
 )
 
-// turn is a writer's turn at a container: a short lease, held while the container is compared and written. It stands in
-// for the ETag condition that the service does not take on containers.
+// turn is a writer's turn at a container: a short lease, held while the container is compared and written. It replaces
+// the ETag condition that the service does not support on containers.
 //
-// The lease does two things. Writers that ask for it come one after the other. And a request that carries its id fails
-// once the lease is over (REST: "Set Container Metadata", x-ms-lease-id), so that a write which is late on its way cannot
-// land in another's turn.
+// The lease does two things. Writers that ask for it run one after the other. And a request with its id fails once the
+// lease is over (REST: "Set Container Metadata", x-ms-lease-id), so that a delayed write cannot be applied in another
+// writer's turn.
 type turn struct {
 	client *container.Client
 	id     string // of the lease
-	own    bool   // taken here, and given back here; otherwise it is the caller's
+	own    bool   // acquired and released by the turn; otherwise it is the caller's
 }
 
-// newTurn prepares a turn. Its id is made once: taking it again is taking the same lease again, which the service allows,
-// so a lost answer leaves no lease that nobody knows of.
+// newTurn prepares a turn. Its id is chosen once: acquiring it again acquires the same lease, which the service allows,
+// so after a lost response no unknown lease is left behind.
 func newTurn(client *container.Client, callersLease string) (*turn, error) {
 	if callersLease != "" {
 		return &turn{client: client, id: callersLease}, nil
@@ -50,13 +50,12 @@ func (t *turn) leasing() (*lease.ContainerClient, error) {
 	return lease.NewContainerClient(t.client, &lease.ContainerClientOptions{LeaseID: &t.id})
 }
 
-// conditions carries the lease's id to a request.
+// conditions returns the access conditions with the lease's id.
 func (t *turn) conditions() *container.LeaseAccessConditions {
 	return &container.LeaseAccessConditions{LeaseID: &t.id}
 }
 
-// take waits for the turn. Its error is never ambiguous as far as the caller's write is concerned: that has not been
-// sent.
+// take waits for the turn. Its error is never ambiguous for the caller's write, which has not been sent.
 func (t *turn) take(ctx context.Context) error {
 	if !t.own {
 		return nil
@@ -72,7 +71,7 @@ func (t *turn) take(ctx context.Context) error {
 			return leasing.AcquireLease(ctx, turnSeconds, nil)
 		})
 		if err == nil && deref(resp.LeaseID) != t.id {
-			err = errors.New("the service gave the lease another id")
+			err = errors.New("the service returned another id for the lease")
 		}
 		if err == nil {
 			return nil
@@ -90,7 +89,7 @@ func (t *turn) take(ctx context.Context) error {
 	}
 }
 
-// giveBack ends the turn, also when ctx has ended. If it fails, the lease ends by itself within 15 s, and others wait.
+// giveBack ends the turn, even if ctx has ended. If it fails, others wait until the lease expires within 15 s.
 func (t *turn) giveBack(ctx context.Context) {
 	if !t.own {
 		return
@@ -112,7 +111,7 @@ func (t *turn) giveBack(ctx context.Context) {
 	}
 }
 
-// at compares the container with the version that a write is based on.
+// at compares the container's version with base.
 func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}.Start()
 	for {
@@ -131,10 +130,11 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	}
 }
 
-// write makes a Write of a request that carries the turn's id: take the turn, compare, send, give it back.
+// write returns a Write that takes the turn, compares, sends the request, and gives the turn back.
 //
-// While the turn lasts nobody else writes, so a lost answer is met by sending the same again. If that ends in a refusal
-// (the turn is over), the lost answer is returned, for it is what counts: the caller's protocol goes on from there.
+// No other writer that takes turns can write during the turn, so after a lost response the same request is sent again.
+// If that is refused because the turn is over, write returns the error of the lost response, which commit has to
+// resolve.
 func (t *turn) write(base azcore.ETag, send Write) Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
 		if err := t.take(ctx); err != nil {
@@ -166,15 +166,15 @@ func (t *turn) write(base azcore.ETag, send Write) Write {
 	}
 }
 
-// inTurn sends one of the requests that make up a turn.
+// inTurn sends one of the requests of a turn.
 func inTurn[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTry)
 	defer cancel()
 	return request(ctx, send)
 }
 
-// unsent describes what kept a write from being sent. An ambiguous answer to something before it loses its chain: the
-// write itself is not in doubt.
+// unsent returns the error of a step before the write. If that step was ambiguous, its error is kept as text only,
+// because the write itself was not sent.
 func unsent(doing string, err error) error {
 	if azerr.Classify(err).Ambiguous() {
 		return fmt.Errorf("%s: %s", doing, azerr.Summary(err))

@@ -17,7 +17,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// ErrNotModified says that a read's IfNoneMatch or IfModifiedSince found nothing newer. Nothing was written.
+// ErrNotModified means that a read's IfNoneMatch or IfModifiedSince did not hold: there is no newer version. Nothing
+// was written to the output.
 var ErrNotModified = errors.New("not modified")
 
 // DownloadOptions tunes Download. The zero value is the default.
@@ -28,36 +29,36 @@ type DownloadOptions struct {
 	// BlockSize is how many bytes one request asks for. Defaults to 8 MiB.
 	BlockSize int64
 
-	// Concurrency is how many ranges are read ahead. BlockSize × Concurrency bytes are held in memory. Defaults to 4.
+	// Concurrency is how many ranges are read ahead. BlockSize × Concurrency bytes are kept in memory. Defaults to 4.
 	Concurrency int
 
-	// Restart makes the output empty again, when the blob changed while it was read and the read starts over. Defaults
-	// to none: a change while reading is then a *ConflictError, because bytes already written cannot be taken back.
+	// Restart empties the output, if the blob changed during the read and the read starts again. Defaults to none: then
+	// such a change is a *ConflictError, because bytes that were written cannot be taken back.
 	Restart func() error
 
 	// Restarts bounds how often Restart is called; negative means no bound. Defaults to 3.
 	Restarts int
 
-	// Progress is told how many bytes of how many have been written. Defaults to none.
+	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
 	Progress func(bytes, total int64)
 
 	// CPK is passed with every request.
 	CPK *blob.CPKInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow line.
+	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
 	Sending
 
 	_ struct{}
 }
 
-// DownloadResult tells which version was read.
+// DownloadResult is which version was read and what it took.
 type DownloadResult struct {
 	ETag         azcore.ETag
 	LastModified time.Time
 	Size         int64
 	Headers      blob.HTTPHeaders
 	Metadata     map[string]string // lower-case names, without the lineage
-	Restarts     int               // how often the blob changed while it was read
+	Restarts     int               // how often the read started again because the blob changed
 	Requests     int
 	Elapsed      time.Duration
 }
@@ -79,14 +80,15 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	return out, err
 }
 
-// Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to
-// the ETag of the first; if the blob changes meanwhile, the read starts over when Restart is given, and is a
-// *ConflictError otherwise. After an error w may hold a part of the content: do not keep it.
+// Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to the
+// ETag of the first. If the blob changes meanwhile, the read starts again if Restart is given; otherwise the error is a
+// *ConflictError. After an error w may have received a part of the content: do not use it.
 //
-// Other errors are *NotFoundError, ErrNotModified (a read condition that found nothing newer), *ConflictError (IfMatch,
-// IfUnmodifiedSince or IfTags did not hold; Reason is Gone if the blob is missing and IfMatch names a version), the context's cause, or what the service or w answered.
+// Other errors are *NotFoundError, ErrNotModified, *ConflictError (IfMatch, IfUnmodifiedSince or IfTags did not hold;
+// Reason is Gone if the blob does not exist and IfMatch names a version), the context's cause, and errors of the
+// service or of w.
 //
-// Cost: one request per BlockSize; 2 for an empty blob.
+// Cost: 1 request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -110,7 +112,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	return d.got, err
 }
 
-// tornRead is the Op of a conflict in the middle of a read, as opposed to one with the caller's own conditions.
+// tornRead is the Op of a conflict during a read, as opposed to one with the caller's conditions.
 const tornRead = "read"
 
 type download struct {
@@ -120,7 +122,7 @@ type download struct {
 	got    DownloadResult
 }
 
-// chunk is one range's content, or why it could not be had.
+// chunk is the content of one range, or the error of reading it.
 type chunk struct {
 	data []byte
 	err  error
@@ -183,7 +185,7 @@ func (d *download) emit(w io.Writer, data []byte, before, total int64) error {
 	return nil
 }
 
-// first reads the first range under the caller's conditions, and learns the version and the size from it.
+// first reads the first range under the caller's conditions. Its response shows the version and the size.
 func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	part, err := again(ctx, d.call, func(ctx context.Context) (part, error) {
 		p, err := d.get(ctx, blob.HTTPRange{Count: d.o.BlockSize}, d.o.Conditions)
@@ -213,7 +215,7 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	return part.data, d.got.Size, nil
 }
 
-// rest reads a later range of the version that the first one showed.
+// rest reads a later range of the version that first has read.
 func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error) {
 	pinned := Conditions{IfMatch: d.got.ETag, LeaseID: d.o.Conditions.LeaseID}
 	part, err := again(ctx, d.call, func(ctx context.Context) (part, error) {
@@ -235,7 +237,7 @@ func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error)
 	}
 }
 
-// part is one answer to a Get Blob.
+// part is one response to a Get Blob.
 type part struct {
 	data        []byte
 	notModified bool
@@ -254,7 +256,7 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c Conditions) (par
 		defer resp.Body.Close()
 	}
 	if resp.ErrorCode != nil || resp.ETag == nil || resp.Body == nil {
-		// The SDK reports 304 without an error: only the code tells, and sometimes the lack of an ETag.
+		// The SDK reports 304 without an error: only the code shows it, and sometimes the missing ETag.
 		return part{notModified: true}, nil
 	}
 	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: deref(resp.LastModified), Headers: downloadedHeaders(resp)}}

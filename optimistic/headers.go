@@ -14,32 +14,32 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// HTTPHeaders are the headers that a blob is served with. An empty field is not set. It is a plain value: copies share
-// nothing, and == compares.
+// HTTPHeaders are the headers with which a blob is served. An empty field is not set. Values can be copied and compared
+// with ==.
 type HTTPHeaders struct {
 	CacheControl       string
 	ContentDisposition string
 	ContentEncoding    string
 	ContentLanguage    string
 	ContentType        string
-	ContentMD5         string // in base64; the service computes it for a single Put Blob and keeps what it is told else
+	ContentMD5         string // in base64; the service computes it for a single Put Blob, and otherwise stores what it receives
 }
 
-// Headers are the HTTP headers of a blob of any type as a Target. The blob must exist. The service replaces all six at
-// once (REST: "Set Blob Properties"), so a write sends those that the change leaves alone as well; content, metadata and
-// tags stay.
+// Headers are the HTTP headers of a blob of any type as a Target. The blob must exist. The service replaces all six
+// headers at once (REST: "Set Blob Properties"), so a write also sends those that the change does not touch. Content,
+// metadata and tags are not changed.
 //
-// The guard is the ETag, and it is as good as anywhere: a success is applied exactly once, on the headers that were
-// read. What is missing is the proof after a lost answer, because the request has no room for a lineage. So
+// The guard is the ETag: a success is applied exactly once, on the headers that were read. But the request has no room
+// for a lineage, so there is no proof after a lost response:
 //
-//   - a lost answer is ErrOutcomeUnknown when the blob has another ETag afterwards (be it from our own write), unless the
-//     blob's lineage shows that somebody else replaced the version we wrote on. Finding the very headers we sent proves
-//     nothing: another writer may have sent the same;
-//   - a write that an intermediary delivers twice, without any sign of trouble, reads as a conflict, and Update runs the
-//     change again. That is harmless for a change that sets headers, and not for one that counts in them;
-//   - OperationID is refused: nothing would remember it. Result.WriteID says nothing.
+//   - A lost response is ErrOutcomeUnknown if the blob has another ETag afterwards (even if that is from our own
+//     write), unless the blob's lineage shows that another writer replaced the base. Finding the headers that were sent
+//     proves nothing, because another writer may have sent the same.
+//   - A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, and Update runs
+//     the change again. That is harmless for a change that sets headers, but not for one that counts in them.
+//   - OperationID is refused, because it could not be remembered. Result.WriteID has no meaning.
 //
-// A caller that only sets headers can take ErrOutcomeUnknown for a reason to call again.
+// A caller that only sets headers can simply call again after ErrOutcomeUnknown.
 //
 // Cost: 1 request to read, 1 to write.
 type Headers struct {
@@ -51,7 +51,7 @@ type Headers struct {
 	_ struct{}
 }
 
-// BlobHeaders are the HTTP headers of a blob.
+// BlobHeaders returns the HTTP headers of a blob as a Target.
 func BlobHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 
 // Resource implements Target.
@@ -77,8 +77,8 @@ func (h Headers) Read(ctx context.Context) (*Version[HTTPHeaders], error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lineage stays out of the base: it is the metadata's. Header writes leave no entry in it, so that its reaching
-	// back without our entry says nothing about us.
+	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So that
+	// it reaches back without our entry proves nothing.
 	v := &Version[HTTPHeaders]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value = HTTPHeaders{
 		CacheControl:       deref(resp.CacheControl),
@@ -124,7 +124,7 @@ func (h Headers) Remove(State, Conditions) (Write, error) {
 func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {
 	for _, text := range []string{v.CacheControl, v.ContentDisposition, v.ContentEncoding, v.ContentLanguage, v.ContentType} {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r > '~' }) {
-			return blob.HTTPHeaders{}, fmt.Errorf("headers: %q holds what a header cannot carry", text)
+			return blob.HTTPHeaders{}, fmt.Errorf("headers: %q has a character that is not allowed in a header", text)
 		}
 	}
 	sum, err := base64.StdEncoding.DecodeString(v.ContentMD5)

@@ -28,12 +28,12 @@ const (
 
 // UploadOptions tunes Upload. The zero value replaces whatever is there: last writer wins.
 type UploadOptions struct {
-	// Conditions decide who wins. IfMatch replaces one version only; IfNoneMatch "*" creates only; none, or IfMatch
-	// "*", is last writer wins. Defaults to none.
+	// Conditions decide which writer wins. IfMatch replaces one version only, and IfNoneMatch "*" only creates. No
+	// condition, or IfMatch "*", is last writer wins. Defaults to none.
 	Conditions Conditions
 
-	// HTTPHeaders, Metadata, Tags and Tier are what the blob has afterwards: an upload replaces a blob whole. A missing
-	// Content-Type becomes application/octet-stream; a missing tier is inherited from a blob that is overwritten.
+	// HTTPHeaders, Metadata, Tags and Tier are those of the blob afterwards: an upload replaces the whole blob. The
+	// default Content-Type is application/octet-stream; the default tier is that of the blob that is overwritten.
 	HTTPHeaders *blob.HTTPHeaders
 	Metadata    map[string]string
 	Tags        map[string]string
@@ -47,19 +47,19 @@ type UploadOptions struct {
 	// Defaults to 8 MiB, which reaches to 390 GiB.
 	BlockSize int64
 
-	// LookFirst looks at the blob before anything is sent, refuses to replace an append or page blob (*BlobTypeError), and
-	// lets Result.Created tell whether there was one. An upload on the condition of one version always looks. Defaults to
-	// false: what is there is replaced unseen.
+	// LookFirst looks at the blob before anything is sent. It refuses to replace an append or page blob
+	// (*BlobTypeError), and makes Result.Created show whether there was a blob. With IfMatch an upload always looks.
+	// Defaults to false: the blob is replaced without a look.
 	LookFirst bool
 
-	// Concurrency is how many blocks are staged at a time. BlockSize × (Concurrency + 1) bytes are held in memory.
+	// Concurrency is how many blocks are staged at a time. BlockSize × (Concurrency + 1) bytes are kept in memory.
 	// Defaults to 4.
 	Concurrency int
 
-	// Progress is told how many bytes have been stored so far, one call at a time. Defaults to none.
+	// Progress is called with the number of bytes stored so far, one call at a time. Defaults to none.
 	Progress func(bytes int64)
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow line.
+	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
 	Sending
 
 	_ struct{}
@@ -90,24 +90,24 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	return out, err
 }
 
-// Upload stores everything that r yields as a block blob, streaming, in bounded memory. Content of at most one block
-// goes in one Put Blob; more is staged under ids that no other upload shares, and the condition stands on the commit,
-// which is what makes the blob change. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
+// Upload stores everything that it reads from r in a block blob, in bounded memory. Content of at most one block is
+// sent in one Put Blob. More is staged under ids that no other upload uses, and the condition is checked by the commit,
+// which is what changes the blob. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
 //
-// A commit discards the blocks that others have staged for the same blob. An upload without a condition then goes back
-// to where r began and stages its blocks again, if r is an io.Seeker; otherwise, and after 12 times, the error is a
-// *ConflictError with Reason BlockList.
+// A commit discards the blocks that other uploads have staged for the same blob. If this happens to an upload without a
+// condition, and r is an io.Seeker, it stages its blocks again from the start of r, up to 12 times. Otherwise the error
+// is a *ConflictError with Reason BlockList.
 //
-// Errors are those of Update: *ConflictError when the condition failed or another upload's commit discarded the staged
-// blocks, *UnknownError when the commit may have been applied, *BlobTypeError where the upload looks first. A stale
-// condition fails before the content is sent. After any error the blob is as it was (or as another writer made it);
-// staged blocks that were not committed are dropped by the service after a week.
+// Errors are those of Update: *ConflictError if the condition failed or if another commit discarded the staged blocks,
+// *UnknownError if the commit may have been applied, and *BlobTypeError if the upload looks first. A stale condition
+// fails before the content is sent. After any error but *UnknownError the blob is unchanged by this upload. The service
+// drops staged blocks that were not committed after a week.
 //
-// An upload on the condition of one version carries the blob's lineage on. Any other replaces it, so that whoever was
-// waiting to learn of a write from it gets ErrOutcomeUnknown.
+// An upload with IfMatch carries on the blob's lineage. Any other replaces it, so that a writer that has lost a
+// response at that moment gets ErrOutcomeUnknown.
 //
-// Cost: 1 request up to one block, else one per block and 1 for the commit; 1 more if it looks first, which it does with
-// LookFirst, on the condition of one version, and with IfNoneMatch "*" above one block.
+// Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
+// LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (Result, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -184,11 +184,10 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// restages bounds how often an upload without a condition stages its blocks, when the commits of others discard them.
-// Each time another upload has succeeded.
+// restages bounds how often an upload without a condition stages its blocks, if other commits discard them.
 const restages = 12
 
-// position returns where r stands, and whether it can go back there.
+// position returns the current offset of r, and whether r can seek back to it.
 func position(r io.Reader) (int64, bool) {
 	seeker, ok := r.(io.Seeker)
 	if !ok {
@@ -198,8 +197,7 @@ func position(r io.Reader) (int64, bool) {
 	return at, err == nil
 }
 
-// write describes the commit, and looks at the blob first if staged content, a condition on a version or LookFirst asks
-// for it.
+// write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (write, error) {
 	w := u.whole(u.o.Conditions, u.client.BlobClient(), u.o.CPK)
 	if !w.base.Exists && !u.o.LookFirst && (w.anyBase || !staged) {

@@ -17,11 +17,11 @@ import (
 )
 
 // stage uploads the content block by block and returns the block ids in order. At most Concurrency requests are under
-// way; buffers are handed back when a block has been stored.
+// way; buffers are reused when a block has been stored.
 func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]string, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(u.o.Concurrency)
-	// One more buffer than requests under way: it is being read into meanwhile. Two exist already.
+	// One more buffer than requests under way: it is filled meanwhile. Two exist already.
 	buffers := make(chan []byte, max(u.o.Concurrency+1, len(blocks)))
 	for range cap(buffers) - len(blocks) {
 		buffers <- nil
@@ -78,7 +78,8 @@ func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]st
 	return ids, nil
 }
 
-// stageBlock repeats itself through transient faults: staging the same block under the same id again changes nothing.
+// stageBlock stages a block and repeats that after transient faults: staging the same block under the same id again
+// changes nothing.
 func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error {
 	opts := blockblob.StageBlockOptions{CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope}
 	if lease := u.o.Conditions.LeaseID; lease != "" {
@@ -102,7 +103,7 @@ func (u *upload) progress(n int64) {
 	}
 }
 
-// readBlock fills buffer, whose length is what is wanted. It returns fewer bytes only at the end of r.
+// readBlock fills buffer. It returns fewer bytes only at the end of r.
 func readBlock(r io.Reader, buffer []byte) ([]byte, error) {
 	n, err := io.ReadFull(r, buffer)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
