@@ -10,14 +10,14 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// excused is an error that keeps a handler from being run and is not the message's fault: neither the attempt nor the
+// excused is an error that keeps a handler from running and is not the message's fault: neither the attempt nor the
 // delivery counts.
 type excused struct{ err error }
 
 func (e *excused) Error() string { return e.err.Error() }
 func (e *excused) Unwrap() error { return e.err }
 
-// resolve gets the body of a message that does not carry it as it is. The error says what becomes of the message, as a
+// resolve loads the body of a message that does not contain it. The error determines what happens to the message, as a
 // handler's does.
 func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 	p := d.e.Packed
@@ -33,13 +33,13 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 	case k == nil:
 		err = fmt.Errorf("%w: %s/%s", ErrNoClaimCheck, p.Container, p.Blob)
 	case k.path != p.Container:
-		err = fmt.Errorf("%w: %s/%s, and not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.path)
+		err = fmt.Errorf("%w: %s/%s is not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.path)
 	default:
 		if d.m.Body, err = k.fetch(ctx, *p); err != nil {
 			err = k.failed(*p, err)
 		}
 		if noSuchBlob(err) && c.o.Applied != nil {
-			// A body is deleted after the effect, so what is asked now is settled.
+			// A body is deleted after the effect, so the answer is final.
 			switch applied, asked := c.o.Applied(ctx, d.m); {
 			case asked != nil:
 				err = asked
@@ -51,13 +51,13 @@ func (c *Consumer) resolve(ctx context.Context, d *delivery) error {
 	if _, lost := errors.AsType[*bodyLost](err); lost {
 		return Poison(err)
 	}
-	if err == nil || ctx.Err() != nil { // what the end of ctx means is decided elsewhere
+	if err == nil || ctx.Err() != nil { // the end of ctx is dealt with elsewhere
 		return err
 	}
 	return &excused{err}
 }
 
-// failed makes an error of the container one that is not the message's fault.
+// failed marks an error of the container as not the message's fault.
 func (k *ClaimCheck) failed(p packed, err error) error {
 	if _, lost := errors.AsType[*bodyLost](err); lost {
 		return err
@@ -71,7 +71,7 @@ func (k *ClaimCheck) failed(p packed, err error) error {
 	}}
 }
 
-// unclaim deletes the blob of a message that is handled and gone.
+// unclaim deletes the blob of a message that was handled and deleted.
 func (c *Consumer) unclaim(work context.Context, d *delivery) {
 	p := d.e.Packed
 	if p == nil || p.Blob == "" || c.o.ClaimCheck == nil || c.o.ClaimCheck.path != p.Container {

@@ -16,18 +16,19 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Consumer receives messages and has them handled, several at a time. A message is deleted when its handler has returned
-// nil; otherwise it is delivered again.
+// Consumer receives messages and runs a Handler for each, several at a time. A message is deleted when its handler
+// returns nil; otherwise it is redelivered.
 //
-// What it promises: a message is kept hidden for as long as its handler runs, and the handler's context ends before another
-// could receive it. With Markers, of several messages with the same key one is handled, at least once and by one handler at
-// a time, and a copy is deleted only when one is known to be handled; with an Inbox its effect is applied exactly once.
+// A Consumer promises that a message stays hidden for as long as its handler runs, and that the handler's context ends
+// before another consumer could receive the message. With Markers, of several messages with the same key one is
+// handled, at least once and by one handler at a time, and a copy is deleted only when one is known to be handled. With
+// an Inbox, the effect is applied exactly once.
 //
-// While something that it needs besides the queue does not answer, a Consumer receives nothing, says so in a Failed event,
-// and asks about a dozen times in five minutes whether it is over. No attempt counts meanwhile. If it is missing or forbidden,
-// Run returns.
+// While a resource that it needs besides the queue does not answer, a Consumer receives nothing, reports this in a
+// Failed event, and probes the resource about a dozen times in five minutes. No attempts are counted meanwhile. If the
+// resource is missing or access to it is forbidden, Run returns.
 //
-// A Consumer is safe for concurrent use. It runs once.
+// A Consumer is safe for concurrent use. It can be run once.
 type Consumer struct {
 	queue   *azqueue.QueueClient
 	path    string
@@ -36,44 +37,44 @@ type Consumer struct {
 
 	seats seats
 	wake  chan struct{}
-	ready chan struct{} // tells the receiver that a handler has finished
-	room  chan struct{} // tells the receiver that there may be room for messages
+	ready chan struct{} // signals the receiver that a handler has finished
+	room  chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
 	ran               atomic.Bool
 
 	tenures tenures
-	session *session // while Run runs; nil without Sessions
+	session *session // set while Run runs; nil without Sessions
 	dedupe  deduper
 	notes   *notes
 	late    *late
 	gate    gate
-	running sync.WaitGroup // goroutines of deliveries
+	running sync.WaitGroup // the deliveries' goroutines
 	probes  sync.WaitGroup
 
-	stopping context.Context // ends when Run is to end
+	stopping context.Context // ends when Run is to stop
 	stop     context.CancelCauseFunc
 
 	hurry     chan struct{}
 	hurryOnce sync.Once
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	inFlight map[string]*delivery
-	keys     map[string]*delivery // of deliveries that may be handled
-	recalled map[string]ledger    // of messages that were given back and carry no counts
-	stock    [stages]int          // how many deliveries are in each stage
+	keys     map[string]*delivery // deliveries that may be handled
+	recalled map[string]ledger    // counts of messages that were given back and cannot carry them
+	stock    [stages]int          // number of deliveries in each stage
 	pace     pace
-	suspects int           // that wait to be handled alone, or are
-	crowded  chan struct{} // closed while there are any
-	finished int           // handlers that have returned, whose messages are settled
+	suspects int           // messages that wait to be handled alone, or are being handled alone
+	crowded  chan struct{} // closed while there are suspects
+	finished int           // handlers that have returned and whose messages are settled
 	fatal    error         // why the consumer ends by itself
 }
 
-// NewConsumer returns a Consumer of a queue, which must exist by the time of Run unless CreateQueue is set. The client should
-// have Policy. It sends no request. Without Markers in opts, Dedupe must be DedupeInbox or DedupeNone.
+// NewConsumer returns a Consumer of a queue, which must exist by the time of Run unless CreateQueue is set. The client
+// should have Policy. NewConsumer sends no request. If opts has no Markers, Dedupe must be DedupeInbox or DedupeNone.
 func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOptions) (*Consumer, error) {
 	if queue == nil || handler == nil {
-		return nil, errors.New("no queue client, or no handler")
+		return nil, errors.New("no queue client or no handler")
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -95,8 +96,8 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 
 const maxReceive = 32 // REST: "Get Messages"
 
-// Wake has the Consumer look at the queue at once, for who knows that something was sent. A Producer of the same process
-// does it by itself.
+// Wake makes the Consumer poll the queue at once. Call it when a message is known to have been sent; a Producer in the
+// same process does so by itself.
 func (c *Consumer) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -104,38 +105,39 @@ func (c *Consumer) Wake() {
 	}
 }
 
-// Hurry cuts SoftStop short, now or when it begins: the handlers' contexts end at once.
+// Hurry ends SoftStop early, now or as soon as it begins: the handlers' contexts end at once.
 func (c *Consumer) Hurry() { c.hurryOnce.Do(func() { close(c.hurry) }) }
 
-// Stats tells what a Consumer has taken so far.
+// Stats counts the work of a Consumer.
 type Stats struct {
-	Requests int // of the queue's: receives, renewals, deletions, and those of the poison queue
+	Requests int // to the queue: receives, renewals, deletions, and requests to the poison queue
 	Handled  int // handlers that have returned
 }
 
-// Stats returns the numbers so far.
+// Stats returns the counts so far.
 func (c *Consumer) Stats() Stats {
 	return Stats{Requests: int(c.requests.Load()), Handled: int(c.handled.Load())}
 }
 
-// StuckError says that handlers did not return in time when the Consumer stopped. They go on, without their messages.
+// StuckError reports that handlers did not return in time when the Consumer stopped. They continue to run, without
+// holding their messages.
 type StuckError struct{ Handlers int }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("%d handlers did not return when their contexts had ended", e.Handlers)
+	return fmt.Sprintf("%d handlers did not return after their contexts had ended", e.Handlers)
 }
 
-// ErrRan says that Run was called before: a Consumer runs once.
-var ErrRan = errors.New("the consumer has run already: make another")
+// ErrRan reports that Run was called before: a Consumer can be run once.
+var ErrRan = errors.New("the consumer has already run: create a new one")
 
-// Run consumes until ctx ends, or until ExitWhenEmpty or MaxMessages says so. Then it stops receiving, gives back what no
-// handler has begun, waits for SoftStop, ends the handlers' contexts, and waits for HardStop. Message.Stopping tells handlers
-// that this has begun. A nil error means that all handlers have returned; otherwise it is a *StuckError, or why messages cannot
-// be received, or what the Consumer needs and is missing or forbidden, or why there is no session. Run is called once; again it
-// returns ErrRan.
+// Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
+// back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
+// HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
+// otherwise the error is a *StuckError, or says why messages cannot be received, which required resource is missing or
+// forbidden, or why there is no session. A second call returns ErrRan.
 //
-// Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler takes
-// beyond two thirds of it; with Markers what Dedupe says; with Sessions what those say.
+// Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
+// takes beyond the first two thirds; with Markers, those listed at Dedupe; with Sessions, those listed there.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return ErrRan
@@ -163,7 +165,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if !within(done, *c.o.SoftStop, c.hurry) {
 		end(ErrStopping)
 		if !within(done, *c.o.HardStop, nil) {
-			go func() { <-done; c.finish(ctx) }() // what is at work still must not be taken over
+			go func() { <-done; c.finish(ctx) }() // other sessions must not take over messages that are still being handled
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return &StuckError{Handlers: len(c.inFlight)}
@@ -175,7 +177,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return cmp.Or(c.fatal, err)
 }
 
-// finish is what remains to be done when all handlers have returned.
+// finish does what remains to be done when all handlers have returned.
 func (c *Consumer) finish(ctx context.Context) {
 	c.session.end(ctx)
 	c.probes.Wait()
@@ -184,10 +186,10 @@ func (c *Consumer) finish(ctx context.Context) {
 	c.late.flush(flushing)
 }
 
-// sessionFailed is called with what goes wrong with the session.
+// sessionFailed reports an error of the session.
 func (c *Consumer) sessionFailed(err error) { c.tell(Event{Kind: Failed, Err: err}) }
 
-// within tells whether done is closed before the time is over, or enough is.
+// within reports whether done is closed before the time has passed or enough is closed.
 func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

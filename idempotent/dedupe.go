@@ -6,36 +6,37 @@ import (
 	"fmt"
 )
 
-// Dedupe is what a Consumer's Markers are used for.
+// Dedupe selects what a Consumer uses its Markers for.
 type Dedupe string
 
-// The ways, and what each costs beside a receive and a deletion per message.
+// The modes, and their cost on top of a receive and a deletion per message.
 const (
-	// DedupeOwner handles one of several messages with the same key: the first to be received claims the key, and copies are
-	// deleted when it is known to be handled; until then they are put back. 1 request per receive, and 1 for the messages
-	// that were handled at about the same time, at most 32.
+	// DedupeOwner handles one of several messages with the same key: the first to be received claims the key, and
+	// copies are deleted once it is known to be handled; until then they are put back. 1 request per receive, and 1 per
+	// group of up to 32 messages that were handled at about the same time.
 	DedupeOwner Dedupe = "owner"
 
-	// DedupeRedelivery does not know copies: it only keeps a message from being handled again when it was handled and could
-	// not be deleted. No request, but 1 for a message that is delivered again.
+	// DedupeRedelivery does not detect copies: it only keeps a message that was handled but could not be deleted from
+	// being handled again. No request, except 1 for a redelivered message.
 	DedupeRedelivery Dedupe = "redelivery"
 
-	// DedupeComplete is DedupeOwner that also keeps Message.SetResult's result. Copies wait for it and are handed to
-	// ConsumerOptions.Replay. It costs what DedupeOwner does.
+	// DedupeComplete is DedupeOwner that also stores the result set with Message.SetResult. Copies wait for it and are
+	// passed to ConsumerOptions.Replay. It costs as much as DedupeOwner.
 	DedupeComplete Dedupe = "complete"
 
-	// DedupeInbox leaves it to the handler's Inbox to tell copies: each is handed to the handler, and its effect is applied
-	// once. No request beside those of the Inbox.
+	// DedupeInbox leaves it to the handler's Inbox to detect copies: every copy is passed to the handler, and its
+	// effect is applied once. No request other than those of the Inbox.
 	DedupeInbox Dedupe = "inbox"
 
-	// DedupeNone handles copies like other messages: one that was sent twice, or could not be deleted, is handled twice.
+	// DedupeNone handles copies like other messages: a message that was sent twice, or could not be deleted, is handled
+	// twice.
 	DedupeNone Dedupe = "none"
 )
 
 func (o *ConsumerOptions) checkDedupe() error {
 	if o.Dedupe == "" {
 		if o.Markers == nil {
-			return errors.New("ConsumerOptions.Markers: none, so copies of a message would be handled like others: give Markers, or Dedupe: DedupeInbox if the handler uses one, or DedupeNone if that is meant")
+			return errors.New("ConsumerOptions.Markers: not set, so copies of a message would be handled again: set Markers, or set Dedupe to DedupeInbox if the handler uses an Inbox, or to DedupeNone")
 		}
 		o.Dedupe = DedupeOwner
 	}
@@ -55,23 +56,24 @@ func (o *ConsumerOptions) checkDedupe() error {
 	return nil
 }
 
-// deduper is how a consumer tells copies and redeliveries. All methods are safe for concurrent use, each delivery's by one
-// goroutine at a time.
+// deduper is how a consumer detects copies and redeliveries. All methods are safe for concurrent use, but each delivery
+// is used by one goroutine at a time.
 type deduper interface {
-	// decide sets the fate of each delivery. After an error those that are left undecided can be decided later.
+	// decide sets the fate of each delivery. After an error, deliveries that are still undecided can be decided later.
 	decide(ctx context.Context, batch []*delivery) error
 
-	// hold is called while a handler runs, and before it starts: nobody else may claim the key meanwhile. An error that is
-	// ErrOwnershipLost ends the handler.
+	// hold is called before a handler starts and while it runs: nobody else may claim the key meanwhile. An error that
+	// is ErrOwnershipLost ends the handler.
 	hold(ctx context.Context, d *delivery) error
 
-	// conclude is called before the message is deleted: it is stateDone or statePoisoned.
+	// conclude is called before the message is deleted; state is stateDone or statePoisoned.
 	conclude(ctx context.Context, d *delivery, state string) error
 
-	// undeleted is called when a message that is concluded could not be deleted.
+	// undeleted is called when a concluded message could not be deleted.
 	undeleted(ctx context.Context, d *delivery) error
 
-	// forget is called when a message is given back. carried says that the message carries its ledger and who gave it back.
+	// forget is called when a message is given back. carried reports that the message carries its ledger and the
+	// session that gave it back.
 	forget(ctx context.Context, d *delivery, carried bool) error
 }
 
@@ -85,7 +87,7 @@ func (c *Consumer) newDeduper() deduper {
 	return noDedupe{}
 }
 
-// noDedupe has everything handled.
+// noDedupe lets every delivery be handled.
 type noDedupe struct{}
 
 func (noDedupe) decide(_ context.Context, batch []*delivery) error {
@@ -99,14 +101,14 @@ func (noDedupe) conclude(context.Context, *delivery, string) error { return nil 
 func (noDedupe) undeleted(context.Context, *delivery) error        { return nil }
 func (noDedupe) forget(context.Context, *delivery, bool) error     { return nil }
 
-// redelivery remembers what was handled and could not be deleted.
+// redelivery remembers messages that were handled but could not be deleted.
 type redelivery struct {
 	noDedupe
 	k     *Markers
 	queue string
 }
 
-// decide looks whether deliveries that are not the first were handled before. Requests: 1 for each of those.
+// decide checks whether deliveries other than the first were handled before. Requests: 1 for each of those.
 func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
 	for _, d := range batch {
 		if d.m.Deliveries < 2 {

@@ -8,69 +8,69 @@ import (
 	"time"
 )
 
-// delivery is a message that was received and is not settled. One goroutine, live, takes it from its receive to its end.
+// delivery is a received message that is not settled yet. Its goroutine, live, takes it from the receive to the end.
 type delivery struct {
 	m        *Message
-	e        envelope // carries the counts also for a message that is no envelope; see ledger
+	e        envelope // also carries the counts of a message that is not an envelope; see ledger
 	raw      string
 	receipt  *receipt
-	window   time.Duration // how long each renewal hides it
-	received time.Time     // before the request was sent
+	window   time.Duration // how long each renewal hides the message
+	received time.Time     // just before the request was sent
 	at       time.Time     // when it was received, by the queue's clock
 	decoded  error
 	stale    <-chan struct{} // closed when it has waited too long for a handler
 
 	fate     decision
-	why      error         // why the fate is unclear, or unkeyed
-	original *delivery     // with fate copied: the delivery in this process that it is a copy of
-	pause    time.Duration // with fate busy: until the claim of the other copy ends
-	earlier  []byte        // the result that a copy of it has left
-	holder   error         // which session may be at work on it
-	overdue  error         // whose session it was taken from
+	why      error         // why the fate is unclear or unkeyed
+	original *delivery     // if fate is copied: the delivery in this process that it is a copy of
+	pause    time.Duration // if fate is busy: time until the other copy's claim ends
+	earlier  []byte        // the result left by a copy
+	holder   error         // the session that may be handling it
+	overdue  error         // the session it was taken over from
 
-	claimed bool       // its marker says that this session has it
-	until   time.Time  // when the claim of its key ends, by the local clock; zero without one
+	claimed bool       // its marker names this session
+	until   time.Time  // when the claim of its key ends, by the local clock; zero without a claim
 	holding sync.Mutex // held while the claim is renewed; guards until as long as the heart beats
-	buried  bool       // a copy of it went to the poison queue
-	waited  int        // deliveries before this one that were not claimed
-	known   bool       // its counts are those of its marker
+	buried  bool       // a copy of it was moved to the poison queue
+	waited  int        // earlier deliveries that were not claimed
+	known   bool       // its counts are those in its marker
 
 	stage   stage       // guarded by Consumer.mu
 	handled atomic.Bool // its handler was started
-	counted bool        // its start is written down
+	counted bool        // the start of its handler is recorded
 
-	settled   chan struct{} // closed when live returns, after which the following may be read
-	concluded bool          // it is known to be handled
+	settled   chan struct{} // closed when live returns; after that the following may be read
+	concluded bool          // known to be handled
 }
 
-// stage is how far a delivery has come.
+// stage is how far a delivery has progressed.
 type stage uint8
 
 const (
 	waiting stage = iota // for its claim, or for a handler
 	running              // its handler runs
-	closing              // its handler has returned, or never will be run
-	copying              // it waits for what becomes of the delivery that it is a copy of
+	closing              // its handler has returned, or will never run
+	copying              // it waits for the outcome of the delivery that it is a copy of
 	stages
 )
 
-// decision is what becomes of a delivery.
+// decision is what to do with a delivery.
 type decision uint8
 
 const (
 	undecided decision = iota
 	run
-	duplicate // a copy of it was handled: delete this one
+	duplicate // a copy was handled: delete this one
 	finished  // it was handled before: delete it
-	replayed  // a copy of it was handled before, and has left a result
-	copied    // a copy of it is in this process: wait for that
-	busy      // a copy of it is claimed elsewhere: come again later
-	held      // another session may be at work on it: wait for that
-	unkeyed   // no marker can be written for it: poison
-	unclear   // what decides cannot be reached: leave it to the next delivery
+	replayed  // a copy was handled before and has left a result
+	copied    // a copy is in this process: wait for its outcome
+	busy      // a copy is claimed by another consumer: try again later
+	held      // another session may be handling it: wait for that session
+	unkeyed   // no marker can be written for it: treat it as poison
+	unclear   // the decision needs a resource that cannot be reached: leave it to the next delivery
 )
 
-// live takes a delivery from its decision to its end. stopping ends when no handler may start any more; work ends when
+// live takes a delivery from its decision to its end. stopping ends when no more handlers may start; work ends when
 // handlers have to return.
 func (c *Consumer) live(stopping, work context.Context, d *delivery) {
 	defer c.done(d)
@@ -103,7 +103,7 @@ func (c *Consumer) live(stopping, work context.Context, d *delivery) {
 	}
 }
 
-// discard deletes a message that was handled, as itself or as a copy.
+// discard deletes a message that was handled, itself or as a copy.
 func (c *Consumer) discard(work context.Context, d *delivery) {
 	if c.settle(work, d, Duplicate, d.receipt.delete, nil) == nil && d.fate == finished {
 		c.unclaim(work, d)
@@ -111,8 +111,8 @@ func (c *Consumer) discard(work context.Context, d *delivery) {
 	d.concluded = true
 }
 
-// release gives back a message that nothing could be decided about. While the consumer goes on, it is left to come back by
-// itself: giving it back now would spend requests during an outage, and have it received again at once.
+// release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
+// reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.
 func (c *Consumer) release(stopping, work context.Context, d *delivery) {
 	if stopping.Err() == nil {
 		c.tell(Event{Kind: Returned, Message: d.m, Err: d.why})
@@ -121,14 +121,14 @@ func (c *Consumer) release(stopping, work context.Context, d *delivery) {
 	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, 0) }, d.why)
 }
 
-// errBusy says that a copy of a message is being handled.
+// errBusy reports that a copy of a message is being handled.
 var errBusy = errors.New("a copy of it is being handled")
 
-// putOff puts a copy back whose original is claimed elsewhere: it must not be deleted before that is known to be handled.
-// The pause doubles with every look.
+// putOff puts back a copy whose original is claimed elsewhere: the copy must not be deleted before the original is
+// known to be handled. The pause doubles with every delivery.
 func (c *Consumer) putOff(work context.Context, d *delivery, most time.Duration) {
 	pause := max(time.Second, c.o.Visibility/3)
-	if c.o.Replay == nil { // otherwise a sender may wait for the answer
+	if c.o.Replay == nil { // with Replay, a sender may be waiting for the answer
 		for range min(d.e.Excused, 10) {
 			pause = min(2*pause, max(time.Minute, c.o.Visibility/3))
 		}
@@ -139,8 +139,8 @@ func (c *Consumer) putOff(work context.Context, d *delivery, most time.Duration)
 	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, max(pause, time.Second)) }, errBusy)
 }
 
-// follow waits for what becomes of the delivery that this one is a copy of. It is not renewed meanwhile: when a third of its
-// time is left, it is put back.
+// follow waits for the outcome of the delivery that this one is a copy of. The copy is not renewed meanwhile: when a
+// third of its time is left, it is put back.
 func (c *Consumer) follow(stopping, work context.Context, d *delivery) {
 	until, _ := d.receipt.deadline()
 	timer := time.NewTimer(time.Until(until) - d.window/3)
@@ -177,7 +177,7 @@ func (c *Consumer) follow(stopping, work context.Context, d *delivery) {
 	}
 }
 
-// replay hands the result of a copy to ConsumerOptions.Replay, and deletes the message.
+// replay passes the result of a copy to ConsumerOptions.Replay, and deletes the message.
 func (c *Consumer) replay(work context.Context, d *delivery) {
 	d.m.result = d.earlier
 	if c.o.Replay != nil {

@@ -1,9 +1,9 @@
-// Package idempotent handles queue messages so that the effect of each happens once.
+// Package idempotent handles queue messages so that each message takes effect once.
 //
-// A storage queue delivers each message at least once: again when a handler was too slow or has crashed, and twice when the
-// answer to its sender was lost. A Producer gives every message an id before it is first sent; a Consumer keeps a message
-// hidden while its handler runs, tells copies apart by that id, and an Inbox makes the effect and the memory of it one
-// transaction.
+// A storage queue delivers each message at least once: again if a handler was too slow or crashed, and twice if the
+// response to its sender was lost. A Producer gives every message an id before it is first sent. A Consumer keeps a
+// message hidden while its handler runs, and detects copies by that id. An Inbox applies the effect and records it in
+// one transaction.
 //
 //	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
 //		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *optimistic.Tx) error {
@@ -12,16 +12,16 @@
 //	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Poison: poison})
 //	err = consumer.Run(ctx)
 //
-// # What is promised
+// # Guarantees
 //
-//	                          second delivery    sent twice     crash after the effect
+//	                          redelivered       sent twice     crash after the effect
 //	DedupeNone                runs again         runs twice     runs again
 //	Markers                   runs again         runs once      runs again, until the marker says that it ran
-//	Markers and Sessions      not beside it      runs once      runs again, until the marker says that it ran
+//	Markers and Sessions      not concurrently   runs once      runs again, until the marker says that it ran
 //	Inbox                     effect once        effect once    effect once
 //
-// A handler runs alone for its message as long as its context has not ended: the message is renewed, from before each
-// request was sent, and the context ends when it cannot be.
+// As long as the context of a handler has not ended, no other handler runs for its message: the message is renewed, its
+// time is counted from just before each request was sent, and the context ends if it cannot be renewed.
 //
 // # States of a marker
 //
@@ -30,45 +30,47 @@
 //	done        one was handled; copies are deleted
 //	poisoned    one went to the poison queue; a copy takes its place
 //
-// A message that was handled is first marked done, in one transaction with others that end within 10 ms, and then deleted. After a
-// crash in between it is deleted when it comes again. If the marker cannot be written, the message is deleted all the same, and
-// the marker is written when the table answers; a copy that comes after a crash meanwhile is handled again.
+// A handled message is first marked done, in one transaction with others that finish within 10 ms, and then deleted.
+// After a crash in between, it is deleted when it is redelivered. If the marker cannot be written, the message is
+// deleted all the same, and the marker is written when the table answers again; if the process crashes before that, a
+// copy is handled again.
 //
 // # States of a pop receipt
 //
-// Each renewal makes the pop receipt a new one. If the response to a renewal is lost, the new one is unknown: nobody else can
-// receive the message until its time is over, but it can be neither renewed nor deleted. The handler may finish; its marker then
-// says that the message was handled. That the service does not know a message under its receipt proves an earlier deletion only
-// until that time.
+// Each renewal replaces the pop receipt. If the response to a renewal is lost, the new receipt is unknown: nobody else
+// can receive the message before its visibility timeout, but it can be neither renewed nor deleted. The handler may
+// finish; the marker then records that the message was handled. If the service does not know a message under its
+// receipt, this proves an earlier deletion only until that timeout.
 //
 // # Outages
 //
-// While the table of the markers or of the inbox, or the container of the sessions or of the bodies, does not answer, a Consumer
-// receives nothing, and asks about a dozen times in five minutes whether it is over. What it has in hand comes back, and neither
-// attempts nor MaxDeliveries count it. If the table or the container is missing or forbidden, Run returns; the table of the
-// markers is created.
+// While the table of the markers or of the inbox, or the container of the sessions or of the message bodies, does not
+// answer, a Consumer receives nothing, and probes it about a dozen times in five minutes. The messages it holds are
+// redelivered, and count neither as attempts nor for MaxDeliveries. If the table or the container is missing or
+// forbidden, Run returns; a missing table of the markers is created.
 //
 // # Messages that end their process
 //
-// A message of which two deliveries have ended without a word is handled alone, with no other handler beside it, and each start
-// of its handler is written down before it happens. After MaxDeliveries of those it is poison.
+// If two deliveries of a message ended without a known outcome, the message is handled alone, with no other handler
+// running, and each start of its handler is recorded before it happens. After MaxDeliveries of those it is a poison
+// message.
 //
-// # Who is alive
+// # Sessions
 //
-// A message that comes back was delivered before. Its consumer may have ended, or have been slow for a moment and still work on
-// it, if its handler ignores the end of its context. Sessions tell these apart: each Consumer holds the lease of a
-// blob while it runs, and the marker of a message names it.
+// When a message is redelivered, its previous consumer may have ended, or may only have been slow and still be working
+// on it, if its handler ignores the end of its context. Sessions tell these cases apart: each Consumer holds the lease
+// of a blob while it runs, and the marker of a message names that blob.
 //
 //	the session that the marker names    what becomes of the message
-//	has given it back, or is ours        it is handled
+//	has given it back, or is this one    it is handled
 //	is over                              it is handled
-//	lives                                it is put back for a third of Visibility, and is no attempt
-//	lives, and Patience is over          it is handled, and the event says so
+//	is alive                             it is put back for a third of Visibility; not an attempt
+//	is alive, and Patience has passed    it is handled, and an event reports it
 //
 // # Large bodies
 //
-// A message holds 64 KiB. With a ClaimCheck, a larger body is compressed, and if that is not enough it is stored in a blob
-// before the message is sent, fetched before the handler runs, and deleted when the message is:
+// A message holds 64 KiB. With a ClaimCheck, a larger body is compressed. If it is still too large, it is stored in a
+// blob before the message is sent, fetched before the handler runs, and deleted with the message:
 //
 //	message             send   handle
 //	fits, compressed    1      1 + 1/32
@@ -76,7 +78,8 @@
 //
 // # Limits
 //
-//   - Messages of other SDKs carry no id: a second copy of one is another message, with or without Markers.
-//   - An effect outside of a table partition can happen again when the process dies between the effect and the deletion.
-//   - A receive whose answer is lost hides its messages for Visibility; nothing is lost, and they count as delivered.
+//   - Messages of other SDKs carry no id: a second copy is a different message, with or without Markers.
+//   - An effect outside of a table partition can happen again if the process crashes between the effect and the
+//     deletion.
+//   - A receive whose response is lost hides its messages for Visibility; nothing is lost, and they count as delivered.
 package idempotent

@@ -13,34 +13,35 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding is how the text of a queue message is made of its body. No encoding changes a body on its way: what a text cannot
-// carry is escaped or refused.
+// Encoding is how a message body is represented as the text of a queue message. No encoding alters a body: what a text
+// cannot carry is escaped or refused.
 type Encoding string
 
 // The encodings.
 const (
-	// Envelope is JSON of azconc's own. It carries an id, by which duplicates are known, headers, and how often the message was
-	// tried. Any body fits: one that is not UTF-8 travels as base64. It is the default of a Producer.
+	// Envelope is azconc's JSON format. It carries an id, by which duplicates are detected, headers, and the number of
+	// attempts. It can carry any body: one that is not UTF-8 is encoded as base64. It is the default of a Producer.
 	Envelope Encoding = "envelope"
-	// Base64 is what Azure Functions and the older SDKs expect. It carries nothing but the body.
+	// Base64 is what Azure Functions and the older SDKs expect. It carries only the body.
 	Base64 Encoding = "base64"
-	// Text is the body as it is. A body that is not UTF-8, or has characters that XML 1.0 cannot carry (U+FFFE, U+FFFF and
-	// control characters other than tab and line ends), is refused.
+	// Text is the body itself. A body that is not UTF-8, or that contains characters which XML 1.0 cannot carry
+	// (U+FFFE, U+FFFF and control characters other than tab and line ends), is refused.
 	Text Encoding = "text"
-	// Auto is for receiving only: an envelope if it is one; else base64 if it is that and decodes to UTF-8; else text. A
-	// text that happens to look like base64, such as "test", is decoded too: name the encoding if it can occur.
+	// Auto is for receiving only. A text is decoded as an envelope if it is one; otherwise as base64 if it is valid and
+	// decodes to UTF-8; otherwise it is plain text. A text that happens to be valid base64, such as "test", is decoded
+	// too: if that can occur, choose the encoding explicitly.
 	Auto Encoding = "auto"
 )
 
-// maxText is how long the text of a message may be (REST: "Put Message", 64 KiB).
+// maxText is the maximum length of a message's text (REST: "Put Message", 64 KiB).
 const maxText = 64 << 10
 
 const envelopeVersion = 1
 
-// ErrTooLarge says that a body does not fit into a message, and that the Producer has no ClaimCheck to put it into.
+// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
 var ErrTooLarge = errors.New("too large without a ClaimCheck")
 
-// envelope is a message as azconc sees it. Of messages of other senders only body is known.
+// envelope is a decoded message. For messages of other senders only body is known.
 type envelope struct {
 	Version  int               `json:"azconc"`
 	ID       string            `json:"id"`
@@ -48,20 +49,20 @@ type envelope struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Attempts int               `json:"attempts,omitempty"`
 	Excused  int               `json:"excused,omitempty"` // deliveries that were not the message's fault
-	// Unfinished counts starts of the handler of which nothing is known but that they happened.
+	// Unfinished counts starts of the handler whose outcome is unknown.
 	Unfinished int       `json:"unfinished,omitempty"`
 	LastError  string    `json:"last_error,omitempty"`
-	Freed      string    `json:"freed,omitempty"` // the Token of the delivery that gave it back
+	Freed      string    `json:"freed,omitempty"` // the Token of the delivery that was given back
 	Poison     *poisoned `json:"poison,omitempty"`
 	Text       string    `json:"text,omitempty"`   // the body if it is UTF-8
 	Binary     []byte    `json:"binary,omitempty"` // otherwise
-	Packed     *packed   `json:"packed,omitempty"` // instead of both if the body is too large
+	Packed     *packed   `json:"packed,omitempty"` // in place of both if the body is too large
 
 	body []byte
 	as   Encoding // what it was decoded from
 }
 
-// decode reads the text of a message. An error means that no retry will help.
+// decode decodes the text of a message. After an error, no retry will help.
 func decode(text string, as Encoding) (envelope, error) {
 	switch as {
 	case Auto, "":
@@ -77,7 +78,7 @@ func decode(text string, as Encoding) (envelope, error) {
 	case Envelope:
 		e, ok := openEnvelope(text)
 		if !ok {
-			return envelope{}, errors.New("the message is not an envelope of azconc's")
+			return envelope{}, errors.New("the message is not an azconc envelope")
 		}
 		return e, nil
 	}
@@ -94,8 +95,8 @@ func detect(text string) envelope {
 	return envelope{body: []byte(text), as: Text}
 }
 
-// openEnvelope reads an envelope. A text that cannot be read without loss, because something follows the envelope or its
-// strings hold half a surrogate pair, is none: two such ids would be read as one.
+// openEnvelope decodes an envelope. A text that cannot be decoded without loss, because data follows the envelope or
+// its strings contain a lone surrogate, is not an envelope: two different ids could be decoded as the same one.
 func openEnvelope(text string) (e envelope, ok bool) {
 	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
 		return envelope{}, false
@@ -113,7 +114,7 @@ func openEnvelope(text string) (e envelope, ok bool) {
 	return e, true
 }
 
-// hasLoneSurrogate tells whether JSON has an escape of half a surrogate pair, which encoding/json replaces by U+FFFD.
+// hasLoneSurrogate reports whether JSON contains an escaped lone surrogate, which encoding/json replaces by U+FFFD.
 func hasLoneSurrogate(text string) bool {
 	for {
 		i := strings.IndexByte(text, '\\')
@@ -137,7 +138,7 @@ func hasLoneSurrogate(text string) bool {
 	}
 }
 
-// escapedRune reads the \uXXXX that text begins with.
+// escapedRune decodes the \uXXXX with which text begins.
 func escapedRune(text string) (r rune, ok bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false
@@ -146,13 +147,13 @@ func escapedRune(text string) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// encode makes the text of a message. What is beside the body is lost unless it is an envelope.
+// encode returns the text of a message. Unless it is an envelope, everything but the body is lost.
 func (e envelope) encode(as Encoding) (string, error) {
 	var text string
 	switch as {
 	case Text:
 		if !utf8.Valid(e.body) || bytes.ContainsFunc(e.body, forbiddenInXML) {
-			return "", errors.New("the body is not text that a message can carry as it is: use Base64 or Envelope")
+			return "", errors.New("the body has bytes that a text message cannot carry: use Base64 or Envelope")
 		}
 		text = string(e.body)
 	case Base64:
@@ -160,7 +161,7 @@ func (e envelope) encode(as Encoding) (string, error) {
 	default:
 		e.Version, e.Text, e.Binary = envelopeVersion, "", nil
 		switch {
-		case e.Packed != nil: // says where the body is
+		case e.Packed != nil: // it says where the body is
 		case utf8.Valid(e.body):
 			e.Text = string(e.body)
 		default:
@@ -175,18 +176,19 @@ func (e envelope) encode(as Encoding) (string, error) {
 		text = jsonInXML.Replace(string(bytes.TrimSpace(b.Bytes())))
 	}
 	if len(text) > maxText {
-		return "", fmt.Errorf("the message has %d bytes as %s, more than the %d that the service takes: %w", len(text), as, maxText, ErrTooLarge)
+		return "", fmt.Errorf("the message has %d bytes as %s, more than the service's limit of %d: %w", len(text), as, maxText, ErrTooLarge)
 	}
 	return text, nil
 }
 
-// forbiddenInXML are the characters that XML 1.0 has no way to write (W3C: "Extensible Markup Language 1.0", production 2).
+// forbiddenInXML reports whether XML 1.0 cannot represent a character (W3C: "Extensible Markup Language 1.0",
+// production 2).
 func forbiddenInXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
-// jsonInXML escapes what JSON may hold and XML may not. In JSON these characters only occur in strings; control characters are
-// escaped there anyway.
+// jsonInXML escapes characters that are valid in JSON but not in XML. In JSON these occur only in strings; control
+// characters are always escaped there.
 var jsonInXML = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
 func checkEncoding(e Encoding) error {

@@ -9,32 +9,32 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// ErrReceiptUnknown says that a message was hidden for longer, and that the answer with its new pop receipt was lost: it can
-// be neither extended nor deleted until it is received again.
-var ErrReceiptUnknown = errors.New("the message was hidden, and the answer with its new pop receipt was lost")
+// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
+// the message can be neither extended nor deleted until it is received again.
+var ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
 
-// Extended is the right to a message after Extend.
+// Extended is the result of Extend.
 type Extended struct {
-	PopReceipt  string    // the one before is out of force
+	PopReceipt  string    // replaces the previous pop receipt
 	NextVisible time.Time // by the service's clock
 }
 
-// Extend hides a message that was received for another while, from now on, without sending its text; 0 gives it back. It is
-// for those who receive messages themselves: a Consumer extends its messages without being asked. The client must have
-// Policy, since the SDK alone would replace the text; without it nothing is sent but a request for a message that does not
-// exist, and the error says so.
+// Extend hides a received message for another period, starting now, without sending its text; 0 gives it back. It is
+// for callers that receive messages themselves: a Consumer extends its messages automatically. The client must have
+// Policy, since the SDK alone would replace the text. Without Policy, Extend sends only a request for a message that
+// does not exist, and returns an error that says so.
 //
-// Errors: ErrOwnershipLost when the pop receipt is not the message's, because it was received or extended since, or deleted;
-// ErrReceiptUnknown; and what the service said. Transient faults are met by sending it again until ctx ends, or for a minute.
+// Errors: ErrOwnershipLost if the pop receipt is not current, because the message was received or extended since, or
+// deleted; ErrReceiptUnknown; and the service's error. Transient faults are retried until ctx ends, or for a minute.
 // Requests: 1.
 func Extend(ctx context.Context, queue *azqueue.QueueClient, messageID, popReceipt string, visibility time.Duration) (Extended, error) {
 	switch {
 	case queue == nil:
 		return Extended{}, errors.New("no queue client")
 	case messageID == "" || popReceipt == "":
-		return Extended{}, errors.New("extend: no message id, or no pop receipt")
+		return Extended{}, errors.New("extend: no message id or no pop receipt")
 	case visibility < 0 || visibility > week || visibility%time.Second != 0:
-		return Extended{}, fmt.Errorf("extend: visibility %v is not in 0…168h in whole seconds", visibility)
+		return Extended{}, fmt.Errorf("extend: visibility %v is not 0s to 168h in whole seconds", visibility)
 	}
 	if !hasPolicy(ctx, queue) {
 		return Extended{}, errors.New("extend: the queue client lacks idempotent.Policy, without which the message's text would be lost")
@@ -51,8 +51,8 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, messageID, popRecei
 	return Extended{PopReceipt: r.pop, NextVisible: r.visible}, nil
 }
 
-// probed is in the context of a request that Policy answers by itself. Whoever lacks it sends the request, which is for a
-// message that no queue has.
+// probed is set in the context of a request that Policy answers by itself. A client without Policy sends that request,
+// which is for a message that no queue has.
 type probed struct{}
 
 var errProbed = errors.New("the policy is there")

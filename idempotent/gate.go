@@ -11,24 +11,24 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// outage is an error of something that a consumer needs besides its queue: the table of the markers or of the inbox, or the
-// container of the sessions or of the bodies. It is not the message's fault.
+// outage is an error of a resource that a consumer needs besides its queue: the table of the markers or of the inbox,
+// or the container of the sessions or of the message bodies. It is not the message's fault.
 type outage struct {
 	err   error
-	probe func(context.Context) error // asks whether it is over, in one request
+	probe func(context.Context) error // asks, with one request, whether the outage is over
 }
 
 func (e *outage) Error() string { return e.err.Error() }
 func (e *outage) Unwrap() error { return e.err }
 
-// gate keeps a consumer from receiving while something that it needs does not answer: what it would receive could not be
-// handled, and would be received again at once.
+// gate keeps a consumer from receiving while a resource that it needs does not answer: messages it received could not
+// be handled, and would be received again at once.
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // closed when the gate opens; nil while it is open
 }
 
-// wait waits until the gate is open, at most until then unless that is zero, and tells whether it is.
+// wait waits until the gate is open, at most until the given time unless that is zero, and reports whether it is open.
 func (g *gate) wait(ctx context.Context, until time.Time) bool {
 	g.mu.Lock()
 	opened := g.opened
@@ -52,14 +52,14 @@ func (g *gate) wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// closed tells whether the gate is closed.
+// closed reports whether the gate is closed.
 func (g *gate) closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.opened != nil
 }
 
-// close closes the gate, and tells whether it was open.
+// close closes the gate, and reports whether it was open.
 func (g *gate) close() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,20 +77,20 @@ func (g *gate) open() {
 	g.opened = nil
 }
 
-// probing spaces the probes of an outage: about a dozen in five minutes.
+// probing sets the interval between probes during an outage: about a dozen in five minutes.
 var probing = retry.Backoff{Base: time.Second, Cap: 45 * time.Second}
 
-// suspend is called after a failure of something that the consumer needs. One that will not pass by itself, because the thing is
-// missing or forbidden, ends the consumer; otherwise nothing is received until the thing answers.
+// suspend is called after a failure of a resource that the consumer needs. A permanent failure, because the resource is
+// missing or forbidden, ends the consumer; otherwise nothing is received until the resource answers.
 //
-// It returns whether the gate is closed.
+// It reports whether the gate is closed.
 func (c *Consumer) suspend(why error) bool {
 	failed, ok := errors.AsType[*outage](why)
 	if !ok {
 		failed = &outage{err: why}
 	}
 	out := azerr.Classify(failed)
-	if out.Kind == azerr.BadInput { // of one message
+	if out.Kind == azerr.BadInput { // the fault of one message
 		c.tell(Event{Kind: Failed, Err: why})
 		return false
 	}
@@ -107,7 +107,7 @@ func (c *Consumer) suspend(why error) bool {
 	return true
 }
 
-// hopeless tells whether waiting is no use.
+// hopeless reports whether waiting is pointless.
 func hopeless(out azerr.Outcome) bool {
 	return !out.Transient() && !out.Ambiguous()
 }
@@ -139,7 +139,7 @@ func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
 	}
 }
 
-// end has Run stop and return err.
+// end makes Run stop and return err.
 func (c *Consumer) end(err error) {
 	c.mu.Lock()
 	if c.fatal == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// begin decides about a batch and starts a goroutine for each delivery. What cannot be decided because something does not
-// answer is tried again as long as its messages are hidden.
+// begin decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
+// deliveries are tried again for as long as their messages are hidden.
 func (c *Consumer) begin(stopping, work context.Context, batch []*delivery) {
 	stale := make(chan struct{})
 	time.AfterFunc(patience, func() { close(stale) })
@@ -58,7 +58,7 @@ func (c *Consumer) traceClaim(ctx context.Context) (context.Context, func(error)
 	return c.trace(ctx, "claim", nil)
 }
 
-// handle waits for its turn and runs the handler, with a heartbeat beside both, and settles the message when they have
+// handle waits for a seat and runs the handler, with a heartbeat throughout, and settles the message when both have
 // ended.
 func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	if d.decoded != nil {
@@ -68,7 +68,7 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	}
 	if n, spent := c.spent(d); spent {
 		c.enter(d, closing)
-		c.poison(work, d, fmt.Errorf("started %d times and never finished: its handler may end the process", n))
+		c.poison(work, d, fmt.Errorf("started %d times and never finished: its handler may crash the process", n))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(work)
@@ -86,17 +86,17 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 		c.mark(work, d)
 	}
 	c.enter(d, closing)
-	h.stop() // a renewal must not follow what is decided now
+	h.stop() // no renewal may follow the decision below
 	c.conclude(work, d, err, cause, took)
 }
 
-// errUnhandled says that the handler was not run.
+// errUnhandled reports that the handler was not run.
 var errUnhandled = errors.New("the consumer is stopping")
 
-// errSuspended says that the handler was not run because something that the consumer needs does not answer.
-var errSuspended = errors.New("something that the consumer needs does not answer")
+// errSuspended reports that the handler was not run because a resource that the consumer needs does not answer.
+var errSuspended = errors.New("a resource that the consumer needs does not answer")
 
-// errCrowded says that the handler was not run because others are at work.
+// errCrowded reports that the handler was not run because all seats were taken.
 var errCrowded = errors.New("no handler was free for it")
 
 // turn waits for a seat and runs the handler.
@@ -111,7 +111,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	if seat.ready != nil {
 		stale, crowd := d.stale, c.crowd()
 		if n > 1 || n == c.o.Concurrency && c.suspect(d) {
-			stale, crowd = nil, nil // it keeps its place
+			stale, crowd = nil, nil // it keeps its seat
 		}
 		select {
 		case <-seat.ready:
@@ -161,8 +161,8 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	return err
 }
 
-// still makes sure that nobody else can have the message when its handler starts: what came before may have taken longer than
-// the message is hidden.
+// still verifies that nobody else can have received the message by the time its handler starts: the steps before may
+// have taken longer than the message is hidden.
 func (c *Consumer) still(ctx context.Context, d *delivery) error {
 	until, ours := d.receipt.deadline()
 	if !ours {
@@ -170,20 +170,20 @@ func (c *Consumer) still(ctx context.Context, d *delivery) error {
 	}
 	if !time.Now().Before(until.Add(-margin(d.window))) {
 		if err := d.receipt.extend(ctx, d.window); err != nil {
-			return fmt.Errorf("%w: its time was over before its handler could start: %w", ErrOwnershipLost, err)
+			return fmt.Errorf("%w: its visibility timeout passed before its handler could start: %w", ErrOwnershipLost, err)
 		}
 	}
 	return c.dedupe.hold(ctx, d)
 }
 
-// slow notes that messages have waited too long for a handler, so that no more are received than there are handlers.
+// slow records that messages have waited too long for a handler, so that no more are received than there are handlers.
 func (c *Consumer) slow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pace.add(time.Duration(c.o.Concurrency+1) * patience)
 }
 
-// call runs the handler. A panic is a failure of this message, not of the consumer.
+// call runs the handler. A panic is a failure of the message, not of the consumer.
 func (c *Consumer) call(ctx context.Context, m *Message, h Handler) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,7 +193,7 @@ func (c *Consumer) call(ctx context.Context, m *Message, h Handler) (err error) 
 	return h(ctx, m)
 }
 
-// margin is how long before a message can be received by others its handler's context ends.
+// margin is how long before others can receive a message its handler's context ends.
 func margin(window time.Duration) time.Duration { return min(window/10, time.Second) }
 
 // heart keeps a message hidden. It needs no goroutine before the first renewal is due.
@@ -206,7 +206,7 @@ type heart struct {
 	beating chan struct{} // closed when the renewals have ended
 }
 
-// keep starts a heart, which ends the handler's context when the message cannot be kept.
+// keep starts a heart, which ends the handler's context if the message cannot be kept hidden.
 func (c *Consumer) keep(work context.Context, d *delivery, end context.CancelCauseFunc) *heart {
 	h := &heart{}
 	until, _ := d.receipt.deadline()
@@ -226,7 +226,7 @@ func (c *Consumer) keep(work context.Context, d *delivery, end context.CancelCau
 	return h
 }
 
-// stop ends the renewals and waits for one that is under way.
+// stop ends the renewals and waits for one that is in progress.
 func (h *heart) stop() {
 	h.mu.Lock()
 	h.stopped = true
@@ -239,7 +239,7 @@ func (h *heart) stop() {
 	}
 }
 
-// heartbeat keeps the message hidden until ctx ends, and ends the handler's context when it cannot.
+// heartbeat keeps the message hidden until ctx ends, and ends the handler's context if it cannot.
 func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.CancelCauseFunc) {
 	for {
 		until, ours := d.receipt.deadline()
@@ -250,7 +250,8 @@ func (c *Consumer) heartbeat(ctx context.Context, d *delivery, end context.Cance
 		if retry.Sleep(ctx, time.Until(until)-d.window/3) != nil {
 			return
 		}
-		// One that is under way is not cut off when the handler returns: its answer is what the message is settled with.
+		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
+		// message with.
 		last := until.Add(-margin(d.window))
 		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), last)
 		err := d.receipt.extend(renewing, d.window)

@@ -12,13 +12,14 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Inbox applies the effect of a message exactly once, if the effect is in one partition of a table: the marker that it was
-// applied and the effect itself are one entity group transaction. Neither a second delivery, nor a second copy, nor a
+// Inbox applies the effect of a message exactly once, if the effect is confined to one partition of a table: the effect
+// and a marker that it was applied are one entity group transaction. Neither a redelivered message, nor a copy, nor a
 // handler that was overtaken applies it again.
 //
-// The marker is an entity "azconcinbox-<queue>.<key>" of the partition, and one of its 100 per transaction: the same id in
-// another queue is another message. It must stay for as long as a copy of the message can come. GC leaves it for 14 days, or
-// until the message expires if that is later: a copy that comes after that, as from the poison queue, is applied again.
+// The marker is an entity "azconcinbox-<queue>.<key>" of the partition, and counts as one of the 100 entities per
+// transaction: the same id in another queue is a different message. It must be kept for as long as a copy of the
+// message can arrive. GC keeps it for 14 days, or until the message expires if that is later: a copy that arrives after
+// that, for example from the poison queue, is applied again.
 //
 // An Inbox is safe for concurrent use.
 type Inbox struct {
@@ -34,7 +35,7 @@ func NewInbox(table *aztables.Client) (*Inbox, error) {
 	return &Inbox{table: table, keep: inboxKeep}, nil
 }
 
-// inboxMarker is what the partition remembers of a message.
+// inboxMarker is what the partition records about a message.
 type inboxMarker struct {
 	Message string    `json:"message"`
 	Applied time.Time `json:"applied"`
@@ -44,18 +45,18 @@ type inboxMarker struct {
 // inboxPrefix begins the rows of the markers.
 const inboxPrefix = "azconcinbox-"
 
-// inboxKeep is how long after a message was applied a copy of it that is sent again is known: the 7 days within which it may be
-// sent, and the 7 days that it can live.
+// inboxKeep is how long after a message was applied a repeated copy of it is detected: the 7 days within which it may
+// be sent, plus the 7 days that it can live.
 const inboxKeep = 2 * week
 
-// Apply carries out what change asks for, once for the message: ErrAlreadyApplied says that it was done before, by us or
-// by another, and a handler can return that as it is. change must be free of side effects, since it is run again after a
-// conflict. Other errors are those of optimistic.Transact; after *optimistic.UnknownError the next delivery finds out.
+// Apply applies change once for the message. ErrAlreadyApplied means that it was applied before, by this consumer or
+// another; a handler can return it as it is. change must be free of side effects, since it runs again after a conflict.
+// Other errors are those of optimistic.Transact; after *optimistic.UnknownError the next delivery settles the outcome.
 //
-// When the table does not answer, a handler that returns the error as it is, or wrapped, does not use up an attempt: the
+// If the table does not answer, a handler that returns the error, wrapped or not, does not use up an attempt: the
 // Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.
 //
-// Requests: 1, and 1 per entity that change reads; a conflict costs as much again.
+// Requests: 1, and 1 per entity that change reads; a conflict costs the same again.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *optimistic.Tx) error) error {
 	row := inboxRow(m)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
@@ -81,13 +82,14 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 	return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key)
 }
 
-// inboxRow is where a message is remembered.
+// inboxRow returns the row key of a message's marker.
 func inboxRow(m *Message) string {
 	prefix := inboxPrefix + queueName(m.Queue) + "."
 	return rowUnder(prefix, prefix+"!", m.Key) // an escaped key has no "!"
 }
 
-// Applied tells whether the effect of a message was applied in a partition. Errors are those of optimistic.Read. Requests: 1.
+// Applied reports whether the effect of a message was applied in a partition. Errors are those of optimistic.Read.
+// Requests: 1.
 func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool, error) {
 	_, err := optimistic.Read(ctx, optimistic.TableEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
 	if errors.Is(err, optimistic.ErrNotFound) && !missing(err) {
@@ -96,10 +98,10 @@ func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool
 	return err == nil, i.failed(ctx, err, nil)
 }
 
-// inboxTries bounds how often a request is sent: during an outage, what comes next is a probe.
+// inboxTries bounds how often a request is sent: during an outage, probes follow.
 const inboxTries = 1
 
-// failed makes an error of the table one that is not the message's fault.
+// failed marks an error of the table as not the message's fault.
 func (i *Inbox) failed(ctx context.Context, err, own error) error {
 	out := azerr.Classify(err)
 	down := out.Transient() || out.Ambiguous() || out.Kind == azerr.Unauthorised || missing(err)
@@ -108,7 +110,7 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 	}
 	probe := func(ctx context.Context) error { return probeTable(ctx, i.table) }
 	if own != nil && hopeless(out) && probe(plain(ctx)) == nil {
-		return err // of something else that change has asked
+		return err // of something else that change called
 	}
 	return &outage{err, probe}
 }

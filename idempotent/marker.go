@@ -20,18 +20,18 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Markers remember, in a table, what has become of a key: which message has claimed it, and whether one was handled. Claims
-// of the messages of one receive are one entity group transaction, and so are the completions of messages that were handled at
-// about the same time. A copy of a message is deleted only when the marker says that one was handled.
+// Markers record in a table what has become of each key: which message has claimed it, and whether one was handled. The
+// claims of all messages of one receive are one entity group transaction, and so are the completions of messages that
+// were handled at about the same time. A copy of a message is deleted only when the marker says that one was handled.
 //
-// A claim ends: after five minutes, or twice Visibility if that is longer. A consumer whose handler takes longer renews it. A
-// copy that comes when the claim has ended is handled in place of the message that had claimed the key, which may have
-// expired, or been cleared.
+// A claim ends after five minutes, or twice Visibility if that is longer. A consumer whose handler takes longer renews
+// it. A copy that arrives after the claim has ended is handled in place of the message that had claimed the key, which
+// may have expired or been cleared.
 //
-// The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day in it: a copy always looks
-// in the same place. A key that is too long for a row is hashed.
+// The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day encoded in it: every
+// copy looks in the same place. A key that is too long for a row key is hashed.
 //
-// A marker stays until GC deletes it, which is safe when no copy can come any more. See MarkersOptions.
+// A marker remains until GC deletes it, which is safe once no copy can arrive any more. See MarkersOptions.
 //
 // Markers are safe for concurrent use.
 type Markers struct {
@@ -40,21 +40,21 @@ type Markers struct {
 	o     MarkersOptions
 }
 
-// MarkersOptions tunes Markers. The zero value is the default.
+// MarkersOptions configures Markers. The zero value selects the defaults.
 type MarkersOptions struct {
-	// Keep is how long after a message was received the same id may be sent again and still be known as a copy. A marker
-	// stays for Keep and the 7 days that such a copy can live, or until its own message expires if that is later. A copy
-	// with a longer TTL can outlive it. Defaults to 7 days.
+	// Keep is how long after a message was received the same id may be sent again and still be detected as a copy. A
+	// marker is kept for Keep plus the 7 days that such a copy can live, or until its own message expires if that is
+	// later. A copy with a longer TTL can outlive the marker. Defaults to 7 days.
 	Keep time.Duration
 
-	// KeepPoison is the same for a message that went to the poison queue, which does not expire there: when it is redriven
+	// KeepPoison is Keep for a message that went to the poison queue, where it does not expire: if it is redriven
 	// within KeepPoison, and a copy of it was handled meanwhile, it is not handled again. Defaults to 90 days.
 	KeepPoison time.Duration
 
 	_ struct{}
 }
 
-// NewMarkers returns the markers in a table. It sends no request: a Consumer creates the table if it is missing.
+// NewMarkers returns the markers in a table. It sends no request: a Consumer creates the table if it does not exist.
 func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
@@ -70,7 +70,7 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	return &Markers{table: table, path: tablePath(table), o: o}, nil
 }
 
-// tablePath names a table.
+// tablePath returns the path of a table.
 func tablePath(table *aztables.Client) string {
 	partition, _, _ := strings.Cut(optimistic.TableEntity[marker](table, "p", "r").Resource(), "/")
 	return partition
@@ -80,15 +80,15 @@ func tablePath(table *aztables.Client) string {
 const (
 	stateOwned    = "owned"    // claimed: the owner is being handled, or will be again
 	stateDone     = "done"     // handled
-	statePoisoned = "poisoned" // the owner went to the poison queue: another copy may be handled
+	statePoisoned = "poisoned" // the owner went to the poison queue: a copy may be handled
 )
 
-// marker is the entity. One without Until was written when the deletion of the owner was the only sign that it was handled:
-// until it expires, its owner counts as handled.
+// marker is the stored entity. One without Until was written by a version that recorded handling only by deleting the
+// owner: until it expires, its owner counts as handled.
 type marker struct {
 	Owner   string    `json:"owner"` // the service's id of the message
 	State   string    `json:"state"`
-	Expires time.Time `json:"expires"`        // when no copy of the owner can come any more
+	Expires time.Time `json:"expires"`        // when no copy of the owner can arrive any more
 	Until   time.Time `json:"until,omitzero"` // when the claim ends, by the queue's clock
 	Buried  bool      `json:"buried,omitempty"`
 	Result  []byte    `json:"result,omitempty"`
@@ -96,14 +96,14 @@ type marker struct {
 	ledger
 }
 
-// ledger is what a marker remembers of a message that is no envelope and cannot carry it.
+// ledger holds the counts that a marker stores for a message that is not an envelope and cannot carry them.
 type ledger struct {
 	Attempts   int `json:"attempts,omitempty"`
 	Excused    int `json:"excused,omitempty"`
 	Unfinished int `json:"unfinished,omitempty"`
 }
 
-// expiry is when no copy of a message can come any more.
+// expiry returns when no copy of a message can arrive any more.
 func (k *Markers) expiry(m *Message, buried bool) time.Time {
 	until := time.Now().Add(k.o.Keep + week)
 	if buried {
@@ -115,7 +115,7 @@ func (k *Markers) expiry(m *Message, buried bool) time.Time {
 	return until.UTC()
 }
 
-// partitionOf is where the marker of a key is.
+// partitionOf returns the partition of a key's marker.
 func partitionOf(queue, key string) string {
 	queue = queueName(queue)
 	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 {
@@ -125,13 +125,14 @@ func partitionOf(queue, key string) string {
 	return queue
 }
 
-// queueName is the end of a queue's path.
+// queueName returns the last segment of a queue's path.
 func queueName(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// maxRow is how many characters a row key may have (REST: "Understanding the Table service data model", 1 KiB of UTF-16).
+// maxRow is the maximum length of a row key in characters (REST: "Understanding the Table service data model", 1 KiB of
+// UTF-16).
 const maxRow = 512
 
-// rowOf is the row of a key: the key, escaped, or its hash if that is too long.
+// rowOf returns the row key of a key: the key, escaped, or its hash if that is too long.
 func rowOf(key string) string { return rowUnder("k-", "h-", key) }
 
 func rowUnder(prefix, hashed, key string) string {
@@ -146,15 +147,15 @@ func (k *Markers) entity(partition, row string) optimistic.Entity[marker] {
 	return optimistic.TableEntity[marker](k.table, partition, row)
 }
 
-// markerTries bounds how often a request is sent: during an outage, what comes next is a probe.
+// markerTries bounds how often a request is sent: during an outage, probes follow.
 const markerTries = 2
 
-// sending is how markers are read and replaced.
+// sending configures how markers are read and replaced.
 func sending() optimistic.Sending {
 	return optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout, LineageSize: -1}
 }
 
-// read returns a marker, if there is one.
+// read returns a marker, if it exists.
 func (k *Markers) read(ctx context.Context, partition, row string) (m marker, found bool, err error) {
 	v, err := optimistic.Read(ctx, k.entity(partition, row), &optimistic.ReadOptions{Sending: sending()})
 	switch {
@@ -172,8 +173,8 @@ type write struct {
 	m   marker
 }
 
-// submit writes markers of one partition in one transaction, and creates the table if it is missing. Sending it again is
-// harmless: an insert that was carried out is known by its owner. Requests: 1.
+// submit writes markers of one partition in one transaction, and creates the table if it does not exist. Repeating it
+// is harmless: an insert that was applied is recognized by its owner. Requests: 1.
 func (k *Markers) submit(ctx context.Context, partition string, how aztables.TransactionType, writes []write) error {
 	actions := make([]aztables.TransactionAction, len(writes))
 	for i, w := range writes {
@@ -202,7 +203,7 @@ func (k *Markers) note(ctx context.Context, queue, key string, m marker) error {
 	return k.failed(k.submit(ctx, partitionOf(queue, key), aztables.TransactionTypeInsertReplace, []write{{rowOf(key), m}}))
 }
 
-// states returns the owner and the state of the markers that a filter finds, by row. Requests: 1.
+// states returns, by row, the owner and the state of the markers that match a filter. Requests: 1.
 func (k *Markers) states(ctx context.Context, filter string) (map[string]marker, error) {
 	all := map[string]marker{}
 	err := resend(ctx, markerTries, tryTimeout, func(ctx context.Context) error {
@@ -228,10 +229,10 @@ func (k *Markers) states(ctx context.Context, filter string) (map[string]marker,
 	return all, err
 }
 
-// missing tells whether the table does not exist, so that nothing is remembered.
+// missing reports whether the table does not exist, in which case nothing is recorded.
 func missing(err error) bool { return azerr.Has(err, "TableNotFound") }
 
-// failed makes an error of the table one that is not the message's fault.
+// failed marks an error of the table as not the message's fault.
 func (k *Markers) failed(err error) error {
 	if err == nil {
 		return nil
@@ -241,7 +242,7 @@ func (k *Markers) failed(err error) error {
 	}}
 }
 
-// probeTable asks whether a table answers. That it does not know the entity is an answer.
+// probeTable asks whether a table answers. A response that the entity does not exist is an answer.
 func probeTable(ctx context.Context, table *aztables.Client) error {
 	_, err := table.GetEntity(ctx, "azconcprobe", "azconcprobe", nil)
 	if err == nil || azerr.Classify(err).Kind == azerr.NotFound && !azerr.Has(err, "TableNotFound") {
@@ -250,7 +251,7 @@ func probeTable(ctx context.Context, table *aztables.Client) error {
 	return azerr.Clean(err)
 }
 
-// stored is how a marker is written, without a lineage: a marker proves by its owner who wrote it.
+// stored configures how a marker is written, without a lineage: its owner shows who wrote it.
 type stored struct {
 	PartitionKey, RowKey string
 	Owner                string `json:"owner"`

@@ -17,20 +17,20 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// GC deletes the markers of a queue whose messages cannot come any more, and returns how many; those of messages that never
-// expire stay. Errors: why markers cannot be listed or deleted; what was deleted until then is counted. Requests: 1 per 1000
-// markers of the queue, and 1 per 100 that are deleted.
+// GC deletes the markers of a queue whose messages can no longer arrive, and returns how many it deleted; markers of
+// messages that never expire are kept. Errors: why markers cannot be listed or deleted; markers deleted before the
+// error are counted. Requests: 1 per 1000 markers of the queue, and 1 per 100 deleted.
 func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
-	// The day follows the name, after a hyphen; "." comes next after that, and is in no name.
+	// The day follows the name, after a hyphen; "." is the next character after the hyphen and occurs in no name.
 	return deleteExpired(ctx, k.table, "PartitionKey ge "+quoted(queue)+" and PartitionKey lt "+quoted(queue+"."), func(key markerKey) bool {
 		day, ok := strings.CutPrefix(key.partition, queue)
 		return ok && (day == "" || len(day) == len("-20060102") && strings.Trim(day[1:], "0123456789") == "")
 	})
 }
 
-// GC deletes what a partition remembers of messages that cannot come any more, and returns how many those were; of messages
-// that never expire it stays. Errors: why it cannot be listed or deleted; what was deleted until then is counted. Requests: 1
-// per 1000 messages that the partition remembers, and 1 per 100 that are deleted.
+// GC deletes a partition's markers of messages that can no longer arrive, and returns how many it deleted; markers of
+// messages that never expire are kept. Errors: why markers cannot be listed or deleted; markers deleted before the
+// error are counted. Requests: 1 per 1000 markers in the partition, and 1 per 100 deleted.
 func (i *Inbox) GC(ctx context.Context, partition string) (deleted int, err error) {
 	filter := "PartitionKey eq " + quoted(partition) + " and RowKey ge " + quoted(inboxPrefix) + " and RowKey lt " + quoted(strings.TrimSuffix(inboxPrefix, "-")+".")
 	return deleteExpired(ctx, i.table, filter, func(key markerKey) bool { return strings.HasPrefix(key.row, inboxPrefix) })
@@ -38,8 +38,8 @@ func (i *Inbox) GC(ctx context.Context, partition string) (deleted int, err erro
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// deleteExpired deletes the markers that the filter finds, are meant, and are of messages that cannot come any more. One
-// that is written meanwhile stays.
+// deleteExpired deletes the markers that match the filter and belong to messages that can no longer arrive. A marker
+// that is written meanwhile is kept.
 func deleteExpired(ctx context.Context, table *aztables.Client, filter string, meant func(markerKey) bool) (deleted int, err error) {
 	expired := map[string][]markerKey{}
 	now := time.Now().UTC()
@@ -70,7 +70,8 @@ func deleteExpired(ctx context.Context, table *aztables.Client, filter string, m
 	return deleted, nil
 }
 
-// deleteMarkers deletes markers of one partition in one transaction, but for those that are not as they were found.
+// deleteMarkers deletes markers of one partition in one transaction, except those that have changed since they were
+// listed.
 func deleteMarkers(ctx context.Context, table *aztables.Client, partition string, keys []markerKey) (deleted int, err error) {
 	for len(keys) > 0 {
 		_, err := optimistic.Transact(ctx, table, partition, func(_ context.Context, tx *optimistic.Tx) error {
@@ -96,13 +97,13 @@ func deleteMarkers(ctx context.Context, table *aztables.Client, partition string
 	return 0, nil
 }
 
-// markerKey names a marker.
+// markerKey identifies a marker.
 type markerKey struct {
 	partition, row string
 	etag           azcore.ETag
 }
 
-// expiredMarker reads an entity and tells whether it is a marker of a message that cannot come any more.
+// expiredMarker decodes an entity and reports whether it is a marker of a message that can no longer arrive.
 func expiredMarker(raw []byte, now time.Time) (markerKey, bool, error) {
 	var e struct {
 		PartitionKey, RowKey string
@@ -112,8 +113,8 @@ func expiredMarker(raw []byte, now time.Time) (markerKey, bool, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return markerKey{}, false, fmt.Errorf("a marker is not readable: %w", err)
 	}
-	// A message can be under way for as long as its last visibility timeout, which never reaches beyond its end; a day more
-	// covers clocks.
+	// A message can exist for as long as its last visibility timeout, which never extends beyond its expiry; a further
+	// day covers clock differences.
 	gone := !e.Expires.IsZero() && now.After(e.Expires.Add(24*time.Hour))
 	return markerKey{e.PartitionKey, e.RowKey, e.ETag}, gone, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// notes write down what has become of messages. Those of one partition that are concluded at about the same time are written
-// in one transaction: it begins when no other handler runs, when there are 32, or after 10 ms.
+// notes records the outcomes of messages. Messages of one partition that are concluded at about the same time are
+// recorded in one transaction: it starts when no other handler runs, when there are 32, or after 10 ms.
 type notes struct {
 	c *Consumer
 	k *Markers
@@ -21,14 +21,14 @@ type notes struct {
 	parts map[string]*page
 }
 
-// page is what is to be written to a partition.
+// page is what is to be written to one partition.
 type page struct {
 	open []*note
-	full chan struct{} // closed when it is not to wait for more
+	full chan struct{} // closed when it is not to wait for more notes
 	size int
 }
 
-// note is one marker on its way.
+// note is one marker to be written.
 type note struct {
 	write
 	done chan error
@@ -40,7 +40,7 @@ const (
 	maxPage  = 2 << 20 // of results (REST: "Performing entity group transactions", 4 MiB, of which base64 takes a third)
 )
 
-// write returns when the marker is written. added is called when it is on its way.
+// write returns when the marker is written. added is called once it is queued.
 func (n *notes) write(ctx context.Context, partition string, w write, added func()) error {
 	one := &note{w, make(chan error, 1)}
 	n.mu.Lock()
@@ -64,13 +64,13 @@ func (n *notes) write(ctx context.Context, partition string, w write, added func
 	}
 }
 
-// shut has a page written as it is. mu is held.
+// shut makes a page be written as it is. mu is held.
 func (n *notes) shut(partition string, p *page) {
 	delete(n.parts, partition)
 	close(p.full)
 }
 
-// flush has all pages written as they are.
+// flush makes all pages be written as they are.
 func (n *notes) flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +108,8 @@ func (n *notes) send(partition string, p *page) {
 	}
 }
 
-// late are markers of messages that were handled and deleted while the table did not answer. They are written when it does.
+// late holds markers of messages that were handled and deleted while the table did not answer. They are written when it
+// answers.
 type late struct {
 	k *Markers
 
@@ -125,7 +126,7 @@ func (l *late) add(partition string, w write) {
 	l.open[partition] = append(l.open[partition], w)
 }
 
-// flush writes what it can.
+// flush writes as many markers as it can.
 func (l *late) flush(ctx context.Context) {
 	l.mu.Lock()
 	open := l.open

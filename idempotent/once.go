@@ -17,20 +17,21 @@ import (
 )
 
 var (
-	// ErrInProgress says that another is at work on the key at this moment. The error in the chain is a
-	// *pessimistic.HeldError, which tells who and since when.
+	// ErrInProgress reports that another process or goroutine is working on the key right now. The error in the chain
+	// is a *pessimistic.HeldError, which says which one, and since when.
 	ErrInProgress = errors.New("in progress")
 
-	// ErrMismatch says that the key was used before with another payload: nothing was run, and nothing is replayed.
+	// ErrMismatch reports that the key was used before with another payload: nothing was run, and nothing is replayed.
 	ErrMismatch = errors.New("the key was used with another payload")
 )
 
-// Once runs a function once per key, over all processes, and replays its result to whoever asks again.
+// Once runs a function once per key, across all processes, and replays its result to later callers.
 //
-// A key is worked on under a named lock, so that one process at a time does, and the next can take over as soon as the lease
-// of one that has died has run out. The result is stored in a table when the function has returned nil; until then the key is
-// free to be tried again. So the function runs once to its end as far as anybody can tell; if its process dies after the
-// effect and before the result is stored, it runs again. Hand its context and the fence on to what it does.
+// A named lock guards each key, so that one process at a time works on it, and the next can take over as soon as the
+// lease of a crashed one has expired. The result is stored in a table when the function has returned nil; until then
+// the key is free to be tried again. So the function completes once as far as can be known; if its process crashes
+// after the effect and before the result is stored, it runs again. Pass its context and the fence on to whatever it
+// calls.
 //
 //	state     lock    result    Do
 //	new       free    none      runs fn
@@ -45,26 +46,27 @@ type Once struct {
 	partition string
 }
 
-// NewOnce returns a Once whose locks are the Locker's, under "once/", and whose results are in a table, in a partition that is
-// named for the Locker's container and prefix: a key that is locked elsewhere is another key. It sends no request.
+// NewOnce returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
+// partition named after the Locker's container and prefix: a key locked elsewhere is a different key. It sends no
+// request.
 //
-// The first use of a key creates a lock, whose fence takes up to a second: see pessimistic.LockerOptions.QuickFirst for
-// when that can be saved.
+// The first use of a key creates a lock, whose fence takes up to a second; see pessimistic.LockerOptions.QuickFirst for
+// when that can be avoided.
 func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
 	if locks == nil || table == nil {
-		return nil, errors.New("once: no Locker, or no table client")
+		return nil, errors.New("once: no Locker or no table client")
 	}
 	return &Once{locks: locks, table: table, partition: "once-" + url.PathEscape(strings.TrimSuffix(locks.Path(""), "/"))}, nil
 }
 
-// Outcome is what Do has come to.
+// Outcome is the result of Do.
 type Outcome struct {
 	Result   []byte
 	Replayed bool      // it was stored before
-	At       time.Time // when it was stored, by the clock of who did
+	At       time.Time // when it was stored, by the clock of the process that stored it
 }
 
-// onceResult is the entity.
+// onceResult is the stored entity.
 type onceResult struct {
 	Payload string    `json:"payload"` // its hash
 	Result  []byte    `json:"result"`
@@ -74,15 +76,15 @@ type onceResult struct {
 
 const (
 	maxKey = 200
-	// maxResult is what a property holds (REST: "Understanding the Table service data model", 64 KiB).
+	// maxResult is the maximum size of a property (REST: "Understanding the Table service data model", 64 KiB).
 	maxResult = 64 << 10
 )
 
-// Do runs fn for key unless it was done before, and returns its result. payload is what the key stands for, such as the
-// request: its hash is stored, and another one under the same key is refused.
+// Do runs fn for key unless that was done before, and returns the result. payload is what the key stands for, such as
+// the request: its hash is stored, and a different payload under the same key is refused.
 //
 // fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
-// *pessimistic.LostError when the lock was lost meanwhile, whatever fn returned; and what the service said.
+// *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.
 //
 // Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before.
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Held) ([]byte, error)) (Outcome, error) {
@@ -90,7 +92,7 @@ func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx c
 	if a == nil {
 		return out, err
 	}
-	defer func() { _ = a.Release(ctx) }() // also after a panic; what is stored is stored, whatever became of the lock since
+	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
 	result, err := fn(a.Context(), a.Held)
 	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
 		return Outcome{}, lost
@@ -101,16 +103,17 @@ func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx c
 	return a.Finish(a.Context(), result)
 }
 
-// Attempt is a key in our hands: the lock of it is held, and nothing is stored. It has to be released, by Release.
+// Attempt is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
+// Release.
 type Attempt struct {
 	*pessimistic.Held
 	once      *Once
 	key, hash string
 }
 
-// Begin is the first half of Do, for work that is no function. If the key was done before, there is no Attempt, and Outcome
-// is what is stored. Errors: ErrInProgress; ErrMismatch; and what the service said. After an error nothing is held.
-// Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
+// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Attempt, and
+// Outcome is the stored result. Errors: ErrInProgress; ErrMismatch; and the service's error. After an error nothing is
+// held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
 func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt, Outcome, error) {
 	if err := checkKey(key); err != nil {
 		return nil, Outcome{}, err
@@ -134,11 +137,11 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt,
 	return &Attempt{Held: h, once: o, key: key, hash: hash}, Outcome{}, nil
 }
 
-// Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError when the lock is lost, and what the service said:
-// after those nothing is stored as far as is known, and the key is free. Requests: 1.
+// Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError if the lock is lost, and the service's
+// error: after these, as far as is known, nothing is stored and the key is free. Requests: 1.
 func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
 	if len(result) > maxResult {
-		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the %d that can be stored: store it in a blob and return its name", len(result), maxResult)
+		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
 	}
 	if err := a.Guard(ctx); err != nil {
 		return Outcome{}, err
@@ -146,7 +149,7 @@ func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
 	at := time.Now().UTC()
 	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
 	if errors.Is(err, optimistic.ErrExists) {
-		// Another has finished it while we believed to be alone: his result is the one that stays.
+		// Another process has finished the key while this one believed it held the lock: the stored result stands.
 		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)
 		return out, err
 	}
@@ -156,7 +159,7 @@ func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
 	return Outcome{Result: result, At: at}, nil
 }
 
-// Look returns what is stored for a key, and whether there is anything. Requests: 1.
+// Look returns the result stored for a key, and whether there is one. Requests: 1.
 func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
 	if err := checkKey(key); err != nil {
 		return Outcome{}, false, err
@@ -164,8 +167,8 @@ func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
 	return o.look(ctx, key, "")
 }
 
-// Forget throws away what is stored for a key, which then is as if it had never been used; whoever asks again runs it again.
-// Somebody who is at work on it is not disturbed. It returns whether there was anything. Requests: 1.
+// Forget deletes the result stored for a key, as if the key had never been used; the next caller runs the function
+// again. A call that is working on the key is not disturbed. Forget reports whether there was a result. Requests: 1.
 func (o *Once) Forget(ctx context.Context, key string) (bool, error) {
 	if err := checkKey(key); err != nil {
 		return false, err
@@ -179,12 +182,12 @@ func (o *Once) Forget(ctx context.Context, key string) (bool, error) {
 
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKey {
-		return fmt.Errorf("once: key of %d bytes, not 1 to %d", len(key), maxKey)
+		return fmt.Errorf("once: key of %d bytes: must be 1 to %d", len(key), maxKey)
 	}
 	return nil
 }
 
-// look replays what is stored, for any payload if hash is empty.
+// look returns the stored result, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error) {
 	v, err := optimistic.Read(ctx, o.entity(key), nil)
 	switch {

@@ -14,15 +14,16 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// GC deletes the results that were stored longer ago than age, by the clock of the process that stored them, and returns how
-// many. A key whose result is deleted is as if it had never been used: age must be longer than anything asks for it again.
-// Results of other Lockers' containers and prefixes stay. The lock blobs stay too, empty, under "once/": Locker.GC deletes them.
+// GC deletes the results that were stored longer ago than age, by the clock of the process that stored them, and
+// returns how many it deleted. A key whose result is deleted is treated as never used: age must be longer than any
+// retry may take. Results of Lockers with another container or prefix are kept. The empty lock blobs under "once/" are
+// kept too: Locker.GC deletes them.
 //
-// Errors: why results cannot be listed or deleted; what was deleted until then is counted. Requests: 1 per 1000 results that are
-// that old, and 1 per 100 that are deleted.
+// Errors: why results cannot be listed or deleted; results deleted before the error are counted. Requests: 1 per 1000
+// results that old, and 1 per 100 deleted.
 func (o *Once) GC(ctx context.Context, age time.Duration) (deleted int, err error) {
 	if age <= 0 {
-		return 0, fmt.Errorf("Once.GC: an age of %v would delete results that are asked for", age)
+		return 0, fmt.Errorf("Once.GC: an age of %v would delete results that are still in use", age)
 	}
 	before := time.Now().Add(-age).UTC().Format("2006-01-02T15:04:05.0000000Z")
 	filter := "PartitionKey eq " + quoted(o.partition) + " and at lt datetime'" + before + "'"

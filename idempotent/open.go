@@ -2,24 +2,24 @@ package idempotent
 
 import "time"
 
-// Opened is what the text of a message holds.
+// Opened is the decoded text of a message.
 type Opened struct {
 	Encoding Encoding // Envelope, Base64 or Text
 
-	// What only envelopes have; zero in others.
+	// The following are known only for envelopes.
 	Key       string // the sender's id
 	Headers   map[string]string
 	Sent      time.Time
-	Attempts  int // that have failed
+	Attempts  int // failed attempts
 	LastError string
 	Reason    string // why it is in a poison queue
 
 	Body []byte // nil when it is in Blob
-	Blob string // container/name of where a ClaimCheck keeps the body
+	Blob string // container/name of the blob in which a ClaimCheck stores the body
 }
 
-// Open reads the text of a message, for tools that show messages. It sends no request. The error is why the text is not what
-// the encoding says, or that a compressed body is damaged.
+// Open decodes the text of a message, for tools that show messages. It sends no request. It returns an error if the
+// text is not in the given encoding, or a compressed body is damaged.
 func Open(text string, as Encoding) (Opened, error) {
 	e, err := decode(text, as)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// owner lets one message per key be handled. What a delivery finds:
+// owner lets one message per key be handled. The fate of a delivery depends on its marker:
 //
 //	marker                                  fate
 //	none                                    it claims the key, and runs
@@ -24,14 +24,15 @@ import (
 type owner struct {
 	c    *Consumer
 	k    *Markers
-	kept bool // results are kept
+	kept bool // results are stored
 }
 
 // claimLife is how long a claim lasts unless it is renewed.
 func (o *owner) claimLife() time.Duration { return max(5*time.Minute, 2*o.c.o.MaxVisibility) }
 
-// decide claims the keys of a batch. Of several deliveries with one key in this process the first stands for all: what becomes
-// of it decides about the others. Requests: 1 per partition; 2 more for a key that has a marker, or 1 per 14 if several do.
+// decide claims the keys of a batch. Of several deliveries with the same key in this process, the first stands for all:
+// its outcome decides about the others. Requests: 1 per partition; 2 more for a key that has a marker, or 1 per 14 if
+// several do.
 func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 	parts := map[string][]*delivery{}
 	o.c.mu.Lock()
@@ -80,7 +81,7 @@ func (o *owner) claim(ctx context.Context, partition string, open []*delivery, b
 		met := open
 		switch {
 		case out.Reason == azerr.Exists && round > len(open)+3:
-			return o.k.failed(err) // it says that markers exist which cannot be read
+			return o.k.failed(err) // markers exist that cannot be read
 		case out.Reason == azerr.Exists && round == 0 && out.Index >= 0 && out.Index < len(open):
 			met = open[out.Index : out.Index+1]
 		case out.Reason == azerr.Exists:
@@ -108,7 +109,7 @@ func (o *owner) claim(ctx context.Context, partition string, open []*delivery, b
 				if err := o.consult(ctx, partition, d, by); err != nil {
 					return err
 				}
-				if d.fate == undecided { // its marker has gone meanwhile
+				if d.fate == undecided { // its marker was deleted meanwhile
 					rest = append(rest, d)
 				}
 			case asked && d.fate != undecided:
@@ -131,7 +132,7 @@ func (o *owner) claims(open []*delivery, by *claimer) []write {
 	return all
 }
 
-// marker is what a delivery's claim is.
+// marker returns the marker of a delivery's claim.
 func (o *owner) marker(d *delivery, by *claimer, until time.Time) marker {
 	m := marker{Owner: d.m.ID, State: stateOwned, Expires: o.k.expiry(d.m, d.buried), Until: until, Buried: d.buried}
 	if by.session != "" {
@@ -143,8 +144,8 @@ func (o *owner) marker(d *delivery, by *claimer, until time.Time) marker {
 	return m
 }
 
-// claimed notes that a delivery has claimed its key. By the local clock the claim ends no later than until, since the request
-// that received the message was sent before the queue's clock said at.
+// claimed records that a delivery has claimed its key. By the local clock the claim ends no later than until, since the
+// request that received the message was sent before the time that the queue's clock reported.
 func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
 	d.until = d.received.Add(until.Sub(d.at))
 	d.claimed = by.session != ""
@@ -153,9 +154,9 @@ func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
 	}
 }
 
-// lookup says of deliveries whether their keys have markers; of several, those that are done are decided by the way. Requests:
-// none for one, which consult reads; else 1 per 14, since a filter has at most 15 comparisons (REST: "Querying Tables and
-// Entities").
+// lookup finds out which deliveries have markers for their keys, and decides those whose marker is done on the way.
+// Requests: none for a single delivery, which consult reads; otherwise 1 per 14, since a filter has at most 15
+// comparisons (REST: "Querying Tables and Entities").
 func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (map[*delivery]bool, error) {
 	found := map[*delivery]bool{}
 	if len(met) == 1 {
@@ -195,8 +196,8 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 	return found, nil
 }
 
-// consult decides about a delivery whose key has a marker. It stays undecided if the marker has gone, or another has changed it
-// meanwhile. Requests: 1, and 1 to claim the key.
+// consult decides about a delivery whose key has a marker. It stays undecided if the marker was deleted, or changed by
+// another consumer, meanwhile. Requests: 1, and 1 to claim the key.
 func (o *owner) consult(ctx context.Context, partition string, d *delivery, by *claimer) error {
 	target := o.k.entity(partition, rowOf(d.m.Key))
 	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{Sending: sending()})
@@ -256,7 +257,7 @@ func (o *owner) consult(ctx context.Context, partition string, d *delivery, by *
 	return nil
 }
 
-// counts are what a marker remembers of a message that cannot carry it.
+// counts are the counts that a marker stores for a message that cannot carry them.
 type counts struct {
 	Attempts   int `json:"attempts"`
 	Excused    int `json:"excused"`
@@ -265,7 +266,7 @@ type counts struct {
 
 func (d *delivery) counts() counts { return counts{d.e.Attempts, d.e.Excused, d.e.Unfinished} }
 
-// remember takes over what the marker knows of a message that cannot carry it.
+// remember takes over the counts in the marker of a message that cannot carry them.
 func (d *delivery) remember(l ledger) {
 	if d.e.as == Envelope || l == (ledger{}) {
 		return
@@ -308,7 +309,7 @@ func (o *owner) hold(ctx context.Context, d *delivery) error {
 	return nil // there is time to try again
 }
 
-// conclude writes down what has become of the message, together with others.
+// conclude records the outcome of the message, together with others.
 func (o *owner) conclude(ctx context.Context, d *delivery, state string) error {
 	m := marker{Owner: d.m.ID, State: state, Buried: d.buried || state == statePoisoned}
 	m.Expires = o.k.expiry(d.m, m.Buried)
@@ -325,8 +326,8 @@ func (o *owner) conclude(ctx context.Context, d *delivery, state string) error {
 
 func (o *owner) undeleted(context.Context, *delivery) error { return nil } // the marker says that it is done
 
-// forget notes in the marker that nobody handles the message. Requests: 1; 2 if another may have claimed it since, whose claim
-// stays; none if the message carries what there is to say.
+// forget records in the marker that nobody handles the message. Requests: 1; 2 if another consumer may have claimed it
+// since, whose claim stays; none if the message carries all there is to record.
 func (o *owner) forget(ctx context.Context, d *delivery, carried bool) error {
 	said := d.claimed || d.e.as != Envelope && !d.until.IsZero()
 	if carried || !said {

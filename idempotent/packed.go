@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// packed says how to get the body of a message that it does not fit into as it is: from here, compressed, or from a blob.
-// Nothing of it is secret: a blob is named, and whoever wants to read it must be allowed to.
+// packed says where the body of a message is that does not fit as it is: here, compressed, or in a blob. It contains no
+// secret: a blob is named, and reading it needs permission.
 type packed struct {
 	Gzip      []byte `json:"gzip,omitempty"`      // the body, compressed
 	Container string `json:"container,omitempty"` // otherwise: where the blob is
@@ -20,13 +20,13 @@ type packed struct {
 	SHA256    []byte `json:"sha256"`               // of the body
 }
 
-// describe is what is known of a body wherever it is kept.
+// describe returns the facts about a body, wherever it is stored.
 func describe(body []byte) packed {
 	sum := sha256.Sum256(body)
 	return packed{Length: len(body), SHA256: sum[:]}
 }
 
-// compress returns gzip of body.
+// compress returns body compressed with gzip.
 func compress(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -39,8 +39,8 @@ func compress(body []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// unpack makes the body of what was kept, and holds it against what is known of it. It never makes more than that. An
-// error means that no retry will help.
+// unpack restores the body from what was stored, and verifies it against the recorded facts. It never decompresses more
+// than the recorded length. After an error, no retry will help.
 func (p packed) unpack(kept []byte, zipped bool) ([]byte, error) {
 	body := kept
 	if zipped {
@@ -53,10 +53,10 @@ func (p packed) unpack(kept []byte, zipped bool) ([]byte, error) {
 		}
 	}
 	if len(body) != p.Length {
-		return nil, fmt.Errorf("the body does not have the %d bytes that were sent", p.Length)
+		return nil, fmt.Errorf("the body does not have the original length of %d bytes", p.Length)
 	}
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], p.SHA256) {
-		return nil, fmt.Errorf("the body is not what was sent: its SHA-256 is %x, not %x", sum, p.SHA256)
+		return nil, fmt.Errorf("the body differs from the one that was sent: its SHA-256 is %x, not %x", sum, p.SHA256)
 	}
 	return body, nil
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// poisoned is why a message went to the poison queue, and where it came from.
+// poisoned records why a message went to the poison queue, and where it came from.
 type poisoned struct {
 	Reason     string    `json:"reason"`
 	Queue      string    `json:"queue"`
 	MessageID  string    `json:"message_id"`
 	Inserted   time.Time `json:"inserted"`
-	Expires    time.Time `json:"expires,omitzero"` // of the original; not in messages that older versions buried
+	Expires    time.Time `json:"expires,omitzero"` // of the original; absent in messages poisoned by older versions
 	Deliveries int       `json:"deliveries"`
 	Encoding   Encoding  `json:"encoding"` // of the original
 }
 
-// maxReason keeps an error's text from taking the place of the body.
+// maxReason keeps an error's text from displacing the body.
 const maxReason = 1 << 10
 
 func clip(s string) string {
@@ -37,9 +37,9 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// poisonText is the text of a poison message, and whether it says why the message is poison. An envelope says so itself. Any other
-// text, one that could not be decoded included, stays as it is, byte for byte: what reads the queue can read its poison queue
-// too, and Redrive brings back what was sent. So does an envelope in which the facts do not fit.
+// poisonText returns the text of a poison message, and whether it includes the reason. An envelope does. Any other
+// text, including one that could not be decoded, is kept byte for byte: a reader of the queue can read its poison queue
+// too, and Redrive restores what was sent. So is an envelope that has no room for the reason.
 func poisonText(raw string, e envelope, p *poisoned) (text string, carried bool) {
 	if e.as == Envelope {
 		e.Poison, e.Freed = p, ""
@@ -50,9 +50,9 @@ func poisonText(raw string, e envelope, p *poisoned) (text string, carried bool)
 	return raw, false
 }
 
-// bury puts a copy of a message into the poison queue, which is created if it is missing, and where the copy never expires. An
-// envelope keeps its id there, so that a second copy, made after a crash, is known as one. Facts that the copy cannot carry go
-// to the markers, if there are any. Requests: 1, and 1 for such facts.
+// bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never
+// expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Facts that the
+// copy cannot carry are stored with the markers, if there are any. Requests: 1, and 1 for such facts.
 func bury(ctx context.Context, to *azqueue.QueueClient, markers *Markers, raw string, e envelope, p poisoned, count func()) error {
 	if to == nil {
 		return nil
@@ -64,23 +64,23 @@ func bury(ctx context.Context, to *azqueue.QueueClient, markers *Markers, raw st
 	if err != nil || carried || markers == nil {
 		return err
 	}
-	_ = markers.keepFacts(ctx, producer.path, sent.MessageID, p) // they are for people: the message is safe without
+	_ = markers.keepFacts(ctx, producer.path, sent.MessageID, p) // for display only: the message is safe without
 	return nil
 }
 
 var forEver = to.Ptr(int32(-1))
 
-// factsAge is how long the facts of a message are kept that does not carry them.
+// factsAge is how long the facts of a message that cannot carry them are kept.
 const factsAge = 365 * 24 * time.Hour
 
-// buriedFacts is the entity with the facts of a poison message that does not carry them. It is in the partition of the poison
-// queue: Redrive deletes it with the message, and Markers.GC of that queue when it has expired.
+// buriedFacts is the entity with the facts of a poison message that cannot carry them. It is in the partition of the
+// poison queue: Redrive deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
 type buriedFacts struct {
 	Facts   string    `json:"facts"` // JSON of poisoned
 	Expires time.Time `json:"expires"`
 }
 
-// factsOf is where the facts of a poison message are.
+// factsOf returns the address of the facts of a poison message.
 func (k *Markers) factsOf(path, messageID string) optimistic.Entity[buriedFacts] {
 	return optimistic.TableEntity[buriedFacts](k.table, queueName(path), "f-"+url.PathEscape(messageID))
 }
@@ -94,7 +94,7 @@ func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poiso
 	return err
 }
 
-// facts returns what was kept of a poison message, nil if nothing was.
+// facts returns the stored facts of a poison message, or nil if there are none.
 func (k *Markers) facts(ctx context.Context, path, messageID string) (*poisoned, error) {
 	v, err := optimistic.Read(ctx, k.factsOf(path, messageID), nil)
 	if errors.Is(err, optimistic.ErrNotFound) {

@@ -8,15 +8,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Policy makes a queue client fit for consuming. Give it to the client as one of its PerRetryPolicies:
+// Policy prepares a queue client for consuming. Pass it to the client as one of its PerRetryPolicies:
 //
 //	azqueue.NewServiceClient(url, credential, &azqueue.ClientOptions{ClientOptions: policy.ClientOptions{
 //		PerRetryPolicies: []policy.Policy{idempotent.Policy()}}})
 //
-// A Consumer works without it too, at a price. The SDK cannot renew a message without sending its text anew (an empty one
-// would wipe it); with the policy the text stays at home. And a Get Messages is a GET, which net/http repeats by itself
-// when a kept connection turns out to be dead: the messages of the answer that was lost stay hidden until their visibility
-// timeout is over, and nobody is told. With the policy it does not, and the Consumer counts and reports the loss.
+// A Consumer works without it too, at a price. The SDK cannot renew a message without sending its text again (an empty
+// one would erase it); with the policy, the text is not sent. Also, a Get Messages request is a GET, which net/http
+// repeats by itself when a reused connection turns out to be closed: the messages of the lost response then stay hidden
+// until their visibility timeout, unnoticed. The policy prevents this repetition, and the Consumer counts and reports
+// the loss.
 func Policy() policy.Policy { return keepText{} }
 
 type (
@@ -38,7 +39,7 @@ func (keepText) Do(r *policy.Request) (*http.Response, error) {
 		r.Raw().Header.Del("Content-Type")
 	}
 	if ctx.Value(unrepeated{}) != nil && r.Raw().Body == nil {
-		// net/http repeats a GET only if it has no body; this one has an empty one, of which nothing is sent.
+		// net/http repeats a GET only if it has no body; this one has an empty body, of which nothing is sent.
 		r.Raw().Body = io.NopCloser(eof{})
 	}
 	return r.Next()
@@ -52,7 +53,7 @@ func with(ctx context.Context, mark any) context.Context {
 	return context.WithValue(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), mark, true)
 }
 
-// plain switches the SDK's retries off.
+// plain disables the SDK's retries.
 func plain(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again because a
-// response was lost: a Consumer with Markers, or an Inbox, handles such copies once. It is safe for concurrent use.
+// Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again
+// because a response was lost: a Consumer with Markers, or an Inbox, deduplicates such copies. A Producer is safe for
+// concurrent use.
 type Producer struct {
 	queue *azqueue.QueueClient
 	path  string
@@ -26,22 +27,23 @@ type Producer struct {
 	count func() // called before each request; nil to count none
 }
 
-// ProducerOptions tunes a Producer. The zero value is the default.
+// ProducerOptions configures a Producer. The zero value selects the defaults.
 type ProducerOptions struct {
-	// Encoding is Envelope, Base64 or Text. Only an envelope carries the id; with the others, a message that had to be sent
-	// twice is two. Defaults to Envelope.
+	// Encoding is Envelope, Base64 or Text. Only an envelope carries the id; with the others, a message that had to be
+	// sent twice is two different messages. Defaults to Envelope.
 	Encoding Encoding
 
-	// Tries bounds how often a message is sent until a response arrives; negative means no bound but the context. Each try
-	// has 10 s, and pauses between tries grow to 10 s. Defaults to 6, which is about 80 s at most.
+	// Tries bounds how often a message is sent until a response arrives; a negative value means that only the context
+	// bounds it. Each try may take 10 s, and pauses between tries grow to 10 s. Defaults to 6, which is about 80 s at
+	// most.
 	Tries int
 
-	// CreateQueue creates the queue if it is missing when a message is sent. Defaults to false: the error is
-	// QueueNotFound's. Requests: 2 more when it is missing, otherwise none.
+	// CreateQueue creates the queue if it does not exist when a message is sent. Defaults to false: the error is
+	// QueueNotFound. Requests: 2 more if the queue does not exist, otherwise none.
 	CreateQueue bool
 
-	// ClaimCheck is where bodies go that are too large for a message, compressed. It needs Envelope. Defaults to none: they
-	// are refused.
+	// ClaimCheck stores bodies that are too large for a message, compressed. It needs Envelope. Defaults to none: such
+	// bodies are refused.
 	ClaimCheck *ClaimCheck
 
 	_ struct{}
@@ -59,7 +61,7 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	p.opts.Encoding = cmp.Or(p.opts.Encoding, Envelope)
 	p.opts.Tries = cmp.Or(p.opts.Tries, 6)
 	if p.opts.ClaimCheck != nil && p.opts.Encoding != Envelope {
-		return nil, fmt.Errorf("ProducerOptions.ClaimCheck: %s cannot say where a body is", p.opts.Encoding)
+		return nil, fmt.Errorf("ProducerOptions.ClaimCheck: %s cannot carry the location of a body", p.opts.Encoding)
 	}
 	switch p.opts.Encoding {
 	case Envelope, Base64, Text:
@@ -70,33 +72,35 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	return nil, fmt.Errorf("ProducerOptions.%w", checkEncoding(p.opts.Encoding))
 }
 
-// Outgoing is a message to be sent.
+// Outgoing is a message to send.
 type Outgoing struct {
 	Body []byte
 
-	// ID is what duplicates are known by: UTF-8 of at most 200 bytes. Give the same id when the same thing is sent again, also
+	// ID identifies duplicates: at most 200 bytes of UTF-8. Use the same id when sending the same message again, also
 	// after a crash. Defaults to a new UUID, version 7.
 	ID string
 
-	// Headers travel with the message; names and values are UTF-8, of 16 KiB together. They need Envelope. Defaults to none.
+	// Headers are sent with the message; names and values are UTF-8, at most 16 KiB in total. They need Envelope.
+	// Defaults to none.
 	Headers map[string]string
 
-	// Delay is for how long nobody can receive it, in whole seconds, up to 7 days. Defaults to 0.
+	// Delay is how long nobody can receive the message, in whole seconds, up to 7 days. Defaults to 0.
 	Delay time.Duration
 
-	// TTL is when the service throws it away unread, in whole seconds; negative means never. Defaults to 7 days.
+	// TTL is the time after which the service discards the message, in whole seconds; a negative value means never.
+	// Defaults to 7 days.
 	TTL time.Duration
 }
 
 // Sent is a message that was sent.
 type Sent struct {
-	ID          string // what duplicates are known by
+	ID          string // the id that identifies duplicates
 	MessageID   string // the service's
-	PopReceipt  string // good for an update or a deletion until somebody receives the message
+	PopReceipt  string // valid for an update or a deletion until the message is received
 	Inserted    time.Time
 	Expires     time.Time
 	NextVisible time.Time
-	Tries       int // more than 1: the queue may hold more than one copy, all with the same ID
+	Tries       int // if more than 1, the queue may hold several copies, all with the same ID
 }
 
 const (
@@ -105,10 +109,10 @@ const (
 	week       = 7 * 24 * time.Hour
 )
 
-// Send sends a message. After a transient fault, a lost response, or none within 10 s, it is sent again under the same id. Errors:
-// *SendError, with the id, after which the message may have been sent or not; sending it again under that id is safe;
-// ErrTooLarge, before anything is sent; and what is wrong with m.
-// Requests: 1, and 1 to store a body that is too large.
+// Send sends a message. After a transient fault, or if no response arrives within 10 s, it is sent again under the same
+// id. Errors: *SendError with the id, after which the message may or may not have been sent: sending it again under
+// that id is safe; ErrTooLarge, before anything is sent; and validation errors of m. Requests: 1, and 1 to store a body
+// that is too large.
 func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	if err := m.check(p.opts.Encoding); err != nil {
 		return Sent{}, err
@@ -163,7 +167,7 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 			return sent, nil
 		}
 		if err == nil {
-			err = errors.New("the service answered without the message")
+			err = errors.New("the response does not contain the message")
 		}
 		out := azerr.Classify(err)
 		if out.Code == "QueueNotFound" && p.opts.CreateQueue && !created {
@@ -182,7 +186,7 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 	}
 }
 
-// create creates the queue. That it exists by now is as good.
+// create creates the queue. A queue that already exists is not an error.
 func (p *Producer) create(ctx context.Context) error {
 	err := resend(ctx, p.opts.Tries, tryTimeout, func(ctx context.Context) error {
 		p.counted()
@@ -212,24 +216,24 @@ func (m Outgoing) check(as Encoding) error {
 	case len(m.ID) > maxID:
 		return fmt.Errorf("Outgoing.ID: %d bytes are more than %d", len(m.ID), maxID)
 	case !utf8.ValidString(m.ID):
-		return fmt.Errorf("Outgoing.ID: %q is not UTF-8, and could not be told from others: encode it, such as in hex", m.ID)
+		return fmt.Errorf("Outgoing.ID: %q is not UTF-8 and would not stay unique: encode it, for example in hex", m.ID)
 	case size > maxHeaders:
 		return fmt.Errorf("Outgoing.Headers: %d bytes are more than %d", size, maxHeaders)
 	case size > 0 && as != Envelope:
 		return fmt.Errorf("Outgoing.Headers: %s cannot carry them", as)
 	case m.Delay < 0 || m.Delay > week || m.Delay%time.Second != 0:
-		return fmt.Errorf("Outgoing.Delay: %v is not in 0…168h in whole seconds", m.Delay)
+		return fmt.Errorf("Outgoing.Delay: %v is not 0s to 168h in whole seconds", m.Delay)
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
-		return fmt.Errorf("Outgoing.TTL: %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+		return fmt.Errorf("Outgoing.TTL: %v is not in whole seconds, or not longer than the delay of %v", m.TTL, m.Delay)
 	}
 	return nil
 }
 
-// SendError says that the service has not confirmed a message.
+// SendError reports that the service has not confirmed a message.
 type SendError struct {
 	Queue string
 	ID    string // send it again under this id
-	Open  bool   // it may have been sent; false: it was not
+	Open  bool   // the message may have been sent; false: it was not
 	Err   error
 }
 
@@ -241,7 +245,7 @@ func (e *SendError) Error() string {
 	return text
 }
 
-// Unwrap returns the last answer.
+// Unwrap returns the last response.
 func (e *SendError) Unwrap() error { return e.Err }
 
 func deref[T any](p *T) (v T) {

@@ -12,40 +12,40 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// receipt is the right to a message, which changes with every use. All uses of one are in turn: one request at a time is
-// under way, since the answer to it is what the next one needs.
+// receipt is the right to a message. The pop receipt changes with every use, so uses take turns: only one request at a
+// time is in progress, since the next one needs its response.
 //
-//	held     the pop receipt is known, and nobody else can have the message before the deadline
-//	unsure   an update was carried out whose answer, and with it the new pop receipt, was lost: nobody else can have the
-//	         message before the deadline, but we can neither renew nor delete it
-//	lost     somebody has received it, or it is gone
+//	held     the pop receipt is known, and nobody else can receive the message before the deadline
+//	unsure   an update was applied, but its response, and with it the new pop receipt, was lost: nobody else can receive
+//	         the message before the deadline, but it can be neither renewed nor deleted
+//	lost     another consumer has received it, or it is gone
 //
-// The deadline is counted from before the request was sent that hid the message, on the monotonic clock, so it is never
-// later than the service's.
+// The deadline counts from just before the request that hid the message was sent, on the monotonic clock, so it is
+// never later than the service's.
 type receipt struct {
 	queue *azqueue.QueueClient
 	count func()
 	id    string
-	text  string // to be sent with an update when the client has no Policy
+	text  string // sent with an update if the client has no Policy
 
-	turn chan struct{} // holds a token while no request is under way
+	turn chan struct{} // holds a token while no request is in progress
 
-	mu      sync.Mutex // guards what follows; never held while a request is under way
+	mu      sync.Mutex // guards the fields below; never held during a request
 	pop     string
 	until   time.Time
-	visible time.Time // what the service said last
+	visible time.Time // as last reported by the service
 	unsure  bool
 	lost    bool
 }
 
-// newReceipt has its turn free.
+// newReceipt returns a receipt whose turn is free.
 func newReceipt(queue *azqueue.QueueClient, id, text string) *receipt {
 	r := &receipt{queue: queue, id: id, text: text, turn: make(chan struct{}, 1)}
 	r.turn <- struct{}{}
 	return r
 }
 
-// take waits for the turn, and returns the pop receipt to use. After nil, give must be called.
+// take waits for the turn, and returns the current pop receipt. If the error is nil, give must be called.
 func (r *receipt) take(ctx context.Context) (pop string, err error) {
 	select {
 	case <-r.turn:
@@ -68,7 +68,7 @@ func (r *receipt) take(ctx context.Context) (pop string, err error) {
 
 func (r *receipt) give() { r.turn <- struct{}{} }
 
-// become notes what a request has led to.
+// become records the effect of a request.
 func (r *receipt) become(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,19 +77,19 @@ func (r *receipt) become(change func()) {
 
 const tryTimeout = 10 * time.Second
 
-// deadline returns until when nobody else can have the message, and whether it is ours at all.
+// deadline returns until when nobody else can receive the message, and whether it is held at all.
 func (r *receipt) deadline() (until time.Time, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until, !r.lost
 }
 
-// extend hides the message for d from now on. It keeps the text. Nil means that it is hidden.
+// extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
 func (r *receipt) extend(ctx context.Context, d time.Duration) error {
 	return r.update(with(ctx, bodiless{}), d, nil)
 }
 
-// rewrite hides the message for d, with another text.
+// rewrite hides the message for d and replaces its text.
 func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) error {
 	return r.update(plain(ctx), d, &text)
 }
@@ -104,7 +104,7 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 	if text != nil {
 		content = *text
 	}
-	var open time.Time // when the first request left whose outcome is open
+	var open time.Time // when the first request with an unknown outcome was sent
 	pause := retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}
 	for n := 0; ; n++ {
 		began := time.Now()
@@ -123,8 +123,8 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		}
 		out := azerr.Classify(err)
 		if out.Kind == azerr.Lost && !open.IsZero() {
-			// The first request has taken our receipt out of force. Nobody else can have it: the message was hidden all
-			// the time.
+			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the
+			// time.
 			r.become(func() { r.unsure, r.until = true, open.Add(d) })
 			return ErrReceiptUnknown
 		}
@@ -148,8 +148,8 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 	}
 }
 
-// delete takes the message out of the queue. Nil means that it is gone. That the service does not know the message under our
-// receipt proves a deletion of ours only while nobody else can have received it: until the deadline.
+// delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
+// that proves an earlier deletion only while nobody else can have received it: until the deadline.
 func (r *receipt) delete(ctx context.Context) error {
 	pop, err := r.take(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *receipt) delete(ctx context.Context) error {
 		until, _ := r.deadline()
 		switch {
 		case err == nil, out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):
-			r.become(func() { r.lost = true }) // there is nothing left to be done with it
+			r.become(func() { r.lost = true }) // nothing is left to do with it
 			return nil
 		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:
 			r.become(func() { r.lost = true })
@@ -180,7 +180,7 @@ func (r *receipt) delete(ctx context.Context) error {
 	}
 }
 
-// adopt takes over what the service has handed out anew, to us again.
+// adopt takes over a new receipt after the service has delivered the message to this process again.
 func (r *receipt) adopt(pop string, until time.Time) {
 	r.become(func() { r.pop, r.until, r.unsure, r.lost = pop, until, false, false })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// receiveAll receives as many messages as there is room for, again and again.
+// receiveAll repeatedly receives as many messages as there is room for.
 func (c *Consumer) receiveAll(ctx, work context.Context) error {
 	empty, failures, created := 0, 0, false
 	for {
@@ -23,7 +23,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 		if !c.gate.wait(ctx, time.Time{}) {
 			return nil
 		}
-		idle := c.nothingInFlight() // what is put back after the receive would not be seen
+		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
 		batch, err := c.receive(ctx, n)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -59,7 +59,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 	}
 }
 
-// pause waits for the next look at the queue.
+// pause waits until the next poll of the queue.
 func (c *Consumer) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -73,7 +73,7 @@ func (c *Consumer) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// receive asks for messages once. The request outlives ctx: one that is cut off may hide messages that nobody has.
+// receive polls for messages once. The request outlives ctx: one that is cut off may hide messages that nobody holds.
 func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -100,8 +100,8 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	return batch, nil
 }
 
-// take makes a delivery of a message, unless it is one that we have in our hands already: the service has handed it out
-// anew, to us again, and the handler goes on with the new receipt.
+// take makes a delivery of a message. If this process already holds the message, the service has delivered it again:
+// the handler continues with the new receipt.
 func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
 	id := deref(m.MessageID)
 	c.mu.Lock()

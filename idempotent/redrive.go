@@ -14,26 +14,26 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// RedriveOptions tunes Redrive. The zero value is the default.
+// RedriveOptions configures Redrive. The zero value selects the defaults.
 type RedriveOptions struct {
-	// Max bounds how many messages are moved. Defaults to 0: all that are there.
+	// Max bounds the number of messages that are moved. Defaults to 0: all.
 	Max int
 
-	// PerSecond bounds how many are moved in a second. Defaults to 0: no bound.
+	// PerSecond bounds the number of messages that are moved per second. Defaults to 0: no bound.
 	PerSecond float64
 
-	// Filter says which to move; the others stay. Defaults to all.
+	// Filter selects which messages to move; the others stay. Defaults to all.
 	Filter func(Buried) bool
 
-	// Each is called with every message that was moved. Defaults to nothing.
+	// Each is called with every message that was moved. Defaults to none.
 	Each func(Buried)
 
-	// Markers are those of the Consumer that buried the messages. They know why messages are poison that cannot say so
-	// themselves: all but envelopes. Defaults to none: Buried.Reason of those is empty. Requests: 2 more for each of those.
+	// Markers are those of the Consumer that poisoned the messages. They hold the reasons of messages that cannot carry
+	// them: all but envelopes. Defaults to none: Buried.Reason of those is empty. Requests: 2 more for each of those.
 	Markers *Markers
 
-	// Wait is how long to wait for messages that are hidden, such as by another Redrive, when no other is left. Defaults to 0:
-	// they are counted in RedriveResult.Hidden.
+	// Wait is how long to wait for hidden messages, for example those of another Redrive, when no others are left.
+	// Defaults to 0: they are counted in RedriveResult.Hidden.
 	Wait time.Duration
 
 	_ struct{}
@@ -41,54 +41,56 @@ type RedriveOptions struct {
 
 // Buried is a message of a poison queue.
 type Buried struct {
-	Key        string    // what duplicates are known by: the sender's id, or the service's id of the message if it has none
+	Key        string    // identifies duplicates: the sender's id, or the service's if the message has none
 	MessageID  string    // the service's, in the poison queue
 	Body       []byte    // nil when it is in Blob
-	Blob       string    // container/name of where a ClaimCheck keeps the body
-	Reason     string    // why it is there; empty when that is not known
+	Blob       string    // container/name of the blob in which a ClaimCheck stores the body
+	Reason     string    // why it is there; empty if unknown
 	Queue      string    // where it came from
-	Inserted   time.Time // into that queue
+	Inserted   time.Time // when it was put into that queue
 	Deliveries int       // from that queue
 }
 
-// RedriveResult counts what Redrive has done.
+// RedriveResult counts the results of Redrive.
 type RedriveResult struct {
 	Moved int
-	Left  int // by the filter
+	Left  int // left in place by the filter
 
-	// Hidden is how many messages, besides those in Left, cannot be received at the moment; the service's count may be too
-	// high for a while. -1 if the service does not say.
+	// Hidden is how many messages, besides those in Left, cannot be received at the moment; the service's count may be
+	// too high for a while. -1 if the service does not return it.
 	Hidden int
 
-	// HiddenUntil is when the messages that this call has hidden and not moved can be received again. Zero if there are none.
+	// HiddenUntil is when the messages that this call has hidden but not moved can be received again. Zero if there are
+	// none.
 	HiddenUntil time.Time
 
 	Requests int
 }
 
 const (
-	// redriveHide is for how long messages are hidden while they are moved, or looked at and left.
+	// redriveHide is how long messages are hidden while they are moved or inspected.
 	redriveHide = 2 * time.Minute
 	// redriveLeast is how much of that must be left when a message is moved: otherwise it is left to be received again.
 	redriveLeast = redriveHide / 2
 	// redriveTries is how often each request is sent: for about 80 s if the service hangs.
 	redriveTries = 6
-	// redriveLook is the pause between two looks for hidden messages.
+	// redriveLook is the interval between checks for hidden messages.
 	redriveLook = 5 * time.Second
 )
 
-// Redrive moves messages from a poison queue to where they can be handled again, with their ids, as if they had never been
-// tried, and with the time to live that they had at first; "never" if that is not known and the poison message never expires.
-// What was no envelope comes back byte for byte. Each message is first sent and then deleted, so a crash or a lost response in
-// between makes a second copy, which is known by its id if it is an envelope, and never loses one. Markers let a message through
-// whose earlier copy was poison.
+// Redrive moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
+// never been tried, and with their original time to live; "never" if that is not known and the poison message never
+// expires. A message that was not an envelope is restored byte for byte. Each message is first sent and then deleted,
+// so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by its id if
+// it is an envelope. Markers let a message through whose earlier copy was poison.
 //
-// Transient faults and lost responses are met by sending a request again, up to 6 times. If a receive's response is lost, its
-// messages stay hidden for 2 minutes, and Redrive waits for them. Messages that the filter leaves are hidden for up to 2
+// Transient faults and lost responses are retried up to 6 times. If a receive's response is lost, its messages stay
+// hidden for 2 minutes, and Redrive waits for them. Messages that the filter leaves in place are hidden for up to 2
 // minutes as well.
 //
-// Errors: those of Producer.Send, or why messages cannot be received or deleted; what was moved until then is counted, and the
-// rest can be moved by another call. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see that none is left.
+// Errors: those of Producer.Send, or why messages cannot be received or deleted; messages moved before the error are
+// counted, and another call can move the rest. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see
+// that none is left.
 func Redrive(ctx context.Context, from, into *azqueue.QueueClient, opts *RedriveOptions) (RedriveResult, error) {
 	var o RedriveOptions
 	if opts != nil {
@@ -148,8 +150,8 @@ func (r *redrive) run(ctx context.Context) error {
 			}
 			fresh = fresh || !seen
 		}
-		// Those that were left come again when their time is over. When as many of them as there are have come in a row, no
-		// other is there.
+		// Messages that were left in place are received again when their time has passed. Once as many of them as there
+		// are have come in a row, there are no others.
 		if idle += len(messages); fresh {
 			idle = 0
 		}
@@ -160,7 +162,7 @@ func (r *redrive) run(ctx context.Context) error {
 	return nil
 }
 
-// receive hides some messages, until the time that it returns.
+// receive hides some messages, and returns until when.
 func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time.Time, error) {
 	n := maxReceive
 	if r.o.PerSecond > 0 { // no more than can be moved while they are hidden
@@ -177,7 +179,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 		resp, err := r.from.DequeueMessages(with(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
 			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(redriveHide / time.Second))})
 		if azerr.Classify(err).Ambiguous() {
-			r.hiddenSince[""] = time.Now() // it may be carried out as late as this
+			r.hiddenSince[""] = time.Now() // it may be applied as late as now
 		}
 		messages = resp.Messages
 		return err
@@ -191,14 +193,14 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	return messages, began.Add(redriveHide), nil
 }
 
-// await is called when no message can be received. It tells whether it has waited for some that were hidden.
+// await is called when no message can be received. It reports whether it has waited for hidden ones.
 func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err error) {
 	r.res.Hidden, err = r.hidden(ctx)
 	if err != nil {
 		return false, err
 	}
 	if r.res.Hidden == 0 {
-		delete(r.hiddenSince, "") // there was nothing in the response that was lost
+		delete(r.hiddenSince, "") // the lost response contained no messages
 		return false, nil
 	}
 	if lost, ok := r.hiddenSince[""]; ok {
@@ -212,7 +214,8 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 	return true, retry.Sleep(ctx, min(redriveLook, left))
 }
 
-// hidden counts the messages that nobody can receive, but for those that were left. -1 if the service does not say.
+// hidden counts the messages that nobody can receive, except those left in place. -1 if the service does not return the
+// count.
 func (r *redrive) hidden(ctx context.Context) (n int, err error) {
 	err = resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
 		r.count()

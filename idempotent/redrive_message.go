@@ -16,7 +16,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// one moves a message that is hidden until then, or leaves it. It tells whether it has left the message before.
+// one moves a message that is hidden until the given time, or leaves it. It reports whether it has left the message
+// before.
 func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until time.Time) (seen bool, err error) {
 	id := deref(m.MessageID)
 	switch {
@@ -59,7 +60,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 	return false, nil
 }
 
-// facts returns why a message is poison, if that is known, and whether the markers say so.
+// facts returns why a message is poison, if known, and whether that is stored with the markers.
 func (r *redrive) facts(ctx context.Context, id string, e envelope) (facts *poisoned, kept bool, err error) {
 	if e.Poison != nil || r.o.Markers == nil {
 		return e.Poison, false, nil
@@ -77,7 +78,7 @@ func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Bur
 	if p := e.Packed; p != nil && p.Blob != "" {
 		b.Blob = p.Container + "/" + p.Blob
 	} else if p != nil {
-		b.Body, _ = p.unpack(p.Gzip, true) // what cannot be read is moved as it is
+		b.Body, _ = p.unpack(p.Gzip, true) // a body that cannot be decoded is moved as it is
 	}
 	if facts != nil {
 		b.Reason, b.Queue, b.Inserted, b.Deliveries = facts.Reason, facts.Queue, facts.Inserted, facts.Deliveries
@@ -103,12 +104,13 @@ func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelo
 		return err
 	}
 	if err := receipt.delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ErrOwnershipLost) {
-		return fmt.Errorf("message %s was sent, and stays in the poison queue: %w", id, azerr.Clean(err))
+		return fmt.Errorf("message %s was sent, but is still in the poison queue: %w", id, azerr.Clean(err))
 	}
 	return nil
 }
 
-// untried is the text of a message as it was before it was first tried. What azconc has not written stays as it is.
+// untried returns the text of a message as it was before it was first tried. Text not written by azconc is returned
+// unchanged.
 func untried(text string, e envelope) string {
 	if e.as != Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Unfinished == 0 && e.Freed == "" {
 		return text
@@ -116,7 +118,7 @@ func untried(text string, e envelope) string {
 	again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}
 	as := Envelope
 	if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
-		as = p.Encoding // older versions put messages of other senders into an envelope
+		as = p.Encoding // older versions wrapped messages of other senders in an envelope
 	}
 	for _, as := range []Encoding{as, Envelope} {
 		if text, err := again.encode(as); err == nil {
@@ -126,8 +128,8 @@ func untried(text string, e envelope) string {
 	return text
 }
 
-// redriveTTL is the time to live that a message had at first. If that is not known it is "never" for a message that never
-// expires where it is, and the service's default otherwise.
+// redriveTTL returns the original time to live of a message. If that is not known, it is "never" for a poison message
+// that never expires, and the service's default otherwise.
 func redriveTTL(m *azqueue.DequeuedMessage, facts *poisoned) *int32 {
 	expires, inserted := deref(m.ExpirationTime), time.Time{}
 	if facts != nil && !facts.Expires.IsZero() {

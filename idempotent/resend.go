@@ -8,8 +8,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// resend sends a request which does no harm when it is repeated, and sends it again after transient faults. The error is
-// the last answer, or the cause of ctx.
+// resend sends a request that is safe to repeat, and retries transient faults. The error is that of the last response,
+// or the cause of ctx.
 func resend(ctx context.Context, tries int, each time.Duration, request func(context.Context) error) error {
 	again := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 	for {

@@ -2,20 +2,20 @@ package idempotent
 
 import "sync"
 
-// seats are the right to run a handler, or to run one alone. They are given in the order in which they were asked for, so one
-// that asks for all of them gets them when those before it have returned theirs.
+// seats grant the right to run a handler, or to run one alone. They are granted in the order of the requests, so a
+// request for all of them is granted when those before it have returned theirs.
 type seats struct {
 	all int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	taken int
 	queue []*seat
 }
 
-// seat is a wish for n seats.
+// seat is a request for n seats.
 type seat struct {
 	n     int
-	ready chan struct{} // closed when they are taken; nil if they were at once
+	ready chan struct{} // closed when they are granted; nil if they were granted at once
 }
 
 // ask takes n seats, or queues for them.
@@ -31,7 +31,7 @@ func (s *seats) ask(n int) *seat {
 	return w
 }
 
-// leave returns the seats, or ends the wish for them.
+// leave returns the seats, or withdraws the request.
 func (s *seats) leave(w *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,46 +24,47 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Sessions let the Consumers of a queue find out of each other whether they live. A message comes back when it was not
-// renewed in time, which a process that is dead and one that was slow for a moment have in common, and the latter may have a
-// handler at work that does not mind that its context has ended. With Sessions a Consumer that is given such a message looks
-// whether the one that had it before is alive, and handles it at once if not; otherwise it puts the message back, and looks
-// again after a third of Visibility.
+// Sessions let the Consumers of a queue find out whether another one is alive. A message is redelivered when it was not
+// renewed in time, whether its process has crashed or was only slow for a moment; in the latter case a handler that
+// ignores the end of its context may still be running. With Sessions, a Consumer that receives such a message checks
+// whether its previous consumer is alive. If not, it handles the message at once; otherwise it puts the message back,
+// and checks again after a third of Visibility.
 //
-// A session is the lease of a blob "azconcsession/…", which a Consumer holds while it runs and until its last handler has
-// returned. Markers say which session claimed a message and at which delivery, at no request. A holder that is done with a
-// message without having finished it says so, and nobody waits for it.
+// A session is the lease of a blob "azconcsession/…", which a Consumer holds while it runs and until its last handler
+// has returned. Markers record which session claimed a message, and at which delivery, at no extra request. A session
+// that gives up a message without having finished it records that, and nobody waits for it.
 //
 //	                        requests
 //	a Consumer's run        4, and 1 per third of Duration
 //	a message               none
-//	that comes back         beside what Dedupe costs: 1 to claim it anew; 1 to look at another's session; 1 the first time
-//	                        it is put back for that
-//	that is given back      1 if it is no envelope; 2 if others may have received it meanwhile
+//	one redelivered         besides the cost of Dedupe: 1 to claim it again; 1 to look at another's session; 1 the first
+//	                        time it is put back for that
+//	one given back          1 if it is not an envelope; 2 if others may have received it meanwhile
 //
-// What it promises: as long as the session of a Consumer lives and Patience is not over, no other handles what it has in its
-// hands. A delivery for which it is put back is no attempt, nor does it count for MaxDeliveries. What it costs: a message of a
-// process that has died waits for the end of the lease, if that comes later than the end of Visibility.
+// Sessions promise that as long as the session of a Consumer is alive and Patience has not passed, no other Consumer
+// handles the messages it holds. A delivery that is put back for this reason is not an attempt, and does not count for
+// MaxDeliveries. The price is that a message of a crashed process waits until the lease expires, if that is later than
+// the end of Visibility.
 //
-// All Consumers of a queue must have Sessions on the same container: one without takes over at once, and a session in a
-// container of which a Consumer does not know is alive for all it can tell.
+// All Consumers of a queue must have Sessions on the same container: one without Sessions takes over at once, and a
+// session in another container always counts as alive.
 //
-// Sessions are safe for concurrent use, and by several Consumers, each of which has one of its own.
+// Sessions are safe for concurrent use, and can be shared by several Consumers, each of which has its own session.
 type Sessions struct {
 	container *container.Client
 	path      string
 	o         SessionsOptions
 }
 
-// SessionsOptions tunes Sessions. The zero value is the default.
+// SessionsOptions configures Sessions. The zero value selects the defaults.
 type SessionsOptions struct {
-	// Duration is how long a session lives on when its process has died: 15 s to 60 s in whole seconds. It is renewed three
-	// times in that. Defaults to 60 s.
+	// Duration is how long a session outlives a crash of its process: 15 s to 60 s in whole seconds. It is renewed
+	// every third of that. Defaults to 60 s.
 	Duration time.Duration
 
-	// Patience bounds how long a message waits, from when it first came back, for a session that lives and neither finishes
-	// it nor gives it back. Then it is taken over all the same, and a Failed event says so. By the queue's clock. Defaults to
-	// 10 min.
+	// Patience bounds how long a message waits, from its first redelivery, for a session that is alive but neither
+	// finishes it nor gives it back. After that it is taken over all the same, and a Failed event reports it. By the
+	// queue's clock. Defaults to 10 min.
 	Patience time.Duration
 
 	_ struct{}
@@ -91,24 +92,24 @@ func NewSessions(c *container.Client, opts *SessionsOptions) (*Sessions, error) 
 // sessionPrefix begins the names of the blobs, for lifecycle rules.
 const sessionPrefix = "azconcsession/"
 
-// ownerKey is the metadata that tells people whose session it is.
+// ownerKey is the metadata name under which the owner of the session is recorded, for display.
 const ownerKey = "azconcowner"
 
-// session is what a Consumer holds while it runs. When its lease is lost, it goes on under another name.
+// session is what a Consumer holds while it runs. If its lease is lost, it continues under a new name.
 type session struct {
 	of   *Sessions
 	tell func(error)
-	lost chan struct{} // the lease of the moment is lost
+	lost chan struct{} // the current lease is lost
 	quit context.CancelFunc
 	keep sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
 	name  string     // the blob's path, which markers carry
-	past  []string   // names it had before
+	past  []string   // earlier names
 	lease *pessimistic.Lease
 }
 
-// begin makes a session, which must be ended. After an error nothing is held.
+// begin starts a session, which must be ended. After an error nothing is held.
 func (k *Sessions) begin(ctx context.Context, tell func(error)) (*session, error) {
 	s := &session{of: k, tell: tell, lost: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
@@ -120,11 +121,11 @@ func (k *Sessions) begin(ctx context.Context, tell func(error)) (*session, error
 	return s, nil
 }
 
-// open makes a blob of a new name and leases it.
+// open creates a blob with a new name and leases it.
 func (s *session) open(ctx context.Context) error {
 	blob := s.of.container.NewBlockBlobClient(sessionPrefix + uuid.NewString())
 	tries := 6
-	if s.name != "" { // during an outage, the keeper asks again
+	if s.name != "" { // during an outage, the keeper tries again
 		tries = 1
 	}
 	if err := create(ctx, blob, tries); err != nil {
@@ -152,7 +153,7 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-// create makes the blob. Nobody else has the name, so sending it again is harmless.
+// create creates the blob. Nobody else uses the name, so repeating it is harmless.
 func create(ctx context.Context, blob *blockblob.Client, tries int) error {
 	host, _ := os.Hostname()
 	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
@@ -163,7 +164,7 @@ func create(ctx context.Context, blob *blockblob.Client, tries int) error {
 	return azerr.Clean(err)
 }
 
-// discard deletes the blob. It gives up soon: GC finds what it leaves.
+// discard deletes the blob. It gives up soon: GC deletes what remains.
 func discard(ctx context.Context, blob *blockblob.Client) error {
 	ctx, cancel := retry.Detached(ctx, tryTimeout)
 	defer cancel()
@@ -174,11 +175,11 @@ func discard(ctx context.Context, blob *blockblob.Client) error {
 	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
 		return nil
 	}
-	return fmt.Errorf("the blob of a session stays behind: %w", azerr.Clean(err))
+	return fmt.Errorf("the blob of a session was not deleted: %w", azerr.Clean(err))
 }
 
-// keeper makes a new session whenever the lease is lost, and tries until it has one. Until then claims are made under the
-// old name, which others take for dead.
+// keeper opens a new session whenever the lease is lost, and retries until it has one. Until then claims are made under
+// the old name, which others consider over.
 func (s *session) keeper(ctx context.Context) {
 	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
 	for {
@@ -213,14 +214,15 @@ func (s *session) current() (*pessimistic.Lease, string) {
 	return s.lease, s.name
 }
 
-// ours tells whether a name is, or was, of this session: what is not in our hands then is in nobody's.
+// ours reports whether a name belongs, or belonged, to this session: a message claimed under it that this process does
+// not hold is held by nobody.
 func (s *session) ours(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return name == s.name || slices.Contains(s.past, name)
 }
 
-// end gives the session back. Nil has none.
+// end ends the session. It does nothing if s is nil.
 func (s *session) end(ctx context.Context) {
 	if s == nil {
 		return
@@ -231,7 +233,7 @@ func (s *session) end(ctx context.Context) {
 	s.close(ctx, l, name)
 }
 
-// close releases and deletes. Nothing depends on it: the lease runs out.
+// close releases the lease and deletes the blob. Nothing depends on it: the lease expires.
 func (s *session) close(ctx context.Context, l *pessimistic.Lease, name string) {
 	if err := l.Release(ctx); err != nil && !errors.Is(err, pessimistic.ErrLost) {
 		s.tell(err)

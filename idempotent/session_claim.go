@@ -10,16 +10,16 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// claim is what is written into a marker beside whose it is. Without Sessions it is empty.
+// claim is what a marker records besides its owner. Without Sessions it is empty.
 type claim struct {
 	Session  string    `json:"session,omitempty"`
-	Delivery int       `json:"delivery,omitempty"` // of the owner, that was claimed
-	Waited   int       `json:"waited,omitempty"`   // deliveries of the owner that were not claimed
-	Awaited  time.Time `json:"awaited,omitzero"`   // since when another waits for the session, by the queue's clock
-	Freed    int       `json:"freed,omitempty"`    // the delivery that was given back, if the message does not say so itself
+	Delivery int       `json:"delivery,omitempty"` // the owner's delivery that was claimed
+	Waited   int       `json:"waited,omitempty"`   // the owner's deliveries that were not claimed
+	Awaited  time.Time `json:"awaited,omitzero"`   // since when another waits for it, by the queue's clock
+	Freed    int       `json:"freed,omitempty"`    // the delivery given back, if the message does not say
 }
 
-// claimer is in whose name markers are written, and how they are understood.
+// claimer is the session in whose name markers are written, and by which they are interpreted.
 type claimer struct {
 	session string
 	ours    func(session string) bool
@@ -35,8 +35,8 @@ func (c *Consumer) claimer() *claimer {
 	return by
 }
 
-// contest decides about a message whose marker says that it is in the hands of a session: either it comes again, or it is a copy.
-// Requests: 1 to look at the session if it is another's, and 1 the first time that it is waited for.
+// contest decides about a message whose marker names a session: either the message was redelivered, or it is a copy.
+// Requests: 1 to look at the session if it is another's, and 1 the first time that a message waits for it.
 func (by *claimer) contest(ctx context.Context, target optimistic.Entity[marker], v *optimistic.Version[marker], d *delivery) (decision, error) {
 	m := v.Value
 	mine := m.Owner == d.m.ID
@@ -56,7 +56,7 @@ func (by *claimer) contest(ctx context.Context, target optimistic.Entity[marker]
 	case m.Awaited.IsZero():
 		awaited := m
 		awaited.Awaited = d.at.UTC()
-		_, _ = optimistic.Replace(ctx, target, v, awaited, nil) // if it fails, patience begins with the next delivery
+		_, _ = optimistic.Replace(ctx, target, v, awaited, nil) // if it fails, patience starts with the next delivery
 	case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:
 		d.overdue = fmt.Errorf("%w: %w", errOverdue, alive)
 		return run, nil
@@ -65,14 +65,14 @@ func (by *claimer) contest(ctx context.Context, target optimistic.Entity[marker]
 	return held, nil
 }
 
-// wait puts a message back that another session may be at work on.
+// wait puts back a message that another session may be handling.
 func (c *Consumer) wait(work context.Context, d *delivery) {
 	pause := wholeSeconds(max(time.Second, c.o.Visibility/3))
 	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, pause) },
 		fmt.Errorf("it may still be handled: %w", d.holder))
 }
 
-// letGo is for a message that could not be given back: it comes again by itself.
+// letGo handles a message that could not be given back: it reappears by itself.
 func (c *Consumer) letGo(work context.Context, d *delivery) {
 	ctx, cancel := retry.Detached(work, tryTimeout)
 	defer cancel()
@@ -81,8 +81,8 @@ func (c *Consumer) letGo(work context.Context, d *delivery) {
 	}
 }
 
-// free notes in the marker that nobody has the message in hand. Requests: 1; 2 if another may have claimed it since, whose
-// claim stays.
+// free records in the marker that nobody holds the message. Requests: 1; 2 if another session may have claimed it
+// since, whose claim stays.
 func (c *Consumer) free(ctx context.Context, d *delivery) error {
 	until, ours := d.receipt.deadline()
 	alone := ours && time.Now().Before(until)

@@ -17,7 +17,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// blobOf returns the blob that a session's name stands for in this container; empty for that of another.
+// blobOf returns the blob of a session's name in this container, or "" if the name belongs to another container.
 func (k *Sessions) blobOf(name string) string {
 	blob, ok := strings.CutPrefix(name, k.path+"/")
 	if !ok || !strings.HasPrefix(blob, sessionPrefix) {
@@ -29,8 +29,8 @@ func (k *Sessions) blobOf(name string) string {
 // lookTimeout leaves time for the rest of a claim.
 const lookTimeout = tryTimeout / 3
 
-// living looks whether a session lives: alive is nil if it does not, and says who it is if it does. An error says that this
-// cannot be known now. Requests: 1.
+// living checks whether a session is alive: alive is nil if it is not, and names its owner if it is. An error means
+// that this cannot be known now. Requests: 1.
 func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	blob := k.blobOf(name)
 	if blob == "" {
@@ -57,14 +57,14 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	}}
 }
 
-// noSuchBlob tells whether the service says that the blob does not exist. A 404 without a code may come from anything on the
-// way, and a missing container says nothing about the session.
+// noSuchBlob reports whether the service says that the blob does not exist. A 404 without a code may come from an
+// intermediary, and a missing container says nothing about the session.
 func noSuchBlob(err error) bool {
 	out := azerr.Classify(err)
 	return out.Kind == azerr.NotFound && out.Code != "" && out.Code != "ContainerNotFound"
 }
 
-// looks asks for each session once.
+// looks asks about each session once.
 type looks struct {
 	of   *Sessions
 	seen map[string]error
@@ -85,23 +85,23 @@ func (l *looks) living(ctx context.Context, name string) (alive, err error) {
 	return alive, nil
 }
 
-// sessionAge is how old a blob must be that nobody leases: a session begins without a lease.
+// sessionAge is the minimum age of an unleased blob for GC to delete it: a session begins without a lease.
 const sessionAge = time.Hour
 
-// GC deletes the blobs of sessions that have died, and returns how many; those that end in peace delete their own. Others
-// take a session without a blob for dead, which it is. A blob that is leased stays, and so does one that is younger than an
-// hour. A lifecycle rule of the account does the same for nothing: delete blobs whose name begins with
-// "<container>/azconcsession/"; the service refuses that for those that are leased.
+// GC deletes the blobs of sessions that crashed, and returns how many it deleted; a session that ends normally deletes
+// its own. Others consider a session without a blob to be over, which it is. A blob that is leased, or younger than an
+// hour, is kept. A lifecycle rule of the account does the same for free: delete blobs whose names begin with
+// "<container>/azconcsession/"; the service does not delete leased ones.
 //
-// Errors: why blobs cannot be listed or deleted; what was deleted until then is counted. Requests: 1 per 5000 blobs, and 1
-// per blob that is deleted.
+// Errors: why blobs cannot be listed or deleted; blobs deleted before the error are counted. Requests: 1 per 5000
+// blobs, and 1 per blob deleted.
 func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
 	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(sessionPrefix)}); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
 		}
-		before := cmp.Or(deref(page.Date), time.Now()).Add(-sessionAge) // by the clock that the blobs' times are of
+		before := cmp.Or(deref(page.Date), time.Now()).Add(-sessionAge) // by the clock of the blobs' timestamps
 		for _, b := range page.Segment.BlobItems {
 			state := deref(b.Properties.LeaseState)
 			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || state == lease.StateTypeLeased || state == lease.StateTypeBreaking {
@@ -127,5 +127,5 @@ func (o *ConsumerOptions) checkSessions() error {
 	return nil
 }
 
-// errOverdue says that patience with a session is over.
+// errOverdue reports that patience with a session has ended.
 var errOverdue = errors.New("it has neither finished the message nor given it back, and is not waited for any longer")

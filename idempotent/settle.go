@@ -9,12 +9,12 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// mark writes down that a message was handled, before it is deleted. If that fails, the message is deleted all the same: it
+// mark records that a message was handled, before it is deleted. If that fails, the message is deleted all the same: it
 // was handled, and must not be handled again. The marker is written when its table answers.
 func (c *Consumer) mark(work context.Context, d *delivery) {
 	var long error
 	if n := len(d.m.result); n > maxResult {
-		long = fmt.Errorf("the result was not stored: %d bytes are more than the %d that can be stored: store it in a blob, and its name here", n, maxResult)
+		long = fmt.Errorf("the result was not stored: %d bytes are more than the limit of %d: store it in a blob and set the blob's name as the result", n, maxResult)
 		d.m.result = nil
 	}
 	ctx, cancel := retry.Detached(work, 2*tryTimeout)
@@ -25,12 +25,12 @@ func (c *Consumer) mark(work context.Context, d *delivery) {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: long})
 	}
 	if err != nil {
-		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("that it was handled was not stored, and is stored later: %w", err)})
+		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the marker of a handled message was not written, and will be written later: %w", err)})
 		c.suspend(err)
 	}
 }
 
-// conclude decides what becomes of a message after its handler.
+// conclude decides what to do with a message after its handler has returned.
 func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error, took time.Duration) {
 	what, after := judge(err)
 	excuse := func(after time.Duration) func(context.Context) error {
@@ -78,27 +78,27 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 	}
 }
 
-// excusable tells whether a handler's error is about something that the consumer needs, and not about the message.
+// excusable reports whether a handler's error concerns a resource that the consumer needs, rather than the message.
 func excusable(err error) bool {
 	return errors.As(err, new(*excused)) || errors.As(err, new(*outage))
 }
 
-// putBack has the message delivered again after a pause. The attempt counts.
+// putBack redelivers the message after a pause. The attempt counts.
 func (c *Consumer) putBack(ctx context.Context, d *delivery, after time.Duration, why error) error {
 	e := d.e
 	e.Attempts, e.LastError = d.m.Attempt, clip(why.Error())
 	return c.giveBack(ctx, d, after, e)
 }
 
-// excuse has the message delivered again after a pause. The delivery does not count: its handler has not run, or has not failed.
+// excuse redelivers the message after a pause. The delivery does not count: its handler has not run, or has not failed.
 func (c *Consumer) excuse(ctx context.Context, d *delivery, after time.Duration) error {
 	e := d.e
 	e.Excused++
 	return c.giveBack(ctx, d, after, e)
 }
 
-// giveBack has the message delivered again after a pause, as the envelope that it is to be then. What it cannot carry goes into
-// its marker, or is remembered as long as the process lives.
+// giveBack redelivers the message after a pause, as the given envelope. Facts that it cannot carry are stored in its
+// marker, or kept in memory.
 func (c *Consumer) giveBack(ctx context.Context, d *delivery, after time.Duration, e envelope) error {
 	if d.counted {
 		e.Unfinished--
@@ -119,10 +119,10 @@ func (c *Consumer) giveBack(ctx context.Context, d *delivery, after time.Duratio
 	return d.receipt.extend(ctx, wholeSeconds(after))
 }
 
-// maxRecalled bounds what is remembered of messages that carry no counts.
+// maxRecalled bounds the number of messages whose counts are kept in memory.
 const maxRecalled = 10_000
 
-// recall remembers the counts of a message that does not carry them.
+// recall keeps the counts of a message that cannot carry them in memory.
 func (c *Consumer) recall(d *delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,8 +136,9 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), week)
 }
 
-// poison moves the message to the poison queue: first the copy, then the marker, which lets another copy be handled from
-// then on, then the deletion. A crash in between leaves a second copy with the same id, or nothing undone.
+// poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
+// another copy be handled, then it deletes the message. After a crash in between there is a second copy with the same
+// id, or nothing is left undone.
 func (c *Consumer) poison(work context.Context, d *delivery, why error) {
 	if c.o.Poison == nil {
 		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, c.o.Backoff.Cap, why) }, why)
@@ -158,7 +159,7 @@ func (c *Consumer) poison(work context.Context, d *delivery, why error) {
 	}, why)
 }
 
-// settle carries out what was decided, on a context of its own that ends when the message is not ours any more.
+// settle carries out the decision, under a context of its own that ends when the message is no longer held.
 func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do func(context.Context) error, why error) error {
 	until, _ := d.receipt.deadline()
 	ctx, cancel := retry.Detached(work, max(time.Until(until), tryTimeout))

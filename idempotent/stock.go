@@ -7,25 +7,25 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// What waits for a handler is kept from other consumers, and a receive of one message costs as much as one of 32. So a
-// consumer holds as many messages as it has handlers, and beyond that only what they will begin within a second, as far as the
-// latest ones tell. What waits longer all the same is given back.
+// Messages that wait for a handler are unavailable to other consumers, but a receive of one message costs as much as
+// one of 32. So a consumer holds as many messages as it has handlers, plus only those that its handlers will start
+// within a second, judging by the latest ones. Messages that wait longer anyway are given back.
 
 const (
 	patience   = time.Second // how long a message may wait for a handler
 	maxAhead   = 2 * maxReceive
-	maxClosing = 2 * maxReceive // besides one per handler
-	maxCopies  = 4 * maxReceive // that wait for another delivery of the same process
+	maxClosing = 2 * maxReceive // in addition to one per handler
+	maxCopies  = 4 * maxReceive // copies that wait for another delivery in this process
 )
 
-// pace remembers how long the latest handlers took.
+// pace records how long the latest handlers took.
 type pace struct {
 	last    [16]time.Duration
 	n       int
 	slowest time.Duration
 }
 
-// fewPaces say nothing.
+// fewPaces are too few to judge by.
 const fewPaces = 3
 
 func (p *pace) add(d time.Duration) {
@@ -45,7 +45,7 @@ func (p *pace) add(d time.Duration) {
 	}
 }
 
-// ahead is how many messages handlers that are all at work will begin while one may wait.
+// ahead returns how many messages busy handlers will start within the time that a message may wait.
 func (p *pace) ahead(handlers int) int {
 	switch {
 	case p.n < fewPaces:
@@ -56,7 +56,7 @@ func (p *pace) ahead(handlers int) int {
 	return int(time.Duration(handlers) * patience / p.slowest)
 }
 
-// wanted is how many messages to ask for now, and whether MaxMessages have been handled. Consumer.mu is held.
+// wanted returns how many messages to request now, and whether MaxMessages have been handled. Consumer.mu is held.
 func (c *Consumer) wanted() (n int, over bool) {
 	ahead := c.pace.ahead(c.o.Concurrency)
 	target := c.o.Concurrency + ahead
@@ -65,7 +65,7 @@ func (c *Consumer) wanted() (n int, over bool) {
 		if left <= 0 {
 			return 0, true
 		}
-		room = min(room, left-len(c.inFlight)) // what is in flight may be enough, or turn out to be copies
+		room = min(room, left-len(c.inFlight)) // messages in flight may suffice, or turn out to be copies
 	}
 	switch {
 	case room <= 0, c.suspects > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
@@ -86,7 +86,7 @@ func (c *Consumer) reserve(ctx context.Context) int {
 		switch {
 		case over, ctx.Err() != nil:
 			return 0
-		case n > 0 && some && !lingered: // others that began together may be about to end
+		case n > 0 && some && !lingered: // others that started together may be about to finish
 			lingered = true
 			_ = retry.Sleep(ctx, linger)
 			continue
@@ -100,7 +100,7 @@ func (c *Consumer) reserve(ctx context.Context) int {
 	}
 }
 
-// enter moves a delivery on to another stage.
+// enter moves a delivery to another stage.
 func (c *Consumer) enter(d *delivery, to stage) {
 	c.mu.Lock()
 	if d.stage == to {
@@ -121,7 +121,7 @@ func (c *Consumer) enter(d *delivery, to stage) {
 	}
 }
 
-// poke has the receiver look again.
+// poke makes the receiver check again.
 func (c *Consumer) poke() {
 	select {
 	case c.room <- struct{}{}:
@@ -129,7 +129,7 @@ func (c *Consumer) poke() {
 	}
 }
 
-// done forgets a delivery that is settled.
+// done removes a settled delivery.
 func (c *Consumer) done(d *delivery) {
 	c.mu.Lock()
 	delete(c.inFlight, d.m.ID)
@@ -150,7 +150,7 @@ func (c *Consumer) done(d *delivery) {
 	if idle {
 		c.notes.flush()
 	}
-	if last && c.o.ExitWhenEmpty { // otherwise another look would find no more than the last one did
+	if last && c.o.ExitWhenEmpty { // otherwise another poll would find no more than the last one did
 		select {
 		case c.ready <- struct{}{}:
 		default:
@@ -158,7 +158,7 @@ func (c *Consumer) done(d *delivery) {
 	}
 }
 
-// nothingInFlight tells whether every delivery is settled.
+// nothingInFlight reports whether every delivery is settled.
 func (c *Consumer) nothingInFlight() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

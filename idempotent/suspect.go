@@ -6,25 +6,25 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// A message that ends its process does so again when it is delivered again, and the messages beside it come back with it. After
-// the second delivery of which nothing is known, a message is suspect: it is handled alone, and its starts are counted, in the
-// message or in its marker, before they happen. Only those count for MaxDeliveries.
+// A message that crashes its process does so again when it is redelivered, and the messages received with it are
+// redelivered too. After two deliveries without a known outcome, a message is suspect: it is handled alone, and its
+// starts are counted, in the message or in its marker, before they happen. Only those count for MaxDeliveries.
 
-// suspicion is how many deliveries must have ended without a word.
+// suspicion is the number of deliveries without a known outcome that makes a message suspect.
 const suspicion = 2
 
-// carries tells whether the counts of a message outlive the process.
+// carries reports whether the counts of a message outlive the process.
 func (c *Consumer) carries(d *delivery) bool {
 	return d.e.as == Envelope || c.o.Dedupe == DedupeOwner || c.o.Dedupe == DedupeComplete
 }
 
-// unexplained is how many deliveries before this one have ended without a word.
+// unexplained returns how many earlier deliveries have no known outcome.
 func (c *Consumer) unexplained(d *delivery) int {
 	return d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
 }
 
-// suspect tells whether a message may have ended its process. Of one that carries no counts only the number of deliveries is
-// known, of which MaxAttempts may have failed in peace.
+// suspect reports whether a message may have crashed its process. For one that carries no counts only the number of
+// deliveries is known, of which up to MaxAttempts may have failed normally.
 func (c *Consumer) suspect(d *delivery) bool {
 	if d.e.as == Envelope || d.known {
 		return c.unexplained(d) >= suspicion
@@ -32,7 +32,7 @@ func (c *Consumer) suspect(d *delivery) bool {
 	return c.unexplained(d) >= max(suspicion, c.o.MaxAttempts)
 }
 
-// spent tells whether a message has used up MaxDeliveries, and how many starts or deliveries are known.
+// spent reports whether a message has used up MaxDeliveries, and how many starts or deliveries are known.
 func (c *Consumer) spent(d *delivery) (n int, spent bool) {
 	if c.carries(d) {
 		n = d.e.Unfinished
@@ -42,8 +42,8 @@ func (c *Consumer) spent(d *delivery) (n int, spent bool) {
 	return n, c.o.MaxDeliveries > 0 && n >= c.o.MaxDeliveries
 }
 
-// countStart writes down that the handler of a suspect message starts. Requests: 1 for an envelope, which hides it again; else 1
-// for its marker.
+// countStart records that the handler of a suspect message starts. Requests: 1 for an envelope, which also extends its
+// hiding; otherwise 1 for its marker.
 func (c *Consumer) countStart(ctx context.Context, d *delivery) error {
 	if !c.carries(d) || !c.suspect(d) {
 		return nil
@@ -72,7 +72,7 @@ func (c *Consumer) countStart(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// quarantine keeps other messages from being received, and gives back those that wait for a handler, until release is called.
+// quarantine stops the receiving of messages, and gives back those that wait for a handler, until release is called.
 func (c *Consumer) quarantine() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *Consumer) quarantine() (release func()) {
 	}
 }
 
-// crowd returns what is closed while a suspect message waits to be handled alone.
+// crowd returns a channel that is closed while a suspect message waits to be handled alone.
 func (c *Consumer) crowd() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tenures remembers how long the latest messages were in our hands, from the receive to the end of the handler.
+// tenures records how long the latest messages were held, from the receive to the end of the handler.
 type tenures struct {
 	mu   sync.Mutex
 	last [256]time.Duration
@@ -20,11 +20,11 @@ func (t *tenures) add(d time.Duration) {
 	t.n++
 }
 
-// fewTenures say nothing.
+// fewTenures are too few to judge by.
 const fewTenures = 16
 
-// window returns for how long to hide messages: 99 of 100 of the latest ones would have been done with in two thirds of it,
-// which is when a renewal is due.
+// window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
+// when a renewal is due.
 func (t *tenures) window(least, most time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

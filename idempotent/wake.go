@@ -7,7 +7,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// consumers are those of this process that run, by queue: a message that is sent from here need not wait for their next look.
+// consumers are the running Consumers of this process, by queue: a message sent from this process need not wait for
+// their next poll.
 var consumers registry
 
 type registry struct {
@@ -15,13 +16,13 @@ type registry struct {
 	all map[string]map[*Consumer]bool
 }
 
-// queueOf tells queues of different accounts apart, which their paths do not.
+// queueOf distinguishes queues of different accounts, which their paths do not.
 func queueOf(queue *azqueue.QueueClient) string {
 	url, _, _ := strings.Cut(queue.URL(), "?")
 	return url
 }
 
-// add notes a consumer until remove is called.
+// add registers a consumer until remove is called.
 func (r *registry) add(c *Consumer) (remove func()) {
 	queue := queueOf(c.queue)
 	r.mu.Lock()

@@ -7,26 +7,26 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// EventKind is what has happened.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds.
 const (
 	Received  EventKind = "received"
 	Completed EventKind = "completed" // handled, and deleted
-	Duplicate EventKind = "duplicate" // a copy of another, deleted unhandled
-	Retried   EventKind = "retried"   // Err says why; it comes again
+	Duplicate EventKind = "duplicate" // a copy of another message, deleted without being handled
+	Retried   EventKind = "retried"   // it will be redelivered; Err says why
 	Poisoned  EventKind = "poisoned"  // Err says why
 	Dropped   EventKind = "dropped"
 	Returned  EventKind = "returned" // unhandled, because the consumer is stopping, the markers cannot be had, or a copy or another session is at work; Err says why
-	Lost      EventKind = "lost"     // another may have it; Err says why
+	Lost      EventKind = "lost"     // another consumer may have received it; Err says why
 	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
 )
 
-// Event is something that happened to a message, or to the consumer.
+// Event is something that happened to a message or to the consumer.
 type Event struct {
 	Kind    EventKind
-	Message *Message // nil if it is about none
+	Message *Message // nil if the event concerns no message
 	Took    time.Duration
 	Err     error
 }

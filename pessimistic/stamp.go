@@ -15,7 +15,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// find looks at the lock blob, and makes it when it is missing.
+// find looks at the lock blob, and creates it if it does not exist.
 func (t *taking) find(ctx context.Context) (Observation, error) {
 	again := t.claim.faults()
 	for {
@@ -23,7 +23,7 @@ func (t *taking) find(ctx context.Context) (Observation, error) {
 		if err == nil {
 			return seen, nil
 		}
-		// Only the blob's own absence: a missing container is for the caller to see to.
+		// Only if the blob itself is missing: creating the container is up to the caller.
 		if azerr.Has(err, "BlobNotFound", "ResourceNotFound") || azerr.Classify(err).Kind == azerr.NotFound && azerr.Classify(err).Code == "" {
 			if seen, err = t.create(ctx); err == nil {
 				return seen, nil
@@ -33,8 +33,8 @@ func (t *taking) find(ctx context.Context) (Observation, error) {
 			return seen, context.Cause(ctx)
 		}
 		o := azerr.Classify(err)
-		// A conflict is another who has made it at the same moment; after an answer that was lost it may be ourselves.
-		// Either way it is there now.
+		// On a conflict, another client has created it at the same moment; after a lost response it may have been this
+		// call. Either way the blob now exists.
 		if o.Kind != azerr.Conflict && o.Kind != azerr.Held && !o.Transient() && !o.Ambiguous() {
 			return seen, err
 		}
@@ -53,7 +53,8 @@ func (t *taking) lookOnce(ctx context.Context) (Observation, error) {
 	return t.claim.wire.look(ctx, "")
 }
 
-// create makes the lock blob, if it is not there, and marks it as ours. It carries no fence: see tokenAfter.
+// create creates the lock blob, if it does not exist, and marks it as created by azconc. It carries no fence: see
+// tokenAfter.
 func (t *taking) create(ctx context.Context) (Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.claim.timing.try)
 	defer cancel()
@@ -74,7 +75,7 @@ func (t *taking) create(ctx context.Context) (Observation, error) {
 
 func emptyBody() io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(nil)) }
 
-// usable refuses a blob that is not for locking.
+// usable refuses a blob that must not be used as a lock.
 func (t *taking) usable(seen Observation) error {
 	if seen.Size > 0 && !t.k.opts.AllowContent {
 		return &ContentError{Resource: t.claim.wire.target.path, Size: seen.Size}
@@ -82,16 +83,16 @@ func (t *taking) usable(seen Observation) error {
 	return nil
 }
 
-// stamp is the record of one acquisition on its way into the lock blob.
+// stamp is the record of one acquisition, to be written into the lock blob.
 type stamp struct {
 	t      *taking
 	base   Observation
 	record record
-	due    time.Time // the service's clock must be there before the record is written
-	date   moment    // what we know of the service's clock; later once the record is written
+	due    time.Time // the service's clock must reach this before the record is written
+	date   moment    // what is known of the service's clock; later once the record is written
 }
 
-// newStamp makes the record of the next holder, whose fence is greater than that of all before it: see tokenAfter.
+// newStamp makes the record of the next holder, whose fence is greater than all before it: see tokenAfter.
 func newStamp(t *taking, base Observation, date moment) (*stamp, error) {
 	token, due, err := t.tokenAfter(base, date.date)
 	if err != nil {
@@ -108,13 +109,14 @@ func newStamp(t *taking, base Observation, date moment) (*stamp, error) {
 	return s, nil
 }
 
-// write stamps the lock once, on condition that it is as it was when the lease was acquired, and under the lease. Both
-// are needed: the lease keeps a request that is late from landing in another's time, the version keeps it from landing
-// twice. When the answer is lost the same request is sent again, and a refusal is settled by reading the nonce back.
+// write stamps the lock once, conditional on the version at which the lease was acquired, and under the lease. Both are
+// needed: the lease keeps a late request from being applied during another holder's tenure, and the version keeps it
+// from being applied twice. After a lost response the same request is sent again, and a refusal is settled by reading
+// the nonce back.
 //
-// ctx is the lease's: there is no point in going on beyond it.
+// ctx is the lease's: there is no point in continuing beyond it.
 func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
-	again := faultsFor(-1) // for as long as the lease lasts
+	again := faultsFor(-1) // as long as the lease lasts
 	ambiguous := false
 	for {
 		etag, err := s.once(ctx)
@@ -128,8 +130,8 @@ func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
 			return "", context.Cause(ctx)
 		case o.Ambiguous() || o.Transient():
 		case o.Kind == azerr.Conflict:
-			// Under the lease nobody else can have changed the version: it was our own first try, or a proxy that sent
-			// this one twice.
+			// Under the lease nobody else can have changed the version: it was this call's first try, or a proxy that
+			// sent the request twice.
 			seen, lookErr := s.back(ctx)
 			if lookErr == nil && seen.Metadata[keyNonce] == s.record.nonce {
 				return seen.ETag, nil

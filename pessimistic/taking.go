@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// taking is one call of Lock under way.
+// taking is one call of Lock in progress.
 type taking struct {
 	k      *Locker
 	name   string
@@ -21,11 +21,11 @@ type taking struct {
 	queue  queue
 	opts   AcquireOptions
 	line   *line
-	made   bool // this call has made the lock blob
-	passed bool // the lease, and with it the place in the line, has been passed on
+	made   bool // this call has created the lock blob
+	passed bool // the lease, and with it the place in the line, has been handed over
 }
 
-// lock gets in line, and takes the lock when it is our turn.
+// lock joins the line, and acquires the lock when it is this call's turn.
 func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
 	client, err := k.blob(name)
 	if err != nil {
@@ -63,8 +63,8 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 	return h, err
 }
 
-// turns goes on when a lease is lost before it was anybody's: when it is broken, or its blob deleted, between the
-// acquisition or hand-over and the stamp. To who waits that is another wait.
+// turns continues when a lease is lost before anybody holds the lock: when it is broken, or its blob deleted, between
+// the acquisition or hand-over and the stamp. For the waiter this is just another wait.
 func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Held, error) {
 	for tries := 1; ; tries++ {
 		h, err := t.turn(ctx, handed, wait)
@@ -81,7 +81,7 @@ func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Held, er
 	}
 }
 
-// turn is what the one in front of the line does: it takes what it was handed, or asks the service.
+// turn is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service.
 func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, error) {
 	if handed != nil {
 		return t.inherit(ctx, handed)
@@ -101,7 +101,8 @@ func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, err
 	return t.settle(ctx, base, g)
 }
 
-// win gets the lease, at the version of the lock blob that it returns: the fence of the last holder is in it.
+// win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
+// fence.
 func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error) {
 	seen, err := t.find(ctx)
 	for {
@@ -120,7 +121,7 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 				seen = t.queue.seen
 				continue
 			} else if azerr.Classify(err).Kind == azerr.NotFound {
-				seen, err = t.find(ctx) // collected while we waited
+				seen, err = t.find(ctx) // deleted by GC during the wait
 				continue
 			} else {
 				return seen, grant{}, err
@@ -136,9 +137,9 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 		case ctx.Err() != nil:
 			return seen, grant{}, asked
 		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound:
-			// Somebody was faster. Looking again tells who.
+			// Another client was faster. Looking again tells which.
 			seen, err = t.find(ctx)
-		case o.Transient() && t.queue.heard: // faults to the end of Wait
+		case o.Transient() && t.queue.heard: // faults lasted until the end of Wait
 			return seen, grant{}, t.queue.heldError(asked)
 		default:
 			return seen, grant{}, asked
@@ -146,8 +147,8 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 	}
 }
 
-// settle makes a Held of a lease that the service has granted: it waits out what the last holder may have sent, and
-// stamps the lock.
+// settle makes a Held of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
+// lock.
 func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, error) {
 	t.claim.waited = t.queue.waited
 	l := newLease(ctx, t.claim, g.t0, t.opts)
@@ -172,8 +173,8 @@ func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, 
 	return h, err
 }
 
-// stamped writes our record into the lock blob, whose lease we have since at, and makes a Held of it. date is the last
-// thing that we know of the service's clock.
+// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Held of it. date
+// is the latest known time of the service's clock.
 func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date moment, at instant) (*Held, error) {
 	s, err := newStamp(t, base, date)
 	var etag azcore.ETag
@@ -207,9 +208,9 @@ func (t *taking) limit() bounds {
 	return b
 }
 
-// forsake gives up a lease such that the lock still looks as unclean as it was: a release would make the next holder
-// believe that the last one had ended in peace. The break is bound to the version before our stamp, so it cannot hit
-// somebody who came later; if it is refused, the lease runs out.
+// forsake gives up a lease so that the lock still looks unclean: after a release, the next holder would believe that
+// the last one ended normally. The break is conditional on the version before the stamp, so it cannot affect a later
+// holder; if it is refused, the lease expires.
 func (l *Lease) forsake(ctx context.Context, base Observation) {
 	l.releasing.Do(func() {
 		_ = l.close()
