@@ -82,7 +82,7 @@ func heedSignals() {
 	}
 }
 
-// closedPort is an address at which nobody listens.
+// closedPort is an address at which nothing listens.
 func closedPort() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -253,7 +253,7 @@ func linesIn(ts *testscript.TestScript, _ bool, args []string) {
 
 // follow-hint runs the command that the last hint names, as a person would who copies it.
 func followHint(ts *testscript.TestScript, _ bool, _ []string) {
-	_, command, ok := strings.Cut(ts.ReadFile("stderr"), "what is there now: ")
+	_, command, ok := strings.Cut(ts.ReadFile("stderr"), "overwrite the current version with it: ")
 	if !ok {
 		ts.Fatalf("no command in the hint")
 	}

@@ -37,7 +37,7 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 		}
 		f.redactor.know(secretsOf("", at.sas)...)
 		if given, ok := f.urls[s]; ok && given != at {
-			return withHint(usagef("the URLs are of two accounts, or have two signatures"), "the command works in one account")
+			return withHint(usagef("the URLs name two accounts, or carry two signatures"), "the command works within one account")
 		}
 		if f.urls == nil {
 			f.urls = map[service]accountURL{}
@@ -102,5 +102,5 @@ func (c *connection) sameAccount(s service, endpoint string) error {
 	if own == "" || c.login || strings.EqualFold(own, endpoint) {
 		return nil
 	}
-	return withHint(usagef("the URL is of another account than the credential"), "give --auth-mode login, or a URL with a SAS")
+	return withHint(usagef("the URL names a different account than the credential"), "give --auth-mode login, or a URL with a SAS")
 }

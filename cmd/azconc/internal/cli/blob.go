@@ -3,7 +3,7 @@ package cli
 import "github.com/spf13/cobra"
 
 func newBlobCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("blob", "Read, write and change blobs, each write on condition if you like",
+	return newGroupCmd("blob", "Read, write and change blobs, with conditions on every write",
 		newBlobPutCmd(f, nil),
 		newBlobGetCmd(f, nil),
 		newBlobListCmd(f, nil),

@@ -34,15 +34,15 @@ func newBlobAppendCmd(f *Factory, runF func(*blobAppendOptions) error) *cobra.Co
 	var conditions conditionFlags
 	cmd := &cobra.Command{
 		Use:   "append <container/blob> --file <file>",
-		Short: "Add a file, or stdin, to an append blob, exactly once",
-		Long: `Add a file, or stdin, of at most 100 MiB to an append blob, as one block, exactly once.
+		Short: "Append a file, or stdin, to an append blob, exactly once",
+		Long: `Append a file, or stdin, of at most 100 MiB to an append blob, as one block, exactly once.
 
-Every request is on condition that the blob ends where the bytes are to begin, so that it cannot be carried out twice. If
-somebody appends first, azconc tries behind them; with --position that is a conflict (exit code 4, reason "position").
+Every request is conditional on the blob ending where the block is to begin, so the block cannot be appended twice. If another
+writer appends first, azconc retries at the new end; with --position that is a conflict (exit code 4, reason "position").
 
-If an answer is lost, the bytes at the position tell: others there, and it is done again behind them. The very same bytes
-there may be those of another who appends the same, and the exit code is 5; --record puts a frame with an id around them,
-and --unique is your word that nobody else appends these bytes: then finding them is proof.`,
+If a response is lost, azconc reads the bytes at the position. If they differ, another writer appended, and azconc retries at
+the new end. If they are the same, another writer may have appended the same bytes, so the exit code is 5. To avoid that,
+--record frames the content with an id, and --unique asserts that no other writer appends the same bytes.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
   azconc blob append logs/events --file event.json --record --max-size 1073741824`,
@@ -63,7 +63,7 @@ and --unique is your word that nobody else appends these bytes: then finding the
 				return usagef("--max-size %d is not positive", opts.MaxSize)
 			}
 			if opts.ContentType != "" && !opts.Create {
-				return usagef("--content-type is for a blob that is made: give --create too")
+				return usagef("--content-type applies to a blob that is created: add --create")
 			}
 			if err := opts.Sending.parse(cmd); err != nil {
 				return err
@@ -75,7 +75,7 @@ and --unique is your word that nobody else appends these bytes: then finding the
 				return withHint(usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}
 			if opts.Conditions.IfNoneMatch == "*" {
-				return withHint(usagef("--if-none-match '*' never holds for a blob that is appended to"), "--create makes the blob if there is none")
+				return withHint(usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -86,11 +86,11 @@ and --unique is your word that nobody else appends these bytes: then finding the
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
 	flags.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
-	flags.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob stays within so many `bytes`")
-	flags.BoolVar(&opts.Create, "create", false, "make the blob if there is none")
-	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is made")
+	flags.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
+	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
+	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
 	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
-	flags.BoolVar(&opts.Unique, "unique", false, "nobody else appends the same bytes")
+	flags.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
 	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
 	return cmd
@@ -151,15 +151,15 @@ func appendError(err error, opts *blobAppendOptions) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
 	case errors.Is(err, optimistic.ErrFull):
-		return withHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "begin another blob")
+		return withHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
 	case errors.Is(err, optimistic.ErrSealed):
-		return withHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "begin another blob")
+		return withHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
-		return withHint(err, "look at the end of the blob before trying again; with --record it is found out about")
+		return withHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
 	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && !azerr.Has(err, "ContainerNotFound"):
-		return withHint(err, "--create makes it")
+		return withHint(err, "--create creates it")
 	case ok && conflict.Reason == azerr.Position && opts.Position >= 0:
-		return withHint(err, "the blob does not end there; leave out --position to append wherever it ends")
+		return withHint(err, "the blob does not end there; omit --position to append at its end")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newBlobBlockCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("block", "Make a block blob of blocks, step by step",
+	return newGroupCmd("block", "Build a block blob step by step",
 		newBlobBlockPutCmd(f, nil),
 		newBlobBlockCommitCmd(f, nil),
 		newBlobBlockListCmd(f, nil),
@@ -38,12 +38,12 @@ func newBlobBlockPutCmd(f *Factory, runF func(*blobBlockPutOptions) error) *cobr
 	opts := &blobBlockPutOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "put <container/blob> --id <id> --file <file>",
-		Short: "Stage a block, which changes nothing yet",
-		Long: `Stage a block of at most 256 MiB, which changes nothing yet: azconc blob block commit makes content of blocks.
+		Short: "Stage a block without changing the blob yet",
+		Long: `Stage a block of at most 256 MiB. The blob does not change until azconc blob block commit commits the block.
 
-The id is any text of up to 64 bytes; all ids of a blob must be equally long. Who stages under the same id replaces the block,
-so ids should be nobody else's. Blocks that are not committed within a week are dropped. azconc blob put does all this by
-itself.`,
+The id is any text of up to 64 bytes; all ids of a blob must have the same length. Staging under an id that is already in use
+replaces that block, so writers should use distinct ids. Blocks that are not committed within a week are discarded. azconc blob
+put does all of this itself.`,
 		Args:    resourceArgs("<container/blob>"),
 		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -54,7 +54,7 @@ itself.`,
 			case opts.ID == "":
 				return usagef("--id is missing")
 			case len(opts.ID) > 64:
-				return usagef("--id has %d bytes: 64 are the most", len(opts.ID))
+				return usagef("--id has %d bytes: the limit is 64", len(opts.ID))
 			case opts.File == "":
 				return withHint(usagef("--file is missing"), "--file - reads stdin")
 			}
@@ -113,11 +113,11 @@ func newBlobBlockCommitCmd(f *Factory, runF func(*blobBlockCommitOptions) error)
 	var metadata, tags []string
 	cmd := &cobra.Command{
 		Use:   "commit <container/blob> <id>…",
-		Short: "Make the blob's content of these blocks, in this order",
-		Long: `Make the blob's content of these blocks, in this order: of each the one that was staged last, or else the one that the blob
-has already. It replaces the blob whole, on condition if you like.
+		Short: "Commit blocks, in this order, as the blob's content",
+		Long: `Commit blocks, in this order, as the blob's content. For each id, the block staged last is used, or else the block that is
+already committed. The whole content is replaced, under the conditions given.
 
-A block that is not there, because it was never staged or another commit has discarded it, is a conflict (exit code 4, reason
+A missing block, one that was never staged or that another commit discarded, is a conflict (exit code 4, reason
 "blocklist").`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -133,7 +133,7 @@ A block that is not there, because it was never staged or another commit has dis
 			opts.IDs = args[1:]
 			for _, id := range opts.IDs {
 				if id == "" || len(id) > 64 || len(id) != len(opts.IDs[0]) {
-					return withHint(usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the blocks that there are")
+					return withHint(usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
 				}
 			}
 			if opts.Metadata, err = parsePairs("--metadata", metadata); err != nil {

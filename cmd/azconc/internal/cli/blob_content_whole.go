@@ -20,7 +20,7 @@ func (f *Factory) wholeContent(ctx context.Context, name string, limit int64) ([
 		size = int64(len(data))
 	}
 	if size > limit {
-		return nil, usagef("--file %s is longer than the %d bytes that one request takes", name, limit)
+		return nil, usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
 	}
 	return data, nil
 }

@@ -30,12 +30,12 @@ func newBlobCopyCmd(f *Factory, runF func(*blobCopyOptions) error) *cobra.Comman
 	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "copy <container/blob> <container/blob>",
-		Short: "Have the service copy a blob onto another",
-		Long: `Have the service copy a blob, the first one, onto another. Content and metadata are of one version of the source.
+		Short: "Copy a blob onto another within the service",
+		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
 
-The conditions are on the destination, those named --source on the source. The source is read by the service: it may also
-be a URL with a SAS. A start whose answer was lost is found out about by an id in the destination's metadata. A copy that
-does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
+Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
+so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
+the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
 		Args:        resourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
 		Annotations: map[string]string{resourceArg: "true"},
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
@@ -70,12 +70,12 @@ does not end at once is pending: --wait waits for it, azconc blob copy-abort end
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
-	flags.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to look")
-	flags.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store in place of the source's; may be repeated")
+	flags.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
+	flags.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
 	conditions.add(cmd, condAll)
 	addSnapshot(cmd, &snapshot, " of the source")
-	flags.StringVar(&source.IfMatch, "source-if-match", "", "only if the source is at this `ETag`")
-	flags.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source is not at this `ETag`")
+	flags.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
+	flags.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
 	flags.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
 	flags.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
 	flags.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
@@ -121,7 +121,7 @@ func blobCopyRun(ctx context.Context, opts *blobCopyOptions) error {
 	if err != nil {
 		err = &copyError{err: tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
 		if r.CopyID != "" && r.Status == "pending" {
-			return withHint(err, "the copy goes on; to end it: azconc blob copy-abort "+shellQuote(opts.To.String())+" "+r.CopyID)
+			return withHint(err, "the copy continues; to end it: azconc blob copy-abort "+shellQuote(opts.To.String())+" "+r.CopyID)
 		}
 		return copyHint(err)
 	}
@@ -135,7 +135,7 @@ func blobCopyRun(ctx context.Context, opts *blobCopyOptions) error {
 func copyHint(err error) error {
 	c, ok := errors.AsType[*optimistic.ConflictError](err)
 	if ok && c.Reason == azerr.SourceChanged && c.Current != "" {
-		return withHint(err, "to copy the version that is there now give --source-if-match "+shellQuote(string(c.Current)))
+		return withHint(err, "to copy the current version, give --source-if-match "+shellQuote(string(c.Current)))
 	}
 	return err
 }

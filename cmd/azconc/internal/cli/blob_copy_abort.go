@@ -24,9 +24,9 @@ func newBlobCopyAbortCmd(f *Factory, runF func(*blobCopyAbortOptions) error) *co
 	cmd := &cobra.Command{
 		Use:   "copy-abort <container/blob> <copy-id>",
 		Short: "End a pending copy and leave its destination empty",
-		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service takes.
+		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
 
-If that copy is not pending any more the exit code is 4; if it was aborted before, by whomever, it is 0.`,
+If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
 		Args:    resourceArgs("<container/blob>", "<copy-id>"),
 		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

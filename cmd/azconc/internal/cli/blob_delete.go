@@ -27,8 +27,8 @@ func newBlobDeleteCmd(f *Factory, runF func(*blobDeleteOptions) error) *cobra.Co
 		Short: "Delete a blob, or a snapshot of one",
 		Long: `Delete a blob, or a snapshot of one.
 
-A deletion leaves nothing behind to tell whose it was. If its answer is lost and the blob is gone, a delete with a
-condition ends with exit code 5, because it may have been another's; one without has what it asked for.`,
+A deletion leaves no trace of which client requested it. If the response is lost and the blob is gone, a delete with a
+condition ends with exit code 5, because another client may have deleted it; a delete without one has succeeded.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob delete jobs/state.json
   azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
@@ -51,7 +51,7 @@ condition ends with exit code 5, because it may have been another's; one without
 			return blobDeleteRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too, without which the service refuses")
+	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
 	addSnapshot(cmd, &snapshot, ", and not the blob")
 	conditions.add(cmd, condAll)
 	return cmd
@@ -104,10 +104,10 @@ func blobDeleteRun(ctx context.Context, opts *blobDeleteOptions) error {
 	})
 	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
 	if err == nil && !d.confirmed && beyond {
-		err = &unknownError{why: "the answer was lost and the blob is gone: the deletion may have been another's"}
+		err = &unknownError{why: "the response was lost and the blob is gone: another client may have deleted it"}
 	}
 	if azerr.Has(err, "SnapshotsPresent") {
-		err = withHint(err, "--snapshots deletes its snapshots, too; azconc blob list "+
+		err = withHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
 			shellQuote(opts.Blob.Container)+" --snapshots --prefix "+shellQuote(opts.Blob.Blob)+" shows them")
 	}
 	if err != nil {

@@ -27,11 +27,12 @@ func newBlobEditCmd(f *Factory, runF func(*blobEditOptions) error) *cobra.Comman
 	var conditions conditionFlags
 	cmd := &cobra.Command{
 		Use:   "edit <container/blob>",
-		Short: "Change a blob in your editor, without losing another's change or your own",
-		Long: `Change a blob in $VISUAL or $EDITOR.
+		Short: "Edit a blob in your editor without losing concurrent changes",
+		Long: `Edit a blob in $VISUAL or $EDITOR.
 
-If somebody else writes meanwhile, the two changes are merged. Where they do not merge you are asked on a terminal; else the
-exit code is 4. Your text is kept in its file whenever it has not been written, and the way to write it is printed.`,
+If another writer changes the blob meanwhile, the two changes are merged. If they do not merge, azconc asks what to do if it
+runs on a terminal, and otherwise ends with exit code 4. Text that was not written stays in its file, and azconc prints the
+command that writes it.`,
 		Args:    resourceArgs("<container/blob>"),
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -59,7 +60,7 @@ exit code is 4. Your text is kept in its file whenever it has not been written, 
 			return blobEditRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.Create, "create", false, "begin with an empty text if there is no blob")
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
 	addMaxSize(cmd, &opts.MaxSize)
 	conditions.add(cmd, condAll)
 	return cmd
@@ -97,10 +98,10 @@ func blobEditRun(ctx context.Context, opts *blobEditOptions) error {
 		return e.keep(tally(err, e.total))
 	}
 	if outcome == "theirs" {
-		f.Notef("theirs stays; your text is in %s", e.file)
+		f.Notef("their version stays; your text is in %s", e.file)
 		outcome = "cancelled"
 	} else if err := os.Remove(e.file); err != nil {
-		f.Notef("the temporary file stays: %v", err)
+		f.Notef("the temporary file was not removed: %v", err)
 	}
 	r := newWriteResult(opts.Blob, outcome, e.total)
 	if !e.total.Created {
@@ -195,20 +196,20 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 		return "", err
 	}
 	if bytes.Equal(theirs.Value, e.mine) && theirs.Exists {
-		f.Notef("somebody else has written the same text")
+		f.Notef("another writer has written the same text")
 		e.total.ETag = theirs.ETag
 		return "unchanged", nil
 	}
 	merged, clean := merge3(string(e.base.Value), string(e.mine), string(theirs.Value))
 	if clean && e.base.Exists && theirs.Exists {
-		f.Notef("merged with another's change (etag %s)", theirs.ETag)
+		f.Notef("merged with a concurrent change (etag %s)", theirs.ETag)
 		e.base, e.mine = theirs, []byte(merged)
 		return "", os.WriteFile(e.file, e.mine, 0o600)
 	}
 	if !f.InTerminal || !f.ErrTerminal {
 		return "", &keepTheirs{err: conflict, etag: theirs.ETag}
 	}
-	f.Notef("somebody else has changed the blob, and the two changes do not merge; your text is in %s", e.file)
+	f.Notef("another writer has changed the blob, and the two changes do not merge; your text is in %s", e.file)
 	answer, err := f.ask(ctx, "[e]dit both, write [m]ine, keep [t]heirs, [a]bort?", "emta")
 	if err != nil {
 		return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
@@ -266,7 +267,7 @@ func (e *editing) keep(err error) error {
 	if c := e.opts.Conditions; c.LeaseID != "" {
 		command += " --lease-id " + c.LeaseID
 	}
-	return withHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to write it over what is there now: "+command)
+	return withHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
 }
 
 // keptError is a failure after which the user's text waits in a file.

@@ -25,11 +25,11 @@ func newBlobGetCmd(f *Factory, runF func(*blobGetOptions) error) *cobra.Command 
 	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "get <container/blob>",
-		Short: "Read one version of a blob, whole",
-		Long: `Read one version of a blob, whole, to stdout or a file.
+		Short: "Read a blob, all of it from one version",
+		Long: `Read a blob, all of it from one version, to stdout or a file.
 
-All of it is of one version, however long it takes: if the blob changes meanwhile, a read into a file starts over, and one
-to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
+The content is all from one version, however long the read takes: if the blob changes meanwhile, a read into a file starts
+over, and a read to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob get jobs/state.json
   azconc blob get backup/src.tar --file src.tar`,

@@ -37,11 +37,11 @@ func newBlobHeadersSetCmd(f *Factory, runF func(*blobHeadersSetOptions) error) *
 	cmd := &cobra.Command{
 		Use:   "set <container/blob> --<header> <value>…",
 		Short: "Set some of a blob's HTTP headers and keep the rest",
-		Long: `Set some of a blob's HTTP headers and keep the rest. An empty value takes a header away.
+		Long: `Set some of a blob's HTTP headers and keep the rest. An empty value removes a header.
 
-The service replaces all of them at once, so they are read, and written back on condition that nobody wrote meanwhile;
-with --if-match a conflict is final. There is no room for a trace in them: if an answer is lost and the blob has changed
-since, be it by this very write, the exit code is 5. Setting them again does no harm then.`,
+The service replaces all headers at once, so azconc reads them and writes them back on condition that the blob has not
+changed; with --if-match a conflict is final. Headers have no room for an id: if a response is lost and the blob has changed
+since, the change may be this write or another, and the exit code is 5. It is safe to set the headers again.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob headers set site/app.js --cache-control 'max-age=3600' --content-type text/javascript
   azconc blob headers set site/app.js --content-encoding ''`,
@@ -56,7 +56,7 @@ since, be it by this very write, the exit code is 5. Setting them again does no 
 				}
 			}
 			if len(opts.Set) == 0 {
-				return withHint(usagef("nothing says what to set"), "give a header, as in --content-type text/plain")
+				return withHint(usagef("no header is given"), "give a header, as in --content-type text/plain")
 			}
 			if sum, err := base64.StdEncoding.DecodeString(opts.Set["content-md5"]); err != nil || len(sum) != 0 && len(sum) != 16 {
 				return usagef("--content-md5 is not an MD5 sum in base64")
@@ -74,10 +74,10 @@ since, be it by this very write, the exit code is 5. Setting them again does no 
 		},
 	}
 	for _, h := range headerFields {
-		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve it with", h.name))
+		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
 		allowEmpty(cmd, h.flag)
 	}
-	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
 	conditions.add(cmd, condAll)
 	return cmd
 }

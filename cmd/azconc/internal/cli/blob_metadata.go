@@ -23,7 +23,7 @@ var metadataPairs = pairsKind{
 func newBlobMetadataSetCmd(f *Factory, runF func(*pairsOptions) error) *cobra.Command {
 	cmd := newPairsSetCmd(f, runF, metadataPairs)
 	cmd.Short = "Replace a blob's metadata"
-	cmd.Long = `Replace a blob's metadata: names that are not given go.
+	cmd.Long = `Replace a blob's metadata: names that are not given are removed.
 
 To keep them use blob metadata update.`
 	cmd.Example = "  azconc blob metadata set jobs/state.json owner=web-1 stage=2 --if-match 0x8DE0A1B2C3D4E5F"

@@ -46,9 +46,9 @@ func newBlobPageCreateCmd(f *Factory, runF func(*blobPageCreateOptions) error) *
 	var metadata []string
 	cmd := &cobra.Command{
 		Use:   "create <container/blob> --size <bytes>",
-		Short: "Create a page blob of zeros, or replace the blob that is there",
-		Long: `Create a page blob of zeros. It replaces the blob that is there, unless a condition says otherwise: --if-none-match '*' creates
-only.`,
+		Short: "Create a page blob of zeros, or replace an existing blob",
+		Long: `Create a page blob of zeros. An existing blob is replaced unless a condition forbids it; with --if-none-match '*' the blob
+must not exist.`,
 		Args:    resourceArgs("<container/blob>"),
 		Example: "  azconc blob page create jobs/disk --size 1048576 --if-none-match '*'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -151,7 +151,7 @@ func newPageWriteCmd(f *Factory, runF func(*pageWriteOptions) error, check func(
 	}
 	cmd.Flags().Int64Var(&opts.Offset, "offset", 0, "where to begin, in `bytes`, a multiple of 512")
 	numbers["if-sequence-eq"] = cmd.Flags().Int64("if-sequence-eq", 0, "only if the sequence number is this `number`")
-	numbers["if-sequence-le"] = cmd.Flags().Int64("if-sequence-le", 0, "only if the sequence number is at most this `number`, such as one's fence")
+	numbers["if-sequence-le"] = cmd.Flags().Int64("if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
 	numbers["if-sequence-lt"] = cmd.Flags().Int64("if-sequence-lt", 0, "only if the sequence number is less than this `number`")
 	conditions.add(cmd, condAll)
 	return cmd, opts
@@ -168,10 +168,10 @@ func newBlobPagePutCmd(f *Factory, runF func(*pageWriteOptions) error) *cobra.Co
 	}, blobPagePutRun)
 	cmd.Use = "put <container/blob> --offset <bytes> --file <file>"
 	cmd.Short = "Write pages, on condition of version or sequence number"
-	cmd.Long = `Write pages: a file of at most 4 MiB whose length is a multiple of 512, in one request. Zeros only are cleared.
+	cmd.Long = `Write pages: a file of at most 4 MiB whose length is a multiple of 512, in one request. Pages that are all zeros are cleared.
 
-A failed condition is a conflict (exit code 4; reason "sequence" when it was the sequence number). Without any, last writer
-wins.`
+A failed condition is a conflict (exit code 4; reason "sequence" when it was the sequence number). Without a condition, the
+last writer wins.`
 	cmd.Example = "  azconc blob page put jobs/disk --offset 4096 --file page --if-sequence-le 7"
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
 	return cmd
@@ -205,7 +205,7 @@ func newBlobPageClearCmd(f *Factory, runF func(*pageWriteOptions) error) *cobra.
 	}, blobPageClearRun)
 	cmd.Use = "clear <container/blob> --offset <bytes> --size <bytes>"
 	cmd.Short = "Clear pages, on condition of version or sequence number"
-	cmd.Long = "Clear pages, so that they are zeros and take no room, in one request. Conditions are those of page put."
+	cmd.Long = "Clear pages, in one request, so that they read as zeros and use no storage. The conditions are those of page put."
 	cmd.Example = "  azconc blob page clear jobs/disk --offset 4096 --size 512"
 	cmd.Flags().Int64Var(&opts.Size, "size", 0, "how many `bytes`, a multiple of 512")
 	return cmd

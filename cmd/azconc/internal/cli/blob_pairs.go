@@ -79,7 +79,7 @@ func newPairsCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind, cha
 				return usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if cmd.Flags().Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
-				return withHint(usagef("nothing says what to change"), "give name=value, or --remove name")
+				return withHint(usagef("no change is given"), "give name=value, or --remove name")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -89,10 +89,10 @@ func newPairsCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind, cha
 	}
 	flags := cmd.Flags()
 	if kind.flag != "" {
-		flags.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as an argument would be; may be repeated")
+		flags.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
 	}
 	addOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
 	conditions.add(cmd, kind.conditions)
 	return cmd, opts
 }

@@ -27,13 +27,13 @@ func newBlobPutCmd(f *Factory, runF func(*blobPutOptions) error) *cobra.Command 
 		Short: "Store a file, or stdin, as a blob",
 		Long: `Store a file, or stdin, as a blob.
 
-Without a condition the last writer wins: whatever is there is replaced. --if-none-match '*' only creates (exit code 7 if
-it exists), --if-match replaces one version (exit code 4 if there is another). To change what is there use blob update.
+Without a condition the last writer wins: an existing blob is replaced. --if-none-match '*' only creates (exit code 7 if
+it exists), --if-match replaces one version (exit code 4 if there is another). To change an existing blob, use blob update.
 
 An append or page blob is not replaced: delete it first.
 
 Content above 8 MiB is sent in blocks. If another upload of the same blob is committed meanwhile, the service discards
-them, and a file is sent again; stdin cannot be, and the command ends with exit code 4.`,
+them. A file is then sent again; stdin cannot be, so the command ends with exit code 4.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
   tar c . | azconc blob put backup/src.tar --file -`,
@@ -94,7 +94,7 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 		case ok && c.Reason == azerr.BlockList && opts.Conditions == optimistic.Conditions{}:
 			err = withHint(err, "another upload of the same blob was committed meanwhile; stdin cannot be sent again, a file given with --file can")
 		case ok && c.Current != "":
-			err = withHint(err, "to replace the version that is there now give --if-match "+shellQuote(string(c.Current)))
+			err = withHint(err, "to replace the current version, give --if-match "+shellQuote(string(c.Current)))
 		}
 		return err
 	}

@@ -24,12 +24,12 @@ func newBlobSnapshotCmd(f *Factory, runF func(*blobSnapshotOptions) error) *cobr
 	var metadata []string
 	cmd := &cobra.Command{
 		Use:   "snapshot <container/blob>",
-		Short: "Take a snapshot of a blob, one and not two",
-		Long: `Take a snapshot of a blob, one and not two.
+		Short: "Take a single snapshot of a blob",
+		Long: `Take a single snapshot of a blob.
 
-The snapshot carries an id in its metadata. If its answer is lost, the snapshots are listed before the request is sent
-again, because a second one would not be noticed; without the right to list, the exit code is 5 then. A request that the
-network delivers late can still leave a second one, which is reported when it shows up in time.`,
+The snapshot carries an id in its metadata. If the response is lost, azconc lists the snapshots before it sends the request
+again, so that no second one is taken unnoticed; without the right to list, the exit code is 5 then. A request that the
+network delivers late can still take a second snapshot, which azconc reports if it appears before the command ends.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
   azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
@@ -49,7 +49,7 @@ network delivers late can still leave a second one, which is reported when it sh
 			return blobSnapshotRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it in place of the blob's; may be repeated")
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
 	conditions.add(cmd, condAll)
 	return cmd
 }
@@ -74,12 +74,12 @@ func blobSnapshotRun(ctx context.Context, opts *blobSnapshotOptions) error {
 	if err != nil {
 		err = tally(err, r.Result)
 		if errors.Is(err, optimistic.ErrOutcomeUnknown) {
-			err = withHint(err, "azconc blob list "+shellQuote(opts.Blob.Container)+" --snapshots --prefix "+shellQuote(opts.Blob.Blob)+" shows the snapshots that there are")
+			err = withHint(err, "azconc blob list "+shellQuote(opts.Blob.Container)+" --snapshots --prefix "+shellQuote(opts.Blob.Blob)+" shows the existing snapshots")
 		}
 		return err
 	}
 	for _, twin := range r.Twins {
-		f.Notef("%s: a request whose answer was lost has left a second snapshot, %s", opts.Blob, twin)
+		f.Notef("%s: a request whose response was lost has left a second snapshot, %s", opts.Blob, twin)
 	}
 	return f.Print(snapshotResult{writeResult: newWriteResult(opts.Blob, "taken", r.Result), Snapshot: r.Snapshot, Twins: r.Twins})
 }

@@ -24,11 +24,11 @@ var tagPairs = pairsKind{
 func newBlobTagsSetCmd(f *Factory, runF func(*pairsOptions) error) *cobra.Command {
 	cmd := newPairsSetCmd(f, runF, tagPairs)
 	cmd.Short = "Replace a blob's index tags"
-	cmd.Long = `Replace a blob's index tags: those that are not given go. To keep them use blob tags update.
+	cmd.Long = `Replace a blob's index tags: those that are not given are removed. To keep them use blob tags update.
 
-Tags are outside the blob's ETag. The write is on condition that every tag that was read still has its value, and leaves
-a tag of its own, ` + optimistic.LineageKey + `, by which the next one tells whether this one was applied. A predicate cannot say that a
-tag is absent: one that somebody without azconc adds at the same time is lost.`
+Tags do not affect the blob's ETag. The write is conditional on every tag that was read still having its value. It also writes
+the tag ` + optimistic.LineageKey + `, which shows the next write whether this one was applied. A predicate cannot require that a
+tag is absent: a tag that another tool adds at the same time is lost.`
 	cmd.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
   azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`
 	return cmd
@@ -61,7 +61,7 @@ func parseTags(pairs []string) (map[string]string, error) {
 			return nil, usagef("tag %s is given twice", name)
 		}
 		if strings.EqualFold(name, optimistic.LineageKey) {
-			return nil, usagef("tag %s: the name is azconc's own", name)
+			return nil, usagef("tag %s: the name is reserved for azconc", name)
 		}
 		for _, text := range []string{name, value} {
 			if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(tagCharacters, r) }); i >= 0 {
@@ -74,7 +74,7 @@ func parseTags(pairs []string) (map[string]string, error) {
 		tags[name] = value
 	}
 	if len(tags) > 10 {
-		return nil, usagef("%d tags are given: a blob has 10 at most", len(tags))
+		return nil, usagef("%d tags are given: a blob can have at most 10", len(tags))
 	}
 	return tags, nil
 }

@@ -36,12 +36,13 @@ func newBlobUpdateCmd(f *Factory, runF func(*blobUpdateOptions) error) *cobra.Co
 	var conditions conditionFlags
 	cmd := &cobra.Command{
 		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
-		Short: "Change a blob's content, exactly once, whoever else writes",
-		Long: `Change a blob's content, exactly once, whoever else writes.
+		Short: "Change a blob's content exactly once, despite concurrent writers",
+		Long: `Change a blob's content exactly once, despite concurrent writers.
 
-The content is read, changed, and written back on condition that nobody wrote meanwhile; if somebody did, all of it is done
-again. With --if-match the base must be that version and a conflict is final. A change that leaves the content as it is
-writes nothing. An answer that gets lost is found out about; where that cannot be, the exit code is 5.`,
+The content is read, changed, and written back on condition that the blob has not changed; if it has, azconc starts over
+from the new content. With --if-match the base must be that version and a conflict is final. A change that leaves the content
+as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
+code is 5.`,
 		Args: resourceArgs("<container/blob>"),
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
@@ -79,10 +80,10 @@ writes nothing. An answer that gets lost is found out about; where that cannot b
 	}
 	opts.Source.add(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.Create, "create", false, "make the blob if there is none; the change starts from nothing")
+	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 	addOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
 	opts.Headers.add(cmd)
 	opts.Sending.add(cmd)
 	addMaxSize(cmd, &opts.MaxSize)
@@ -150,13 +151,13 @@ func updateHint(err error, c optimistic.Conditions, created bool) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound) && !created && c.IfMatch == "" && !azerr.Has(err, "ContainerNotFound"):
-		return withHint(err, "--create makes it")
+		return withHint(err, "--create creates it")
 	case !ok || errors.Is(err, optimistic.ErrExists):
 		return err
 	case c.IfMatch != "" && conflict.Current != "":
-		return withHint(err, "look at what is there now and give its ETag, or leave out --if-match to change it whatever it is")
+		return withHint(err, "read the current version and give its ETag, or omit --if-match to change whichever version is current")
 	case conflict.Attempts > 1:
-		return withHint(err, "many write to it: try again, or give a larger --max-attempts")
+		return withHint(err, "it has many writers: try again, or give a larger --max-attempts")
 	}
 	return err
 }

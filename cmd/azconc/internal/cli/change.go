@@ -55,10 +55,10 @@ func (c *changeFlags) parse(env Env) (change, error) {
 	}
 	switch len(given) {
 	case 0:
-		return nil, withHint(usagef("nothing says what to change"), "give one of --exec, --jq, --set, --file")
+		return nil, withHint(usagef("no change is given"), "give one of --exec, --jq, --set, --file")
 	case 1:
 	default:
-		return nil, withHint(usagef("%s cannot be given together", strings.Join(given, " and ")), "one of them says what the new content is")
+		return nil, withHint(usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
 	}
 	switch {
 	case c.Exec != "":

@@ -146,6 +146,6 @@ func setPath(node any, path []string, value any) (any, error) {
 		n[i], err = setPath(n[i], path[1:], value)
 		return n, err
 	default:
-		return nil, fmt.Errorf("%q is looked for in something that is neither an object nor an array", path[0])
+		return nil, fmt.Errorf("%q is a path into something that is neither an object nor an array", path[0])
 	}
 }

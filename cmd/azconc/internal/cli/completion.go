@@ -40,5 +40,5 @@ func completionRun(root *cobra.Command, opts *completionOptions) error {
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
-	return withHint(usagef("%q is not a shell that azconc knows", opts.Shell), "it knows bash, zsh, fish and powershell")
+	return withHint(usagef("%q is not a shell that azconc supports", opts.Shell), "the shells are bash, zsh, fish and powershell")
 }

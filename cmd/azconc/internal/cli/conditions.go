@@ -36,8 +36,8 @@ const (
 func (c *conditionFlags) add(cmd *cobra.Command, which conditionSet) {
 	f := cmd.Flags()
 	if which&condETag != 0 {
-		f.StringVar(&c.IfMatch, "if-match", "", "only if the blob is at this `ETag`; '*': only if it exists")
-		f.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it is not at this `ETag`; '*': only if it does not exist")
+		f.StringVar(&c.IfMatch, "if-match", "", "only if the blob has this `ETag`; '*': only if it exists")
+		f.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it does not have this `ETag`; '*': only if it does not exist")
 	}
 	if which&condDates != 0 {
 		f.StringVar(&c.IfModifiedSince, "if-modified-since", "", "only if it changed after this `time`, in whole seconds")
@@ -54,7 +54,7 @@ func (c *conditionFlags) add(cmd *cobra.Command, which conditionSet) {
 // forRead parses the conditions of a request that only reads: there the service takes every combination.
 func (c *conditionFlags) forRead() (optimistic.Conditions, error) {
 	if c.IfNoneMatch == "*" {
-		return optimistic.Conditions{}, withHint(usagef("--if-none-match '*' can never hold for a read"), "azconc blob show tells whether a blob exists (exit code 3 if not)")
+		return optimistic.Conditions{}, withHint(usagef("--if-none-match '*' can never hold for a read"), "azconc blob show reports whether a blob exists (exit code 3 if not)")
 	}
 	return c.parse()
 }
@@ -69,8 +69,8 @@ func (c *conditionFlags) forWrite() (optimistic.Conditions, error) {
 		way  string
 	}{
 		{match, none, "--if-match alone replaces one version; --if-none-match '*' alone creates"},
-		{match, modified, "an ETag says more than a time: keep --if-match"},
-		{none, unmodified, "an ETag says more than a time: keep --if-none-match"},
+		{match, modified, "an ETag is stricter than a time: keep --if-match"},
+		{none, unmodified, "an ETag is stricter than a time: keep --if-none-match"},
 		{modified, unmodified, "to pin a version use --if-match with its ETag"},
 	} {
 		if pair.a.value != "" && pair.b.value != "" {
@@ -115,7 +115,7 @@ func parseETag(flag, s string) (azcore.ETag, error) {
 	case bareETag.MatchString(s) && !strings.Contains(s, ","):
 		return azcore.ETag(`"` + s + `"`), nil
 	}
-	return "", withHint(usagef("%s %s is not one ETag", flag, s), `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
+	return "", withHint(usagef("%s %s is not a single ETag", flag, s), `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
 }
 
 func parseTime(flag, s string) (time.Time, error) {

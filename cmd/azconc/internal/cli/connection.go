@@ -24,8 +24,8 @@ func (c *connectionFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&c.AccountName, "account-name", "", "`name` of the account")
 	p.StringVar(&c.AccountKey, "account-key", "", "`key` of the account")
 	p.StringVar(&c.SASToken, "sas-token", "", "shared access signature `token`")
-	p.StringVar(&c.AuthMode, "auth-mode", "", "{login | key}: Entra ID, or the key or SAS that is given")
-	p.StringVar(&c.BlobEndpoint, "blob-endpoint", "", "`URL` of the Blob service, if not the usual one")
+	p.StringVar(&c.AuthMode, "auth-mode", "", "{login | key}: Entra ID, or the given key or SAS")
+	p.StringVar(&c.BlobEndpoint, "blob-endpoint", "", "`URL` of the Blob service, if not the default")
 	p.StringVar(&c.TableEndpoint, "table-endpoint", "", "`URL` of the Table service")
 	p.StringVar(&c.QueueEndpoint, "queue-endpoint", "", "`URL` of the Queue service")
 	p.StringVar(&c.FileEndpoint, "file-endpoint", "", "`URL` of the File service")
@@ -109,7 +109,7 @@ func (c *connectionFlags) contradictions() error {
 		}
 	}
 	if c.AccountKey != "" && c.SASToken != "" {
-		return withHint(usagef("--account-key and --sas-token cannot both be given"), "give the one that the request shall be authorised with")
+		return withHint(usagef("--account-key and --sas-token cannot both be given"), "give the one to authorise requests with")
 	}
 	switch c.AuthMode {
 	case "", "key":

@@ -156,7 +156,7 @@ func TestACredentialIsNotShownToAnotherAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.BlockBlob(r); err == nil || !strings.Contains(err.Error(), "another account") {
+	if _, err := f.BlockBlob(r); err == nil || !strings.Contains(err.Error(), "a different account") {
 		t.Errorf("a URL of another account: %v, want it refused", err)
 	}
 	r, err = parseBlob("https://evil.blob.core.windows.net/jobs/a?" + testSAS)

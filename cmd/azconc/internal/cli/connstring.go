@@ -103,7 +103,7 @@ func splitConnectionString(s string) (map[string]string, error) {
 			}
 		}
 		if known == "" {
-			return nil, withHint(usagef("connection string: field %d has a name that is not known", i+1),
+			return nil, withHint(usagef("connection string: field %d has an unknown name", i+1),
 				"the names are "+strings.Join(connectionFields, ", "))
 		}
 		if _, twice := fields[known]; twice {

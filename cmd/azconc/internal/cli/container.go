@@ -3,7 +3,7 @@ package cli
 import "github.com/spf13/cobra"
 
 func newContainerCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("container", "Create, look at and delete containers",
+	return newGroupCmd("container", "Create, show and delete containers",
 		newContainerCreateCmd(f, nil),
 		newContainerShowCmd(f, nil),
 		newContainerDeleteCmd(f, nil),

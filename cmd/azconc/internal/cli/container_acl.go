@@ -15,7 +15,7 @@ import (
 )
 
 func newContainerACLCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("acl", "Show and change who may do what with a container",
+	return newGroupCmd("acl", "Show and change a container's access control list",
 		newContainerACLShowCmd(f, nil),
 		newContainerACLSetCmd(f, nil),
 	)

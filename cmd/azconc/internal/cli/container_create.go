@@ -34,9 +34,9 @@ func newContainerCreateCmd(f *Factory, runF func(*containerCreateOptions) error)
 	cmd := &cobra.Command{
 		Use:   "create <container>",
 		Short: "Create a container",
-		Long: `Create a container. If it exists already the exit code is 7.
+		Long: `Create a container. If it already exists, the exit code is 7.
 
-The container is stamped with an id, so that a create whose answer was lost is not mistaken for somebody else's.`,
+The container gets an id in its metadata, so that if the response is lost, azconc can recognize the container it created.`,
 		Args: resourceArgs("<container>"),
 		Example: `  azconc container create jobs
   azconc container create jobs --metadata team=billing`,
@@ -112,9 +112,9 @@ func containerMadeBy(ctx context.Context, client *container.Client, id string, f
 		if out := azerr.Classify(answer); !out.Ambiguous() {
 			return "", answer
 		}
-		return "", &unknownError{why: "the container is not there now, but a request may still be under way", err: answer}
+		return "", &unknownError{why: "the container does not exist now, but a request may still be in flight", err: answer}
 	case err != nil:
-		return "", &unknownError{why: "the answer was lost and the container cannot be looked at", err: err}
+		return "", &unknownError{why: "the response was lost and the container cannot be read", err: err}
 	}
 	for name, value := range props.Metadata {
 		if strings.EqualFold(name, createStamp) && deref(value) == id {
@@ -127,7 +127,7 @@ func containerMadeBy(ctx context.Context, client *container.Client, id string, f
 	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(began) {
 		return "", optimistic.ErrExists
 	}
-	return "", &unknownError{why: "a container is there that does not carry our stamp, made or changed since", err: answer}
+	return "", &unknownError{why: "a container exists without the id of this request: another client has created or changed it", err: answer}
 }
 
 // metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").
@@ -152,7 +152,7 @@ func parsePairs(flag string, pairs []string) (map[string]string, error) {
 			return nil, usagef("%s %s is given twice", flag, name)
 		}
 		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, createStamp) {
-			return nil, usagef("%s %s: the name is azconc's own", flag, name)
+			return nil, usagef("%s %s: the name is reserved for azconc", flag, name)
 		}
 		out[name] = value
 	}

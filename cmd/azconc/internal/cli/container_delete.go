@@ -27,7 +27,7 @@ func newContainerDeleteCmd(f *Factory, runF func(*containerDeleteOptions) error)
 		Short: "Delete a container and everything in it",
 		Long: `Delete a container and everything in it.
 
-The service frees the name about half a minute later; until then a create answers 409 ContainerBeingDeleted.`,
+The service frees the name about half a minute later; until then, creating it again fails with 409 ContainerBeingDeleted.`,
 		Args: resourceArgs("<container>"),
 		Example: `  azconc container delete jobs
   azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,

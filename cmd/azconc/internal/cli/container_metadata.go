@@ -14,8 +14,8 @@ import (
 )
 
 // turnsLong is what the help of every verb says that changes a container: the service has no conditions to offer.
-const turnsLong = `The service takes no ETag on containers. So azconc takes turns by a short lease on the container, which binds those who
-do the same; a writer that does not is not noticed. Others cannot delete the container meanwhile.`
+const turnsLong = `The service accepts no ETag condition on containers, so azconc holds a short lease on the container while it writes. The lease
+excludes other azconc writers; a writer that does not acquire it is not detected. Meanwhile the container cannot be deleted.`
 
 // metadataNoun is what has metadata of its own besides blobs: a container or a queue.
 type metadataNoun struct {
@@ -75,7 +75,7 @@ func newNounMetadataWriteCmd(f *Factory, noun metadataNoun, runF func(*nounMetad
 				return err
 			}
 			if cmd.Flags().Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
-				return withHint(usagef("nothing says what to change"), "give name=value, or --remove name")
+				return withHint(usagef("no change is given"), "give name=value, or --remove name")
 			}
 			if runF != nil {
 				return runF(opts)

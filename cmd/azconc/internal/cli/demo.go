@@ -32,11 +32,11 @@ func newDemoCmd(f *Factory, runF func(*demoOptions) error) *cobra.Command {
 	opts := &demoOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show on an emulator what goes wrong, and how azconc prevents it",
-		Long: `Show on an emulator what goes wrong, and how azconc prevents it.
+		Short: "Show failures on an emulator, and how azconc prevents them",
+		Long: `Show failures on an emulator, and how azconc prevents them.
 
-A real Azurite is started (installed first if it is missing, which takes a minute), put behind a proxy that loses
-some answers, and stopped at the end. Needs Node and npm; no account.`,
+The demo starts a real Azurite (installing it first if it is missing, which takes a minute) behind a proxy that drops some
+responses, and stops it at the end. It needs Node.js and npm, and no account.`,
 		Args:    resourceArgs(),
 		Example: "  azconc demo\n  azconc demo --increments 200 --lose-one-in 3 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,7 +44,7 @@ some answers, and stopped at the end. Needs Node and npm; no account.`,
 				return usagef("--increments %d is not positive", opts.Increments)
 			}
 			if opts.OneIn < 3 {
-				return usagef("--lose-one-in %d is less than 3: the plain loop would never come to its end", opts.OneIn)
+				return usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -53,7 +53,7 @@ some answers, and stopped at the end. Needs Node and npm; no account.`,
 		},
 	}
 	cmd.Flags().IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
-	cmd.Flags().IntVar(&opts.OneIn, "lose-one-in", 5, "one write in so many loses its answer")
+	cmd.Flags().IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
 	return cmd
 }
 
@@ -193,7 +193,7 @@ func (d *demo) stored(ctx context.Context, client *blockblob.Client) (int, error
 
 // plainLoop is the loop that documentation shows: read, change, write with If-Match, start over on 412.
 func (d *demo) plainLoop(ctx context.Context) error {
-	d.say("\n1. A counter is incremented %d times through a network that loses one answer in %d.", d.o.Increments, d.o.OneIn)
+	d.say("\n1. A counter is incremented %d times through a network that loses one response in %d.", d.o.Increments, d.o.OneIn)
 	d.say("   First with the plain loop: GET, PUT with If-Match, start over on 412 …")
 	direct, lossy, err := d.start(ctx, "plain.json")
 	if err != nil {
@@ -210,8 +210,8 @@ func (d *demo) plainLoop(ctx context.Context) error {
 	if t.Stored, err = d.stored(ctx, direct); err != nil {
 		return err
 	}
-	d.say("   reported %d successes; the blob says %d. The SDK sent writes again whose answers were lost, met its own", t.Reported, t.Stored)
-	d.say("   first try, and the loop took that for somebody else.")
+	d.say("   reported %d successes; the blob says %d. The SDK sent writes again whose responses were lost, met its own", t.Reported, t.Stored)
+	d.say("   first try, and the loop took that for another writer.")
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (d *demo) azconcLoop(ctx context.Context) error {
 	if t.Stored, err = d.stored(ctx, direct); err != nil {
 		return err
 	}
-	d.say("   reported %d successes; the blob says %d. %d answers were lost, and %d writes found in the blob's lineage.", t.Reported, t.Stored, t.Lost, t.Resolved)
+	d.say("   reported %d successes; the blob says %d. %d responses were lost, and %d writes were found in the blob's lineage.", t.Reported, t.Stored, t.Lost, t.Resolved)
 	return nil
 }
 
@@ -285,7 +285,7 @@ func (d *demo) staleWrite(ctx context.Context) error {
 }
 
 func (d *demo) createOnce(ctx context.Context) error {
-	d.say("\n4. Two that create the same blob: azconc blob put demo/once.json --if-none-match '*'")
+	d.say("\n4. Two writers create the same blob: azconc blob put demo/once.json --if-none-match '*'")
 	client, err := d.blob(d.proxy.url, "once.json")
 	if err != nil {
 		return err

@@ -58,6 +58,6 @@ func (d *demo) pausedHolder(ctx context.Context) error {
 	}
 	n, err := d.stored(ctx, client)
 	d.result.LateWriteLands = n == 1
-	d.say("   without a fence the late write lands: the blob says %d, and what the second has written is gone.", n)
+	d.say("   without a fence the late write succeeds: the blob says %d, and the second holder's write is gone.", n)
 	return err
 }

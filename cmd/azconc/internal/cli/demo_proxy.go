@@ -21,7 +21,7 @@ type lossyProxy struct {
 	done   chan struct{}
 }
 
-var errAnswerLost = errors.New("answer lost on the way")
+var errAnswerLost = errors.New("response lost in transit")
 
 func startLossyProxy(ctx context.Context, target string, oneIn int64) (*lossyProxy, error) {
 	to, err := url.Parse(target)

@@ -52,7 +52,7 @@ const demoMessages = 30
 
 // plainQueue sends, receives, counts and deletes, as documentation shows.
 func (d *demo) plainQueue(ctx context.Context) error {
-	d.say("\n6. %d messages are sent, and each is to count once. First the plain way: send, receive, count, delete …", demoMessages)
+	d.say("\n6. %d messages are sent, and each should count once. First the plain way: send, receive, count, delete …", demoMessages)
 	queue, err := d.queue(ctx, "plain")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *demo) plainQueue(ctx context.Context) error {
 		}
 	}
 	t.Lost = d.queues.lost.Load()
-	d.say("   %d were sent, and %d counted: the SDK sent those again whose answers were lost.", t.Reported, t.Stored)
+	d.say("   %d were sent, and %d counted: the SDK sent messages again whose responses were lost.", t.Reported, t.Stored)
 	return nil
 }
 

@@ -36,25 +36,25 @@ func denied(err error) (why, way string) {
 	case "AuthorizationPermissionMismatch", "InsufficientAccountPermissions":
 		if r.sas == nil {
 			return "the identity has no role that allows this",
-				fmt.Sprintf("assign it the role %q on the account or less; that takes up to ten minutes to have effect", r.role())
+				fmt.Sprintf("assign it the role %q on the account or a narrower scope; that takes up to ten minutes to take effect", r.role())
 		}
-		return fmt.Sprintf("the SAS does not allow this: it grants %q (sp)", r.sas.Get("sp")), "make one with the permission that is missing"
+		return fmt.Sprintf("the SAS does not allow this: it grants %q (sp)", r.sas.Get("sp")), "create one with the missing permission"
 	case "AuthorizationResourceTypeMismatch":
-		return fmt.Sprintf("the SAS is not for this kind of resource: it is for %q (srt)", r.sas.Get("srt")),
-			"make one for s (service), c (container, table, queue, share) and o (blob, entity, message, file), as needed"
+		return fmt.Sprintf("the SAS does not cover this type of resource: it covers %q (srt)", r.sas.Get("srt")),
+			"create one for s (service), c (container, table, queue, share) and o (blob, entity, message, file), as needed"
 	case "AuthorizationServiceMismatch":
-		return fmt.Sprintf("the SAS is not for the %s service: it is for %q (ss)", r.service, r.sas.Get("ss")), "make one for this service"
+		return fmt.Sprintf("the SAS does not cover the %s service: it covers %q (ss)", r.service, r.sas.Get("ss")), "create one for this service"
 	case "AuthorizationProtocolMismatch":
 		return "the SAS is for HTTPS only", "give an https:// endpoint"
 	case "AuthorizationSourceIPMismatch":
-		return fmt.Sprintf("the SAS is not for this machine's address: it is for %q (sip)", r.sas.Get("sip")), "make one for this address"
+		return fmt.Sprintf("the SAS does not cover this machine's address: it covers %q (sip)", r.sas.Get("sip")), "create one for this address"
 	case "AuthorizationFailure":
 		return "the account's network rules do not admit this machine, or the credential does not cover the request",
 			fmt.Sprintf("az storage account show --name %s --query '{access:publicNetworkAccess, rules:networkRuleSet}' shows the rules", r.account)
 	case "AccountIsDisabled":
 		return "the account is disabled", "its owner can enable it"
 	case "NoAuthenticationInformation":
-		return "the request carries no credential", "see azconc help environment for the ways to give one"
+		return "the request carries no credential", "azconc help environment lists the ways to give one"
 	case "AuthenticationFailed", "InvalidAuthenticationInfo":
 		return r.unauthenticated(detailOf(refusal))
 	}
@@ -113,20 +113,20 @@ func (r refusedRequest) unauthenticated(detail string) (why, way string) {
 	switch {
 	case r.sas != nil:
 		if end, err := parseSASTime(r.sas.Get("se")); err == nil && !end.After(now) {
-			return "the SAS expired on " + timeText(end), "make a new one"
+			return "the SAS expired on " + timeText(end), "create a new one"
 		}
 		if begin, err := parseSASTime(r.sas.Get("st")); err == nil && begin.After(now) {
-			return "the SAS is not valid before " + timeText(begin), "wait, or make one that begins earlier: clocks differ by minutes"
+			return "the SAS is not valid before " + timeText(begin), "wait, or create one that starts earlier: clocks differ by minutes"
 		}
 		return withDetail("the service does not accept the SAS", detail),
-			"is it whole, of this account, and the key that signed it still one of the account's?"
+			"is it complete, of this account, and signed with one of the account's current keys?"
 	case r.token:
-		return withDetail("the service does not accept the token", detail), "is the account in the tenant that you are signed in to? az account show tells which that is"
+		return withDetail("the service does not accept the token", detail), "is the account in the tenant that you are signed in to? az account show prints the tenant"
 	}
 	if skew := time.Since(now).Round(time.Second); !r.at.IsZero() && skew.Abs() > 10*time.Minute {
 		return fmt.Sprintf("this machine's clock is wrong by %v", skew.Abs()), "set the clock: a signed request is valid for 15 minutes"
 	}
-	return withDetail("the service does not accept the account key", detail), "is it one of the account's present keys? az storage account keys list shows them"
+	return withDetail("the service does not accept the account key", detail), "is it one of the account's current keys? az storage account keys list shows them"
 }
 
 func withDetail(text, detail string) string {

@@ -18,11 +18,11 @@ func newDevInstallCmd(f *Factory, runF func(*devInstallOptions) error) *cobra.Co
 	opts := &devInstallOptions{factory: f}
 	return &cobra.Command{
 		Use:   "install",
-		Short: "Install Azurite now rather than when it is needed first",
-		Long: `Install Azurite now rather than when it is needed first, and print the folder it is in.
+		Short: "Install Azurite now rather than on first use",
+		Long: `Install Azurite now rather than on first use, and print the directory it is in.
 
-It comes from npm, in the version and with the dependencies that this azconc was built for, into the user's cache folder.
-Node.js 20 or newer is needed. AZCONC_AZURITE_DIR names a copy that is there already.`,
+It comes from npm, in the version and with the dependencies that this azconc was built for, and goes into the user's cache
+directory. Node.js 20 or newer is needed. AZCONC_AZURITE_DIR names an existing copy to use instead.`,
 		Args:    resourceArgs(),
 		Example: "  azconc dev install",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,10 +27,10 @@ func newDevRunCmd(f *Factory, runF func(*devRunOptions) error) *cobra.Command {
 	opts := &devRunOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "run -- <command> [<arg>...]",
-		Short: "Run a command with an Azurite of its own",
-		Long: `Run a command with an Azurite of its own, which is empty at first and gone afterwards.
+		Short: "Run a command with its own Azurite",
+		Long: `Run a command with its own Azurite, which starts empty and is removed afterwards.
 
-The command finds it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are taken out of its
+The command finds it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
 environment. Signals are passed on to it, and its exit status is azconc's: 128+n if a signal killed it, 126 or 127 if it
 could not start.`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -17,14 +17,14 @@ func TestDevUpFlags(t *testing.T) {
 	checkFlags(t, newDevUpCmd, []flagCase[devUpOptions]{
 		{args: nil, want: devUpOptions{}},
 		{args: []string{"--location", "data", "--default-ports", "-o", "json"}, want: devUpOptions{Location: "data", DefaultPorts: true}},
-		{args: []string{"data"}, err: "one argument too many"},
+		{args: []string{"data"}, err: "unexpected argument"},
 	})
 }
 
 func TestDevInstallFlags(t *testing.T) {
 	checkFlags(t, newDevInstallCmd, []flagCase[devInstallOptions]{
 		{args: nil, want: devInstallOptions{}},
-		{args: []string{"3.35.0"}, err: "one argument too many"},
+		{args: []string{"3.35.0"}, err: "unexpected argument"},
 	})
 }
 

@@ -22,11 +22,11 @@ func newDevUpCmd(f *Factory, runF func(*devUpOptions) error) *cobra.Command {
 	opts := &devUpOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Keep an Azurite up until interrupted",
-		Long: `Keep an Azurite up until interrupted, and print the line that makes a shell use it.
+		Short: "Run Azurite until interrupted",
+		Long: `Run Azurite until interrupted, and print the line that makes a shell use it.
 
-It listens on 127.0.0.1 alone, on free ports, and its data are gone when it ends; --default-ports and --location change
-that. Interrupting it is its regular end, with exit code 0.`,
+It listens on 127.0.0.1 only, on free ports, and its data is deleted when it ends; --default-ports and --location change
+that. When interrupted, it ends with exit code 0.`,
 		Args: resourceArgs(),
 		Example: `  azconc dev up
   azconc dev up --default-ports --location ./azurite-data`,
@@ -37,7 +37,7 @@ that. Interrupting it is its regular end, with exit code 0.`,
 			return devUpRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Location, "location", "", "`folder` for the data, which stay there")
+	cmd.Flags().StringVar(&opts.Location, "location", "", "`directory` for the data, which is kept")
 	cmd.Flags().BoolVar(&opts.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks")
 	return cmd
 }

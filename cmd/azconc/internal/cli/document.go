@@ -41,7 +41,7 @@ func plainJSON(err error) string {
 		return strings.Replace(text, wrong.Error(), plain, 1)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.HasSuffix(text, "unexpected end of JSON input") {
-		return "it ends too early"
+		return "it is incomplete"
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(text, "json: "), "unknown field", "unknown member")
 }

@@ -104,7 +104,7 @@ const (
 )
 
 func TestEditAsksWhatToDoWithAConflict(t *testing.T) {
-	markers := "one\n<<<<<<< yours\nzwei\n||||||| what both of you began with\ntwo\n=======\ndeux\n>>>>>>> theirs\nthree\n"
+	markers := "one\n<<<<<<< yours\nzwei\n||||||| the common base\ntwo\n=======\ndeux\n>>>>>>> theirs\nthree\n"
 	for _, c := range []struct {
 		name, editor, theirs, answers string
 		code                          int
@@ -146,7 +146,7 @@ func TestEditAsksWhatToDoWithAConflict(t *testing.T) {
 func TestEditMergesAChangeElsewhere(t *testing.T) {
 	d := newDesk(t, "one\n\ntwo\n\nthree\n")
 	r := d.edit(appendMine, "ONE\n\ntwo\n\nthree\n", "")
-	if r.code != 0 || d.stored() != "ONE\n\nzwei\n\nthree\n" || !strings.Contains(r.stderr, "merged with another's change") {
+	if r.code != 0 || d.stored() != "ONE\n\nzwei\n\nthree\n" || !strings.Contains(r.stderr, "merged with a concurrent change") {
 		t.Errorf("exit %d, stored %q: %s", r.code, d.stored(), r.stderr)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (f *Factory) editor() (string, error) {
 	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"))
 	if editor == "" && !f.OutTerminal && !f.ErrTerminal {
-		return "", withHint(usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that changes the file by itself, or see azconc blob update")
+		return "", withHint(usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that needs no terminal, or see azconc blob update")
 	}
 	return cmp.Or(editor, "vi"), nil
 }

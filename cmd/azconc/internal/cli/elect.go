@@ -15,18 +15,18 @@ type electRunOptions struct {
 }
 
 func newElectCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("elect", "Have one leader among many", newElectRunCmd(f, nil))
+	return newGroupCmd("elect", "Elect one leader among many candidates", newElectRunCmd(f, nil))
 }
 
 func newElectRunCmd(f *Factory, runF func(*electRunOptions) error) *cobra.Command {
 	opts := &electRunOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
-		Short: "Run a command whenever this machine leads",
-		Long: `Run for the lead, and run the command when it is won. If the lead is lost the command is stopped, and azconc runs for the
-lead again; when the command ends by itself, so does azconc, with its status, and another can lead.
+		Short: "Run a command while this machine is the leader",
+		Long: `Run for election, and run the command once elected. If leadership is lost, the command is stopped and azconc runs for election
+again. When the command ends by itself, azconc ends with its status, and another candidate can lead.
 
-The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every one before) and AZCONC_LEASE_ID in its
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every earlier one) and AZCONC_LEASE_ID in its
 environment.
 
 ` + underLong + `
@@ -48,7 +48,7 @@ With --once azconc does not run again, and a lead that is lost is 76.`,
 		},
 	}
 	opts.add(cmd)
-	cmd.Flags().BoolVar(&opts.Once, "once", false, "do not run for the lead again after losing it")
+	cmd.Flags().BoolVar(&opts.Once, "once", false, "do not run for election again after losing leadership")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func electRunRun(ctx context.Context, opts *electRunOptions) error {
 		if lost, ok := errors.AsType[*lostRunning](err); !ok || opts.Once || ctx.Err() != nil {
 			return err
 		} else if !f.Quiet {
-			f.Notef("%s: %v; running for the lead again", opts.Name, lost)
+			f.Notef("%s: %v; running for election again", opts.Name, lost)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (f *Factory) close() {
 func (f *Factory) addFlags(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
-	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result: the exit code is the answer")
+	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result; only the exit code reports it")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
 	p.DurationVar(&f.timeout, "timeout", 0, "end the whole command after this long, with exit code 124")
 	f.flags.add(p)
@@ -83,7 +83,7 @@ func (f *Factory) begin(cmd *cobra.Command, args []string) error {
 		return usagef("--output %q is neither text nor json", f.Output)
 	}
 	if f.JSON() && (cmd.Annotations[textOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.version) {
-		return withHint(usagef("-o json means nothing to %s, which prints text", cmd.CommandPath()), "leave it out")
+		return withHint(usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
 	}
 	if err := f.localNames(cmd, args); err != nil {
 		return err

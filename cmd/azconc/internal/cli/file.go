@@ -17,7 +17,7 @@ import (
 )
 
 func newFileCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("file", "Read and write files of Azure Files, next to SMB clients",
+	return newGroupCmd("file", "Read and write Azure Files alongside SMB clients",
 		newFilePutCmd(f, nil),
 		newFileGetCmd(f, nil),
 		newFileShowCmd(f, nil),
@@ -71,7 +71,7 @@ func parseFile(arg string) (fileRef, error) {
 // parseFileRef holds a name against the rules of "Naming and referencing shares, directories, files, and metadata".
 func parseFileRef(arg string) (fileRef, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
-		return fileRef{}, withHint(usagef("a file is given by its name, not by a URL"), "the account comes from --account-name or --connection-string")
+		return fileRef{}, withHint(usagef("a file is given by its path, not by a URL"), "the account comes from --account-name or --connection-string")
 	}
 	var r fileRef
 	r.Share, r.Path, _ = strings.Cut(arg, "/")

@@ -20,12 +20,12 @@ func newFileDeleteCmd(f *Factory, runF func(*fileDeleteOptions) error) *cobra.Co
 	opts := &fileDeleteOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "delete <share/path>",
-		Short: "Delete a file, and tell apart who has deleted it",
-		Long: `Delete a file. If an SMB client has it open the exit code is 6; with --wait it is waited for, and told on stderr.
+		Short: "Delete a file, and detect deletions by SMB clients",
+		Long: `Delete a file. If an SMB client has it open, the exit code is 6; --wait waits for the client and reports progress on stderr.
 
-A deletion that an SMB client has begun is neither success nor absence: with --wait, it is waited for what it comes to. If it
-is gone then, that is a success; if the mark is taken back, the file is left alone and the exit code is 4. The last writer
-wins: what was written since you looked is deleted with it, unless you hold the lease.`,
+An SMB client can mark a file for deletion, which then stays until all handles are closed, unless the mark is withdrawn. --wait
+waits for either: if the file is gone, the command succeeds; if the mark was withdrawn, the file is left as it is and the exit
+code is 4. The last writer wins: anything written since you last looked is deleted too, unless you hold the lease.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file delete reports/q3.csv\n  azconc file delete reports/q3.csv --wait 5m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

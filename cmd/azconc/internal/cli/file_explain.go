@@ -20,10 +20,10 @@ func newFileExplainCmd(f *Factory, runF func(*fileExplainOptions) error) *cobra.
 	opts := &fileExplainOptions{factory: f}
 	return &cobra.Command{
 		Use:   "explain <share/path> | <code>",
-		Short: "Say what keeps a file from being used, or what an error code means",
-		Long: `Say what keeps a file from being written or deleted at this moment: a lease, SMB clients that have it open, a deletion that is
-pending, its read-only attribute. Or, for an error code of the service, what it means, whether it passes, and the way out;
-then nothing is sent.`,
+		Short: "Explain what blocks a file, or what an error code means",
+		Long: `Show what currently prevents a file from being written or deleted: a lease, SMB clients that have it open, a pending
+deletion, its read-only attribute. Or, given an error code of the service, explain what it means, whether it is temporary, and
+how to resolve it; then no request is sent.`,
 		Args:    resourceArgs("<share/path> or <code>"),
 		Example: "  azconc file explain reports/q3.xlsx\n  azconc file explain SharingViolation",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -97,10 +97,10 @@ func (r fileExplained) text(w io.Writer) {
 		if i > 0 {
 			_, _ = io.WriteString(w, "\n")
 		}
-		printFields(w, "in the way", h.What, "who", h.Who, "since", h.Since, "writes", h.Writes, "do", h.Do)
+		printFields(w, "blocked", h.What, "who", h.Who, "since", h.Since, "writes", h.Writes, "do", h.Do)
 	}
 	if len(r.Hindrances) == 0 {
-		_, _ = io.WriteString(w, "nothing is in the way of "+r.Resource+"\n")
+		_, _ = io.WriteString(w, "nothing blocks "+r.Resource+"\n")
 	}
 }
 
@@ -123,13 +123,13 @@ func fileExplainRun(ctx context.Context, opts *fileExplainOptions) error {
 		e, _ := azerr.Explain("LeaseIdMissing")
 		h := hindrance{What: "lease", Who: l.Owner, Since: l.Since, Writes: "refused without its id, LeaseIdMissing", Do: e.Do}
 		if l.Heard != "" {
-			h.Who = strings.TrimSpace(h.Who + " (last heard of " + l.Heard + ")")
+			h.Who = strings.TrimSpace(h.Who + " (last heartbeat " + l.Heard + ")")
 		}
 		add(h)
 	}
 	for _, h := range seen.Handles {
 		e, _ := azerr.Explain("SharingViolation")
-		add(hindrance{What: "open through SMB", Who: h.who, Since: h.Opened, Writes: "refused with SharingViolation unless the client shares writing; deletion is refused", Do: e.Do})
+		add(hindrance{What: "open over SMB", Who: h.who, Since: h.Opened, Writes: "refused with SharingViolation unless the client shares writing; deletion is refused", Do: e.Do})
 	}
 	r.Requests = f.requests.Load()
 	return f.Print(r)

@@ -24,12 +24,12 @@ func newFileGetCmd(f *Factory, runF func(*fileGetOptions) error) *cobra.Command 
 	opts := &fileGetOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "get <share/path>",
-		Short: "Read one version of a file, whole",
-		Long: `Read one version of a file, whole, to stdout or a file.
+		Short: "Read a file, all of it from one version",
+		Long: `Read a file, all of it from one version, to stdout or a file.
 
-All of it is of one version: if the file changes meanwhile, a read into a file starts over, and one to stdout ends with exit
-code 4. One version is not a finished one: who writes in several requests, as SMB clients do, can be in the midst of it. Only
-under its lease (azconc file lease acquire, then --lease-id) nobody writes.`,
+If the file changes meanwhile, a read into a file starts over, and a read to stdout ends with exit code 4. One version need not
+be a finished one: a writer that sends several requests, as SMB clients do, can be partway through. Only its lease (azconc file
+lease acquire, then --lease-id) keeps all writers out.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file get reports/q3.csv\n  azconc file get reports/q3.xlsx --file q3.xlsx --wait 1m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -53,8 +53,8 @@ under its lease (azconc file lease acquire, then --lease-id) nobody writes.`,
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
 	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
-	cmd.Flags().BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "a change of the metadata alone, such as a holder's heartbeat, is no new version")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that do not let others read")
+	cmd.Flags().BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "ignore changes of the metadata alone, such as a holder's heartbeat")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that prevent others from reading")
 	return cmd
 }
 

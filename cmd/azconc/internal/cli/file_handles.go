@@ -22,9 +22,10 @@ func newFileHandlesListCmd(f *Factory, runF func(*fileHandlesListOptions) error)
 	cmd := &cobra.Command{
 		Use:   "list <share/path>",
 		Short: "List the SMB clients that have a file or directory open",
-		Long: `List the SMB clients that have a file or directory open: who, for what, since when. Without a path, those of the share's root.
+		Long: `List the SMB clients that have a file or directory open: which client, for what access, since when. Without a path, list
+those of the share's root.
 
-It is true when the service answers. Shares that are mounted by NFS have no handles to be listed.`,
+The list can be out of date as soon as it is printed. Shares mounted over NFS have no handles.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file handles list reports/2026/q3.xlsx\n  azconc file handles list reports --recursive -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -37,7 +38,7 @@ It is true when the service answers. Shares that are mounted by NFS have no hand
 			return fileHandlesListRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "everything in the directory as well")
+	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "include everything in the directory")
 	return cmd
 }
 
@@ -103,11 +104,11 @@ func newFileHandlesCloseCmd(f *Factory, runF func(*fileHandlesCloseOptions) erro
 	opts := &fileHandlesCloseOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "close <share/path> (--id <id>... | --all) --yes",
-		Short: "Take handles away from SMB clients",
-		Long: `Take handles away from SMB clients, for clients that hang. A client notices with its next use of the handle, and loses
-what it has not written; it may open the file again at once. Prints how many were closed.
+		Short: "Close handles of SMB clients by force",
+		Long: `Close handles of SMB clients by force, for clients that hang. A client notices at its next use of the handle and loses what it
+has not written; it may reopen the file at once. Prints how many handles were closed.
 
---yes says that you know that. To be sure that nobody opens the file again, acquire its lease first.`,
+--yes confirms that this is intended. To be sure that no client reopens the file, acquire its lease first.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file handles close reports/2026/q3.xlsx --id 42949673985 --yes\n  azconc file handles close reports/2026 --all --recursive --yes",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -120,9 +121,9 @@ what it has not written; it may open the file again at once. Prints how many wer
 			case !opts.All && len(opts.IDs) == 0:
 				return withHint(usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
 			case !opts.Yes:
-				return withHint(usagef("--yes is missing"), "the clients lose what they have not written: give --yes if that is meant")
+				return withHint(usagef("--yes is missing"), "the clients lose what they have not written: give --yes to confirm")
 			case opts.Recursive && !opts.All:
-				return usagef("--recursive needs --all: an id is of one handle")
+				return usagef("--recursive needs --all: an id names one handle")
 			}
 			for _, id := range opts.IDs {
 				if id == "" || strings.Trim(id, "0123456789") != "" {
@@ -137,8 +138,8 @@ what it has not written; it may open the file again at once. Prints how many wer
 	}
 	cmd.Flags().StringArrayVar(&opts.IDs, "id", nil, "`id` of a handle; may be repeated")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "all handles")
-	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, everything in the directory as well")
-	cmd.Flags().BoolVar(&opts.Yes, "yes", false, "close them, whatever their clients lose")
+	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, include everything in the directory")
+	cmd.Flags().BoolVar(&opts.Yes, "yes", false, "confirm that clients lose what they have not written")
 	return cmd
 }
 

@@ -19,8 +19,8 @@ type fileWriteFlags struct {
 }
 
 func (w *fileWriteFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if it is held already (default: it is acquired, and released in the end)")
-	cmd.Flags().DurationVar(&w.Wait, "wait", 0, "wait this long for whoever holds the lease or has the file open")
+	cmd.Flags().StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
+	cmd.Flags().DurationVar(&w.Wait, "wait", 0, "wait this long for the lease and for SMB clients to close the file")
 }
 
 func (w *fileWriteFlags) parse() (err error) {
@@ -59,12 +59,12 @@ func newFilePutCmd(f *Factory, runF func(*filePutOptions) error) *cobra.Command 
 	cmd := &cobra.Command{
 		Use:   "put <share/path> --file <file>",
 		Short: "Write a file under its lease; the last writer wins",
-		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. Which of two comes last wins: no operation on files
-takes a condition. To change what is there, use azconc file update.
+		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. The last writer wins: no operation on files
+accepts a condition. To change a file based on its content, use azconc file update.
 
-If somebody else holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If it cannot
-be finished, part of the file is new and part is old, and the message says so. Readers do not wait for the lease: they can
-see a part of it while it is written.`,
+If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
+cannot be finished, part of the file is new and part is old, and the message says so. Readers do not wait for the lease: they
+can see a partly written file.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -106,7 +106,7 @@ func (r fileWriteResult) text(w io.Writer) {
 // written prints what was written. A lease that may be left behind is told, since nothing else ends it.
 func (f *Factory) written(outcome string, on fileRef, r pessimistic.FileWrite) error {
 	if r.Left != nil {
-		f.Notef("%s: its lease may be left behind: %s", on, firstLine(r.Left.Error()))
+		f.Notef("%s: its lease may still be held: %s", on, firstLine(r.Left.Error()))
 		f.Notef("hint: azconc file lease break ends it")
 	}
 	if !r.Changed {
@@ -137,7 +137,7 @@ func filePutRun(ctx context.Context, opts *filePutOptions) error {
 			return err
 		}
 		if len(all) > maxStdin {
-			return withHint(usagef("--file %s has more than %s, and its size is not known beforehand", opts.File, byteCount(maxStdin)), "write it into a file first")
+			return withHint(usagef("--file %s has more than %s, and its size is not known in advance", opts.File, byteCount(maxStdin)), "write it into a file first")
 		}
 		from, size = bytes.NewReader(all), int64(len(all))
 	}

@@ -23,10 +23,10 @@ func newFileShowCmd(f *Factory, runF func(*fileOptions) error) *cobra.Command {
 	opts := &fileOptions{factory: f}
 	return &cobra.Command{
 		Use:   "show <share/path>",
-		Short: "Show a file's properties, its lease, and who has it open",
+		Short: "Show a file's properties, lease and open handles",
 		Long: `Show a file's properties, its lease, and the SMB clients that have it open.
 
-The ETag can be compared, and that is all: no operation on files takes a condition.`,
+The ETag can only be compared: no operation on files accepts a condition.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file show reports/q3.csv -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -58,7 +58,7 @@ func (r fileShowResult) text(w io.Writer) {
 	fields := []string{"file", r.Resource, "size", byteCount(r.Size), "etag", r.ETag, "last modified", timeText(r.LastModified),
 		"type", r.ContentType, "attributes", r.Attributes, "lease", r.Lease.State}
 	if r.Lease.Status == "locked" {
-		fields = append(fields, "owner", r.Lease.Owner, "since", r.Lease.Since, "last heard of", r.Lease.Heard)
+		fields = append(fields, "owner", r.Lease.Owner, "since", r.Lease.Since, "last heartbeat", r.Lease.Heard)
 	}
 	for _, h := range r.Handles {
 		fields = append(fields, "open", h.who)

@@ -22,12 +22,12 @@ func newFileUpdateCmd(f *Factory, runF func(*fileUpdateOptions) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use:   "update <share/path> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a file's content under its lease, so that no change is lost",
-		Long: `Change a file's content under its lease: it is acquired, the content is read, changed and written back, and the lease
-released. That is the only safe way to change a file from what it holds, since no operation on files takes a condition. SMB
-clients cannot open it for writing meanwhile; everybody can read it, and see it half written.
+		Long: `Change a file's content under its lease: azconc acquires the lease, reads the content, changes it, writes it back, and releases
+the lease. That is the only safe way to change a file based on its content, since no operation on files accepts a condition.
+Meanwhile SMB clients cannot open the file for writing; any client can read it, and may see it partly written.
 
-If somebody else holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
-A file's lease has no end: if azconc is killed, it stays, and azconc file lease break --stale ends it.`,
+If another client holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
+A file's lease does not expire: if azconc is killed, the lease stays, and azconc file lease break --stale ends it.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -26,10 +26,11 @@ func newFileWaitCmd(f *Factory, runF func(*fileWaitOptions) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "wait <share/path>",
 		Short: "Wait until SMB clients have closed a file, or until it is gone",
-		Long: `Wait until no SMB client has a file open, until nobody holds its lease, or until it is gone. Who is waited for is told on
-stderr, again every 10 s. If it has not come to pass after --wait, the exit code is 6.
+		Long: `Wait until no SMB client has a file open, until its lease is free, or until the file is gone. The clients waited for are
+reported on stderr, again every 10 s. If --wait passes first, the exit code is 6.
 
-With --until gone, a deletion that an SMB client has begun is waited for; if the mark is taken back, the exit code is 4.`,
+With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
+is 4.`,
 		Args:    resourceArgs("<share/path>"),
 		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -51,8 +52,8 @@ With --until gone, a deletion that an SMB client has begun is waited for; if the
 		},
 	}
 	cmd.Flags().StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long at most; 0 is no bound")
-	cmd.Flags().DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two looks")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait at most this long; 0 is no limit")
+	cmd.Flags().DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
 	return cmd
 }
 

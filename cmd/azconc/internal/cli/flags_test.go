@@ -84,9 +84,9 @@ func TestBlobPutFlags(t *testing.T) {
 		{args: []string{"jobs/a"}, err: "--file is missing"},
 		{args: []string{"jobs", "-f", "x"}, err: "names a container"},
 		{args: []string{"-f", "x"}, err: "<container/blob> is missing"},
-		{args: []string{"jobs/a", "b", "-f", "x"}, err: "one argument too many"},
+		{args: []string{"jobs/a", "b", "-f", "x"}, err: "unexpected argument"},
 		{args: []string{"jobs/a", "-f", "x", "--metadata", "novalue"}, err: "not name=value"},
-		{args: []string{"jobs/a", "-f", "x", "--metadata", "azconclineage=x"}, err: "azconc's own"},
+		{args: []string{"jobs/a", "-f", "x", "--metadata", "azconclineage=x"}, err: "reserved for azconc"},
 		{args: []string{"jobs/a", "-f", "x", "--if-match", "a", "--if-none-match", "b"}, err: "--if-match and --if-none-match cannot both be given"},
 		{args: []string{"jobs/a", "-f", "x", "--wat"}, err: "unknown flag: --wat"},
 		{args: []string{"jobs/a", "-f", "x", "-o", "yaml"}, err: "neither text nor json"},
@@ -122,7 +122,7 @@ func TestBlobUpdateFlags(t *testing.T) {
 		{args: []string{"jobs/a", "-f", "-", "--if-none-match", "*"}, want: blobUpdateOptions{
 			MaxSize: optimistic.DefaultMaxSize, Blob: ref("jobs", "a"), Source: changeFlags{File: "-"}, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"},
 		}},
-		{args: []string{"jobs/a"}, err: "nothing says what to change"},
+		{args: []string{"jobs/a"}, err: "no change is given"},
 		{args: []string{"jobs/a", "--jq", ".", "--exec", "cat"}, err: "--exec and --jq cannot be given together"},
 		{args: []string{"jobs/a", "--jq", ".n +"}, err: "--jq: "},
 		{args: []string{"jobs/a", "--jq", "nosuch(1)"}, err: "--jq: "},
@@ -178,7 +178,7 @@ func TestOtherBlobFlags(t *testing.T) {
 		{args: []string{"jobs/a", "k=v", "--remove", "L", "--op-id", "7"}, want: pairsOptions{
 			Blob: ref("jobs", "a"), Pairs: map[string]string{"k": "v"}, Remove: []string{"L"}, OperationID: "7",
 		}},
-		{args: []string{"jobs/a"}, err: "nothing says what to change"},
+		{args: []string{"jobs/a"}, err: "no change is given"},
 	})
 }
 
@@ -197,6 +197,6 @@ func TestContainerFlags(t *testing.T) {
 	})
 	checkFlags(t, newContainerListCmd, []flagCase[containerListOptions]{
 		{args: []string{"--prefix", "j"}, want: containerListOptions{Prefix: "j"}},
-		{args: []string{"jobs"}, err: "one argument too many"},
+		{args: []string{"jobs"}, err: "unexpected argument"},
 	})
 }

@@ -31,7 +31,7 @@ func checkGiven(cmd *cobra.Command, args []string) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && isEmpty(f) && f.Annotations[emptyAllowed] == nil {
 			err = withHint(usagef("--%s is empty", f.Name), fmt.Sprintf(
-				`is the variable set, and quoted? to do without --%s leave the flag out, as in ${VAR:+--%s "$VAR"}`, f.Name, f.Name))
+				`is the variable set, and quoted? to run without --%s, omit the flag, as in ${VAR:+--%s "$VAR"}`, f.Name, f.Name))
 		}
 	})
 	if err != nil {

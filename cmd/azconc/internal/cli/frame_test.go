@@ -34,10 +34,10 @@ func TestHelpAndVersion(t *testing.T) {
 		{"help nosuch", 2, "", `unknown command "nosuch" for "azconc"`},
 		{"help blob upate", 2, "", "azconc: hint: did you mean update"},
 		{"help exit-code", 2, "", "azconc: hint: did you mean exit-codes"},
-		{"help blob -o json", 2, "", "-o json means nothing to azconc help"},
-		{"blob -o json", 2, "", "-o json means nothing to azconc blob"},
-		{"-o json", 2, "", "-o json means nothing to azconc"},
-		{"completion bash -o json", 2, "", "-o json means nothing to azconc completion"},
+		{"help blob -o json", 2, "", "-o json does not apply to azconc help"},
+		{"blob -o json", 2, "", "-o json does not apply to azconc blob"},
+		{"-o json", 2, "", "-o json does not apply to azconc"},
+		{"completion bash -o json", 2, "", "-o json does not apply to azconc completion"},
 		{"--version", 0, "azconc ", ""},
 		{"--version -o json", 0, `{"outcome":"ok","version":`, ""},
 		{"blob --version", 2, "", "unknown flag: --version"},
@@ -149,7 +149,7 @@ func TestAQueueAndATableMayBeURLs(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"queue show https://other.queue.core.windows.net/orders", "the URL is of another account"},
+		{"queue show https://other.queue.core.windows.net/orders", "the URL names a different account"},
 		{"queue show https://other.queue.core.windows.net/Or-Ders", "not a queue's name"},
 		{"queue show https://%zz/orders", "not a valid URL"},
 		{"queue redrive https://a.queue.core.windows.net/x-poison https://b.queue.core.windows.net/x", "two accounts"},

@@ -35,7 +35,7 @@ func (e *lostRunning) verdict() verdict { return verdict{exitLostRunning, "lost"
 type commandLeft struct{ lost *pessimistic.LostError }
 
 func (e *commandLeft) Error() string {
-	text := "something of the command is still there and cannot be ended; the lease is kept until it runs out"
+	text := "a process of the command is still running and cannot be stopped; the lease is kept until it expires"
 	if e.lost != nil {
 		text += ": " + e.lost.Error()
 	}

@@ -22,7 +22,7 @@ const (
 	defaultKillAfter = 10 * time.Second
 )
 
-// acquireFlags say how something is acquired that is then renewed for as long as it is held.
+// acquireFlags are the flags of every verb that acquires a lease and renews it while it is held.
 type acquireFlags struct {
 	Wait     time.Duration // 0: for as long as it takes
 	NoWait   bool
@@ -35,11 +35,11 @@ type acquireFlags struct {
 }
 
 func (a *acquireFlags) add(cmd *cobra.Command) {
-	cmd.Flags().DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for it (default as long as it takes)")
-	cmd.Flags().BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another has it")
+	cmd.Flags().DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default as long as it takes)")
+	cmd.Flags().BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another holder has it")
 	cmd.Flags().StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
-	cmd.Flags().StringVar(&a.Owner, "owner", "", "what to call ourselves (default host/pid)")
-	cmd.Flags().BoolVar(&a.AllowContent, "allow-content", false, "lock a blob that has content, which is refused otherwise")
+	cmd.Flags().StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
+	cmd.Flags().BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content, which is refused otherwise")
 }
 
 func (a *acquireFlags) parse(cmd *cobra.Command) error {
@@ -62,7 +62,7 @@ func (a *acquireFlags) parse(cmd *cobra.Command) error {
 	return nil
 }
 
-// underFlags are those of every verb that runs a command under something that is held.
+// underFlags are the flags of every verb that runs a command under a lease.
 type underFlags struct {
 	acquireFlags
 	Command     []string
@@ -74,10 +74,10 @@ type underFlags struct {
 
 func (u *underFlags) add(cmd *cobra.Command) {
 	u.acquireFlags.add(cmd)
-	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it cannot be had in time")
+	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
 	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
 	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
-	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it for this long even if the command takes less")
+	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
 }
 
 // args takes the resources, and the command after a --.

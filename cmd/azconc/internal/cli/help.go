@@ -41,9 +41,9 @@ const exitCodesHelp = `Exit codes are the same for all commands.
     1  failed
     2  usage: nothing was sent
     3  not found
-    4  conflict: changed by another, or a condition did not hold; nothing was written
+    4  conflict: changed by another writer, or a condition did not hold; nothing was written
     5  outcome unknown: the write may or may not have been applied
-    6  held by another
+    6  held by another holder
     7  already exists
     8  the filter or handler failed; nothing was written
     9  lease lost
@@ -52,23 +52,23 @@ const exitCodesHelp = `Exit codes are the same for all commands.
   130  interrupted (143 by SIGTERM)
 
 The run commands return the status of the command they run: its own, 128+n if a signal killed it, 126 or 127 if it could
-not start; and for themselves 75 (not acquired; -E changes it) and 76 (lost while running).
+not start; and their own are 75 (not acquired; -E changes it) and 76 (lost while running).
 
-An outcome that is unknown is reported as 5 also when --timeout or a signal ended the command.
-With -o json every failure but a usage error prints an object with "outcome", "error" and "exit_code" on stdout.`
+An unknown outcome is reported as 5 even when --timeout or a signal ended the command.
+With -o json every failure except a usage error prints an object with "outcome", "error" and "exit_code" on stdout.`
 
-const environmentHelp = `The connection is given as to the Azure CLI, by a flag or by the variable beside it. A flag wins.
+const environmentHelp = `Connection settings are those of the Azure CLI: a flag, or the variable next to it. A flag takes precedence.
 
   --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is Azurite on this machine
   --account-name       AZURE_STORAGE_ACCOUNT
   --account-key        AZURE_STORAGE_KEY
   --sas-token          AZURE_STORAGE_SAS_TOKEN
-  --auth-mode          AZURE_STORAGE_AUTH_MODE           login: Entra ID; key: the key or SAS that is given
+  --auth-mode          AZURE_STORAGE_AUTH_MODE           login: Entra ID; key: the given key or SAS
   --blob-endpoint, --table-endpoint, --queue-endpoint, --file-endpoint
 
-A connection string in the environment wins over the single variables. With an account and no credential azconc signs in
+A connection string in the environment takes precedence over the other variables. With an account and no credential azconc signs in
 with Entra ID: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, a managed identity, or the Azure CLI's login.
-A resource may also be a full URL, with a SAS in it or not.
+A resource may also be a full URL, with or without a SAS.
 
   VISUAL, EDITOR       the editor of azconc blob edit
   HTTPS_PROXY, NO_PROXY, HTTP_PROXY
@@ -83,9 +83,9 @@ const conditionsHelp = `Conditions make the service carry out a request only if 
   --if-modified-since TIME    it changed after TIME              whole seconds: too coarse to detect every change
   --if-unmodified-since TIME  it did not change after TIME
   --if-tags PREDICATE         its index tags satisfy it          "state" = 'ready' AND "prio" > '3'
-  --lease-id ID               the lease on it is yours
+  --lease-id ID               you hold its lease
 
 An ETag may be given with or without its quotes. A write takes one of the first four, or --if-match with
---if-unmodified-since, or --if-none-match with --if-modified-since: of such a pair the service heeds the ETag. Other pairs
+--if-unmodified-since, or --if-none-match with --if-modified-since: in such a pair the service evaluates the ETag. Other pairs
 are refused before anything is sent. A read takes any combination.
 Containers have no conditions on ETags: the service ignores them there, so azconc does not offer them.`

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// textOnly annotates a command whose output is text by nature, so that -o json means nothing to it.
+// textOnly annotates a command whose output is text by nature, so that -o json does not apply to it.
 const textOnly = "azconc-text-only"
 
 // newHelpCmd is cobra's, but for a name that does not exist, which is a usage error.

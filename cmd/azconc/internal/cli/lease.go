@@ -216,7 +216,7 @@ func parseLeaseSeconds(flag, s string) (int32, error) {
 	}
 	d, err := parseDuration(s)
 	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
-		return 0, withHint(usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as it takes")
+		return 0, withHint(usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
 	}
 	return int32(d / time.Second), nil
 }

@@ -32,12 +32,12 @@ func newLeaseAcquireCmd(noun leaseNoun) func(*Factory, func(*leaseAcquireOptions
 		cmd := &cobra.Command{
 			Use:   "acquire " + noun.arg(),
 			Short: "Acquire the lease and print its id",
-			Long: `Acquire the lease and print its id. If somebody else holds it the exit code is 6.
+			Long: `Acquire the lease and print its id. If another client holds it, the exit code is 6.
 
 ` + noun.end() + `
 
-The id is chosen before the request is sent, so that a lost response cannot leave a lease behind that nobody knows the id of:
-if the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring
+The id is chosen before the request is sent, so that a lost response cannot leave a lease behind whose id is unknown: if
+the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring it
 again under the same --lease-id ` + noun.again() + `.`,
 			Args: resourceArgs(noun.arg()),
 			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
@@ -50,7 +50,7 @@ again under the same --lease-id ` + noun.again() + `.`,
 					return err
 				}
 				if noun == "file" && opts.Seconds != -1 {
-					return withHint(usagef("--duration %s: a file's lease has no end", duration), "leave --duration away, and release the lease in the end")
+					return withHint(usagef("--duration %s: a file's lease does not expire", duration), "omit --duration, and release the lease at the end")
 				}
 				if opts.LeaseID, err = parseLeaseID(opts.LeaseID); err != nil {
 					return err
@@ -69,7 +69,7 @@ again under the same --lease-id ` + noun.again() + `.`,
 		}
 		noun.addDuration(cmd, &duration)
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
-		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for somebody else to let go of it")
+		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
 		conditions.add(cmd, noun.conditions())
 		return cmd
 	}
@@ -78,10 +78,10 @@ again under the same --lease-id ` + noun.again() + `.`,
 // end says when the lease is over that nobody releases.
 func (n leaseNoun) end() string {
 	if n == "file" {
-		return `It has no end: release it, or it stays until somebody breaks it. While it is held nobody else can write or delete the file,
-over SMB neither; everybody can read it. Who holds it is written into the file's metadata, with a first heartbeat (see renew).`
+		return `It does not expire: it stays until it is released or broken. While it is held, no other client can write or delete the file,
+not even over SMB; every client can read it. The file's metadata records the holder, with a first heartbeat (see renew).`
 	}
-	return "Nothing renews it: it ends after --duration."
+	return "It is not renewed: it expires after --duration."
 }
 
 func (n leaseNoun) again() string {

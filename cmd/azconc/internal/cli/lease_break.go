@@ -29,12 +29,12 @@ func newLeaseBreakCmd(noun leaseNoun) func(*Factory, func(*leaseBreakOptions) er
 		var now bool
 		cmd := &cobra.Command{
 			Use:   "break " + noun.arg() + " [--period <duration> | --now]",
-			Short: "End somebody else's lease and print the seconds it has left",
-			Long: `End somebody else's lease and print the seconds it has left, for which nobody else can have it. No id is needed.
+			Short: "Break the lease without its id and print the seconds it has left",
+			Long: `Break the lease and print the seconds it has left, during which it cannot be acquired. No id is needed.
 
-By default its time runs out (an infinite lease ends at once), so that a holder that watches its time has stopped by then.
-With --now it is over at once, and the holder learns of it at its next request only. Breaking again, or breaking the lease of
-what is free, changes nothing.`,
+By default its remaining time runs out first (an infinite lease ends at once), so that a holder that tracks its time has
+stopped by then. With --now it ends at once, and the holder learns of it only from its next request. Breaking a lease that is
+already broken or free changes nothing.`,
 			Args:    resourceArgs(noun.arg()),
 			Example: "  azconc " + string(noun) + " lease break " + noun.example() + "\n  azconc " + string(noun) + " lease break " + noun.example() + " --period 10s",
 			RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -64,17 +64,17 @@ what is free, changes nothing.`,
 			},
 		}
 		if noun == "file" {
-			cmd.Use, cmd.Short = "break <share/path> [--stale <duration>]", "End somebody else's lease at once"
-			cmd.Long = `End somebody else's lease at once. No id is needed. The holder learns of it at its next write, which is refused.
+			cmd.Use, cmd.Short = "break <share/path> [--stale <duration>]", "Break the lease at once, without its id"
+			cmd.Long = `Break the lease at once. No id is needed. The holder learns of it at its next write, which is refused.
 
-A file's lease has no end, so that of a holder who has died stays. Holders that are azconc leave a heartbeat in the file's
-metadata every 10 s: with --stale the lease is only broken if there was none for that long, and none comes in another 15 s;
-otherwise the exit code is 6.`
+A file's lease does not expire, so the lease of a holder that died stays. azconc writes a heartbeat into the file's metadata
+every 10 s while it holds the lease: with --stale the lease is broken only if the last heartbeat is that old and none arrives
+within another 15 s; otherwise the exit code is 6.`
 			cmd.Example = "  azconc file lease break jobs/report.csv --stale 2m\n  azconc file lease break jobs/report.csv"
-			cmd.Flags().DurationVar(&opts.Stale, "stale", 0, "only if the holder has been silent for that long, 30s at least")
+			cmd.Flags().DurationVar(&opts.Stale, "stale", 0, "only if the last heartbeat is at least this old; 30s or more")
 			return cmd
 		}
-		cmd.Flags().DurationVar(&period, "period", 0, "how long it may last at most: 0s to 60s")
+		cmd.Flags().DurationVar(&period, "period", 0, "how long it may still last at most: 0s to 60s")
 		cmd.Flags().BoolVar(&now, "now", false, "end it at once")
 		conditions.add(cmd, noun.conditions())
 		return cmd

@@ -25,10 +25,10 @@ func newLeaseChangeCmd(noun leaseNoun) func(*Factory, func(*leaseChangeOptions) 
 		var conditions conditionFlags
 		cmd := &cobra.Command{
 			Use:   "change " + noun.arg() + " --lease-id <id> [--to <id>]",
-			Short: "Hold the lease under another id and print it",
-			Long: `Hold the lease under another id and print it.
+			Short: "Change the id of the lease and print the new one",
+			Long: `Change the id of the lease and print the new one.
 
-The old id is worth nothing from then on: that is how a lease is handed to somebody else without letting go of it.`,
+The old id is invalid from then on, so a lease can be handed to another holder without being released.`,
 			Args:    resourceArgs(noun.arg()),
 			Example: "  LEASE=$(azconc " + string(noun) + " lease change " + noun.example() + " --lease-id $LEASE)",
 			RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -10,8 +10,8 @@ func newLeaseReleaseCmd(noun leaseNoun) func(*Factory, func(*heldLeaseOptions) e
 	return func(f *Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
 		cmd := newHeldLeaseCmd(f, noun, runF, leaseReleaseRun)
 		cmd.Use = "release " + noun.arg() + " --lease-id <id>"
-		cmd.Short = "Let go of the lease"
-		cmd.Long = "Let go of the lease, so that others can have it at once. If it is not held under the id the exit code is 9."
+		cmd.Short = "Release the lease"
+		cmd.Long = "Release the lease, so that it can be acquired at once. If it is not held under this id, the exit code is 9."
 		cmd.Example = "  azconc " + string(noun) + " lease release " + noun.example() + " --lease-id $LEASE"
 		return cmd
 	}

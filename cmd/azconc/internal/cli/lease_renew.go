@@ -10,17 +10,17 @@ func newLeaseRenewCmd(noun leaseNoun) func(*Factory, func(*heldLeaseOptions) err
 	return func(f *Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
 		cmd := newHeldLeaseCmd(f, noun, runF, leaseRenewRun)
 		cmd.Use = "renew " + noun.arg() + " --lease-id <id>"
-		cmd.Short = "Start the lease's time anew"
-		cmd.Long = `Start the lease's time anew, for as long as it was acquired for. If it is lost the exit code is 9.
+		cmd.Short = "Renew the lease"
+		cmd.Long = `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
 
-A lease that has expired can be renewed as long as nobody has acquired it or changed the ` + string(noun) + ` since.`
+An expired lease can be renewed as long as it has not been acquired, and the ` + string(noun) + ` has not been changed, since.`
 		cmd.Example = "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE"
 		if noun == "file" {
-			cmd.Short = "Leave a heartbeat, and see that the lease is still held"
-			cmd.Long = `Leave a heartbeat in the file's metadata, and see that the lease is still held; if it is lost the exit code is 9.
+			cmd.Short = "Write a heartbeat, and check that the lease is still held"
+			cmd.Long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
 
-A file's lease has no end, so nothing needs to be renewed; but who holds it for long should say that he is still there,
-every 10 s or so: azconc file lease break --stale goes by it.`
+A file's lease does not expire, so it needs no renewal. A long-lived holder should still write a heartbeat, about every 10 s:
+azconc file lease break --stale relies on it.`
 		}
 		return cmd
 	}
@@ -39,14 +39,14 @@ func leaseRenewRun(ctx context.Context, opts *heldLeaseOptions) error {
 	if err != nil {
 		return err
 	}
-	// An emulator renews an expired lease for whoever held it, whatever id is sent. Its answer says for whom.
+	// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
 	if holder, err := parseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
 		return &lostLeaseError{why: "it was renewed for another holder"}
 	}
 	return opts.factory.printLease(leaseResult{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
 }
 
-// lostLeaseError is a lease that its id does not hold, as the command line found out by itself.
+// lostLeaseError reports that the id does not hold the lease, although the service reported success.
 type lostLeaseError struct{ why string }
 
 func (e *lostLeaseError) Error() string    { return "lease lost: " + e.why }

@@ -41,9 +41,9 @@ func newLeaseShowCmd(noun leaseNoun) func(*Factory, func(*leaseShowOptions) erro
 // holder says what can be known of who holds it.
 func (n leaseNoun) holder() string {
 	if n == "file" {
-		return "A holder that is azconc has left in the file's metadata who it is, and when it was last there."
+		return "If azconc holds it, the file's metadata names the holder and the time of its last heartbeat."
 	}
-	return "Who holds it and for how long the service tells nobody; named locks do."
+	return "The service does not report who holds it or for how long; named locks do."
 }
 
 type leaseShown struct {
@@ -60,7 +60,7 @@ type leaseShown struct {
 
 func (r leaseShown) text(w io.Writer) {
 	printFields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
-		"since", r.Since, "last heard of", r.Heard, "etag", r.ETag)
+		"since", r.Since, "last heartbeat", r.Heard, "etag", r.ETag)
 }
 
 func leaseShowRun(ctx context.Context, opts *leaseShowOptions) error {

@@ -25,7 +25,7 @@ func newLockCmd(f *Factory) *cobra.Command {
 func parseLock(arg string) (blobRef, error) {
 	r, err := parseWritable(arg)
 	if err != nil && r.Blob == "" && r.Container != "" {
-		return r, withHint(usagef("%q names no lock", arg), "a lock is named container/name")
+		return r, withHint(usagef("%q does not name a lock", arg), "a lock is named container/name")
 	}
 	return r, err
 }

@@ -25,13 +25,13 @@ func newLockBreakCmd(f *Factory, runF func(*lockBreakOptions) error) *cobra.Comm
 	var ifMatch string
 	cmd := &cobra.Command{
 		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
-		Short: "End somebody else's hold on a lock",
-		Long: `End somebody else's hold on a lock. A lock that is free is left as it is.
+		Short: "Break a lock that another holder has",
+		Long: `Break a lock that another holder has. A free lock is left as it is.
 
-By default the lease's time runs out first, so that a holder who watches his time has stopped by then; azconc lock run sends
-TERM to its command when it next renews, and KILL in time. With --now it is over
-at once, and the holder goes on until he next renews: right only when he is known to be dead. --if-match, with the ETag of
-azconc lock show, hits that acquisition and no later one; if another holds the lock by now the exit code is 4.`,
+By default the lease's remaining time runs out first, so that a holder that tracks its time has stopped by then; azconc lock
+run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
+holder continues until its next renewal: use it only if the holder is known to be gone. --if-match, with the ETag from azconc
+lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
 		Args:    resourceArgs("<container/name>"),
 		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -57,8 +57,8 @@ azconc lock show, hits that acquisition and no later one; if another holds the l
 			return lockBreakRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition that is meant")
-	cmd.Flags().DurationVar(&opts.Period, "period", 0, "how long it may last at most: 0s to 60s")
+	cmd.Flags().StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition to break")
+	cmd.Flags().DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
 	cmd.Flags().BoolVar(&opts.Now, "now", false, "end it at once")
 	return cmd
 }
@@ -73,7 +73,7 @@ type lockBreakResult struct {
 func (r lockBreakResult) text(w io.Writer) {
 	switch r.Outcome {
 	case "free":
-		fmt.Fprintf(w, "free %s: nobody held it\n", r.Lock)
+		fmt.Fprintf(w, "free %s: it was not held\n", r.Lock)
 	case "breaking":
 		fmt.Fprintf(w, "breaking %s of %s, free in %v\n", r.Lock, r.Owner, time.Duration(r.RemainingMS)*time.Millisecond)
 	default:

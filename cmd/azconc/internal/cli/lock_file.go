@@ -23,7 +23,7 @@ const fileLockWatch = time.Second
 func (opts *lockRunOptions) checkFile(cmd *cobra.Command) error {
 	if opts.File == "" {
 		if opts.Shared {
-			return withHint(usagef("--shared is for --file"), "a lock of a container is exclusive; azconc semaphore run lets several in")
+			return withHint(usagef("--shared is for --file"), "a lock in a container is exclusive; azconc semaphore run admits several holders")
 		}
 		return nil
 	}
@@ -38,7 +38,7 @@ func (opts *lockRunOptions) checkFile(cmd *cobra.Command) error {
 func lockFileRun(ctx context.Context, opts *lockRunOptions) error {
 	return opts.factory.runUnder(ctx, &opts.underFlags, acquisition{
 		what:    opts.File,
-		lost:    opts.File + ": the lock file was deleted or replaced, so that another can lock it",
+		lost:    opts.File + ": the lock file was deleted or replaced, so another process can lock it",
 		acquire: func(ctx context.Context) (held, error) { return opts.lockFile(ctx) },
 		env:     func(held) []string { return []string{"AZCONC_LOCK_NAME=" + opts.File} },
 		facts:   func(held) map[string]any { return map[string]any{"lock": opts.File} },

@@ -23,10 +23,10 @@ func newLockGCCmd(f *Factory, runF func(*lockGCOptions) error) *cobra.Command {
 	opts := &lockGCOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "gc <container>",
-		Short: "Delete the blobs of locks that nobody uses any more",
-		Long: `Delete the blobs of locks that nobody has acquired for a while. Only empty blobs that azconc has created as locks are
-deleted; blobs that have content stay, also if they were locked (see azconc lock run --allow-content), and so do locks that
-are held, or acquired while gc is running. Fences go on growing: a new lock of the name starts above the old one.`,
+		Short: "Delete the blobs of locks that are no longer used",
+		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
+Blobs that have content stay, even if they were locked (see azconc lock run --allow-content), and so do locks that are held, or
+acquired while gc runs. Fences keep growing: a new lock of the same name starts above the old one.`,
 		Args:    resourceArgs("<container>"),
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -43,7 +43,7 @@ are held, or acquired while gc is running. Fences go on growing: a new lock of t
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	cmd.Flags().DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "for how long nobody has acquired it, at least 1m")
+	cmd.Flags().DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
 	return cmd
 }

@@ -24,11 +24,11 @@ func newLockHoldCmd(f *Factory, runF func(*lockHoldOptions) error) *cobra.Comman
 	opts := &lockHoldOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "hold <container/name>",
-		Short: "Hold a lock until told to let go of it",
+		Short: "Hold a lock until a signal, a time or the end of stdin",
 		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT, TERM or HUP, after --for, or with --stdin when stdin
-ends. The exit code is then 0; it is 6 if another holds it, and 9 if it was lost.
+ends. The exit code is then 0; it is 6 if another holder has it, and 9 if it was lost.
 
-azconc lock run is the safer choice: it stops the work when the lock is lost. Here that is up to whoever watches the exit.`,
+azconc lock run is the safer choice: it stops the work when the lock is lost. Here the caller has to watch for the exit.`,
 		Args: resourceArgs("<container/name>"),
 		Example: `  azconc lock hold jobs/maintenance --for 1h
   coproc HOLD { azconc lock hold jobs/maintenance --stdin; }; read -u ${HOLD[0]} FENCE`,
@@ -49,8 +49,8 @@ azconc lock run is the safer choice: it stops the work when the lock is lost. He
 		},
 	}
 	opts.add(cmd)
-	cmd.Flags().DurationVar(&opts.For, "for", 0, "let go of it after this long (default when told to)")
-	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "let go of it when stdin ends")
+	cmd.Flags().DurationVar(&opts.For, "for", 0, "release it after this long (default on a signal)")
+	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "release it when stdin ends")
 	return cmd
 }
 

@@ -19,25 +19,25 @@ type lockRunOptions struct {
 	underFlags
 }
 
-// underLong is what the help of every such verb says.
-const underLong = `Signals are passed on to the command and its process group. When what it holds is lost (it could not be renewed, or somebody
-broke it), everything that the command has started is stopped before another can have it: TERM, and KILL in time, or KILL at
-once if no time is left. What the command leaves running when it ends by itself gets TERM and, after --kill-after, KILL. The
-lock is released when none of it is left.
+// underLong is part of the help of every verb that runs a command while holding something.
+const underLong = `Signals are passed on to the command and its process group. If the lease is lost (it could not be renewed, or it was broken),
+everything that the command has started is stopped before another process can acquire the lease: TERM first, KILL in time, or
+KILL at once if no time is left. Processes that the command leaves running when it ends get TERM and, after --kill-after, KILL.
+The lock is released when none of them is left.
 
-On Linux that includes processes in other process groups and sessions and daemons, and it holds too if azconc is stopped or
-killed: a watchdog, which is the command's parent process, ends everything half a second before the lease can be another's. It
-does not include what runs as another user, or what a service runs on behalf of the command, such as a container. On other
-systems it includes the command's process group (on Windows its job object), and if azconc is stopped or killed the command
-may go on without the lock (on Windows it ends).
+On Linux that includes processes in other process groups and sessions and daemons, and it holds even if azconc is stopped or
+killed: a watchdog, which is the command's parent process, kills everything half a second before another process can acquire the
+lease. It does not include processes of another user, or those that a service runs on behalf of the command, such as a
+container. On other systems it includes the command's process group (on Windows its job object), and if azconc is stopped or
+killed the command may continue without the lock (on Windows it ends).
 
-At a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
-reads from the terminal while it is in the foreground. A Ctrl-Z suspends all of it, and nothing is renewed meanwhile: it is
-killed when the lease is about to run out. If a Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends its
-loop.
+On a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
+reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole job, so nothing is renewed meanwhile, and the
+job is killed when the lease is about to expire. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
+its loop.
 
 The command finds azconc's process id in AZCONC_PID. The exit status is the command's: 128+n if a signal ended it, 126 or 127
-if it could not start; 75 if it could not be had in time (-E changes that), 76 if it was lost while the command ran.`
+if it could not start; 75 if the lock was not acquired in time (-E changes that), 76 if it was lost while the command ran.`
 
 func newLockRunCmd(f *Factory, runF func(*lockRunOptions) error) *cobra.Command {
 	opts := &lockRunOptions{factory: f}
@@ -102,9 +102,9 @@ and nothing tells azconc when the connection to the server, and the lock with it
 	}
 	opts.add(cmd)
 	cmd.Flags().StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
-	cmd.Flags().BoolVarP(&opts.Shared, "shared", "s", false, "with --file, let others in that ask for a shared lock too")
+	cmd.Flags().BoolVarP(&opts.Shared, "shared", "s", false, "with --file, acquire a shared lock, which excludes only exclusive ones")
 	cmd.Flags().StringVarP(&opts.Shell, "command", "c", "", "`line` for a shell to run, instead of a command after --")
-	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "wait this long, holding it, after a holder that did not release it")
+	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "after a holder that did not release the lock, wait this long before running the command")
 	return cmd
 }
 

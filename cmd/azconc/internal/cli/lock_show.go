@@ -22,7 +22,7 @@ func newLockShowCmd(f *Factory, runF func(*lockOptions) error) *cobra.Command {
 		Short: "Show who holds a lock, since when and with which fence",
 		Long: `Show who holds a lock, since when and with which fence, or who held it last.
 
-The ETag names this very acquisition: given to azconc lock break --if-match, nobody else is hit.`,
+The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
 		Args:    resourceArgs("<container/name>"),
 		Example: "  azconc lock show jobs/nightly",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

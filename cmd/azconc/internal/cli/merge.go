@@ -77,7 +77,7 @@ func applyHunks(lines []string, start, end int, hs []hunk) string {
 
 const (
 	mineMarker   = "<<<<<<< yours"
-	baseMarker   = "||||||| what both of you began with"
+	baseMarker   = "||||||| the common base"
 	middleMarker = "======="
 	theirsMarker = ">>>>>>> theirs"
 )

@@ -21,7 +21,7 @@ func TestChangesOfDifferentLinesMerge(t *testing.T) {
 
 func TestChangesOfOneLineDoNotMerge(t *testing.T) {
 	got, clean := merge3("a\nn=10\nz\n", "a\nn=20\nz\n", "a\nn=15\nz\n")
-	want := "a\n<<<<<<< yours\nn=20\n||||||| what both of you began with\nn=10\n=======\nn=15\n>>>>>>> theirs\nz\n"
+	want := "a\n<<<<<<< yours\nn=20\n||||||| the common base\nn=10\n=======\nn=15\n>>>>>>> theirs\nz\n"
 	if clean || got != want {
 		t.Errorf("merge3 = %v\n%swant\n%s", clean, got, want)
 	}

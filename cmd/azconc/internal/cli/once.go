@@ -26,7 +26,7 @@ type onceOptions struct {
 }
 
 func (o *onceOptions) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Results, "results", "azconconce", "`table` of the results; made if it is missing")
+	cmd.Flags().StringVar(&o.Results, "results", "azconconce", "`table` of the results; created if it is missing")
 }
 
 func (o *onceOptions) parse(arg string) (err error) {
@@ -34,7 +34,7 @@ func (o *onceOptions) parse(arg string) (err error) {
 		return err
 	}
 	if len(o.Key.Blob) > 200 {
-		return usagef("the key has %d bytes: 200 are the most", len(o.Key.Blob))
+		return usagef("the key has %d bytes: the limit is 200", len(o.Key.Blob))
 	}
 	return o.checkResults()
 }
@@ -117,8 +117,8 @@ func (r onceShowResult) text(w io.Writer) {
 func newOnceShowCmd(f *Factory, runF func(*onceOptions) error) *cobra.Command {
 	cmd := newOnceVerb(f, runF, onceShowRun)
 	cmd.Use = "show <container/key>"
-	cmd.Short = "Show when a key was done"
-	cmd.Long = "Show when a key was done, and how much its command had printed; with -o json also what. The exit code is 3 if it was not done."
+	cmd.Short = "Show when a key was completed"
+	cmd.Long = "Show when a key was completed and the size of its output; with -o json also the output. If it was not completed, the exit code is 3."
 	cmd.Example = "  azconc once show jobs/deploy-42"
 	return cmd
 }
@@ -145,14 +145,14 @@ func onceShowRun(ctx context.Context, opts *onceOptions) error {
 // notDone is that nothing is stored.
 type notDone struct{ key string }
 
-func (e *notDone) Error() string  { return e.key + " was not done" }
+func (e *notDone) Error() string  { return e.key + " was not completed" }
 func (*notDone) verdict() verdict { return verdict{exitNotFound, "not_found"} }
 
 func newOnceForgetCmd(f *Factory, runF func(*onceOptions) error) *cobra.Command {
 	cmd := newOnceVerb(f, runF, onceForgetRun)
 	cmd.Use = "forget <container/key>"
-	cmd.Short = "Forget that a key was done, so that it is run again"
-	cmd.Long = "Forget that a key was done, so that it is run again when it is next asked for. One that is being run is not disturbed."
+	cmd.Short = "Forget a completed key, so that its command runs again"
+	cmd.Long = "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected."
 	cmd.Example = "  azconc once forget jobs/deploy-42"
 	return cmd
 }

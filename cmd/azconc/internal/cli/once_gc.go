@@ -20,9 +20,9 @@ func newOnceGCCmd(f *Factory, runF func(*onceGCOptions) error) *cobra.Command {
 	opts := &onceGCOptions{onceOptions: onceOptions{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "gc <container>",
-		Short: "Forget keys that were done long ago",
-		Long: `Forget the keys of a container that were done longer ago than --age: a key that is used again after that is run again. The locks
-of the keys are left to azconc lock gc.`,
+		Short: "Forget keys that were completed long ago",
+		Long: `Forget the keys of a container that were completed longer ago than --age: the command of such a key runs again if the key is
+used again. azconc lock gc deletes the locks of the keys.`,
 		Args:    resourceArgs("<container>"),
 		Example: "  azconc once gc jobs --age 2160h",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -33,7 +33,7 @@ of the keys are left to azconc lock gc.`,
 				return err
 			}
 			if opts.Age < time.Minute {
-				return withHint(usagef("--age %v is less than 1m", opts.Age), "it has to be longer than anything asks for a key again")
+				return withHint(usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -42,7 +42,7 @@ of the keys are left to azconc lock gc.`,
 		},
 	}
 	opts.add(cmd)
-	cmd.Flags().DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were done, at least 1m")
+	cmd.Flags().DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
 	return cmd
 }
 

@@ -27,17 +27,16 @@ func newOnceRunCmd(f *Factory, runF func(*onceRunOptions) error) *cobra.Command 
 	opts := &onceRunOptions{onceOptions: onceOptions{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
-		Short: "Run a command once per key, and print its output again to whoever asks again",
-		Long: `Run a command unless it was run for the key before, on whatever machine. When it has exited with 0, what it has printed is
-stored in the table --results, up to 47 KiB of it, and printed instead whenever the key is used again; what it has printed to
-stderr is not stored. A command that fails leaves nothing: the key is free to be tried again. A result stays until azconc once
-forget, or azconc once gc, deletes it.
+		Short: "Run a command once per key, and replay its output after that",
+		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
+the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
+nothing: the key can be tried again. A result stays until azconc once forget or azconc once gc deletes it.
 
-One at a time works on a key: the lock "container/once/<key>" is held meanwhile, and another waits, for --wait or with
---no-wait not at all (75). If the machine dies after the command's effect and before the result is stored, it is run again:
-the command finds AZCONC_LOCK_FENCE, which is larger each time, to fence its effect with.
+One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait, or with
+--no-wait not at all (75). If the machine dies after the command took effect and before the result is stored, the command runs
+again: it finds AZCONC_LOCK_FENCE, which is larger each time, to fence its effect with.
 
-The key stands for one thing: with another command line, or another --payload, it is refused (4).
+A key stands for one operation: with another command line, or another --payload, it is refused (4).
 
 The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
@@ -60,14 +59,14 @@ The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCON
 	}
 	opts.onceOptions.add(cmd)
 	opts.underFlags.add(cmd)
-	cmd.Flags().StringVar(&opts.Payload, "payload", "", "`file` with what the key stands for; - is stdin (default the command line)")
+	cmd.Flags().StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 	return cmd
 }
 
 // doneBefore is that there is nothing to run.
 type doneBefore struct{ out idempotent.Outcome }
 
-func (*doneBefore) Error() string { return "it was done before" }
+func (*doneBefore) Error() string { return "it was completed before" }
 
 func onceRunRun(ctx context.Context, opts *onceRunOptions) error {
 	f := opts.factory
@@ -101,7 +100,7 @@ func onceRunRun(ctx context.Context, opts *onceRunOptions) error {
 				f.Notef("the output has %d bytes, of which the first %d are kept", kept.n, len(kept.data))
 			}
 			if _, err := h.(*idempotent.Attempt).Finish(ctx, result); err != nil {
-				return fmt.Errorf("the command has ended, and nothing is stored, so that it will be run again: %w", err)
+				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
 			}
 			return nil
 		},
@@ -159,7 +158,7 @@ type mismatch struct {
 }
 
 func (e *mismatch) Error() string {
-	return e.key + " was done with another command line or payload, and is not done again"
+	return e.key + " was completed with another command line or payload, and does not run again"
 }
 func (e *mismatch) Unwrap() error  { return e.err }
 func (*mismatch) verdict() verdict { return verdict{exitConflict, "mismatch"} }

@@ -28,7 +28,7 @@ func TestHelpSaysForHowLongAnOperationIsRemembered(t *testing.T) {
 		}
 	})
 	r := runOn(t.Context(), silent(t), nil, nil, "help", "operations")
-	for _, want := range []string{"the last 256, for 7 days", "already_applied", "azconc once run", "--if-match that is stale"} {
+	for _, want := range []string{"the last 256, for 7 days", "already_applied", "azconc once run", "--if-match that has become stale"} {
 		if !strings.Contains(strings.ReplaceAll(r.out, "\n", " "), want) {
 			t.Errorf("help operations does not say %q", want)
 		}

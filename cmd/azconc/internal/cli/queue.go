@@ -77,7 +77,7 @@ func (f *Factory) createMarkers(ctx context.Context, table string) error {
 	})
 	switch {
 	case err == nil:
-		f.Notef("created table %s, which remembers messages that were handled", table)
+		f.Notef("created table %s, which records handled messages", table)
 	case azerr.Has(err, "TableAlreadyExists"), azerr.Classify(err).Kind == azerr.Unauthorised:
 	default:
 		return err

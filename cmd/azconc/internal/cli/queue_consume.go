@@ -43,37 +43,37 @@ func newQueueConsumeCmd(f *Factory, runF func(*queueConsumeOptions) error) *cobr
 	cmd := &cobra.Command{
 		Use:   "consume <queue> --exec <command>",
 		Short: "Run a command for every message",
-		Long: `Run a command, with a shell, for every message, until told to stop.
+		Long: `Run a command, with a shell, for every message, until TERM or INT arrives.
 
-The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which copies have in common),
-AZCONC_ATTEMPT, AZCONC_DELIVERIES, AZCONC_FENCE and AZCONC_HEADERS (a JSON object) in its environment. Its exit status says what
-becomes of the message:
+The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which all copies share),
+AZCONC_ATTEMPT, AZCONC_DELIVERIES, AZCONC_FENCE and AZCONC_HEADERS (a JSON object) in its environment. Its exit status decides
+what happens to the message:
 
   0   done: it is deleted
-  75  postponed: it is delivered again after a pause that grows, and the attempt does not count
+  75  postponed: it is redelivered after a growing delay, and the attempt does not count
   65  poison: it goes to the poison queue at once
-  else, or ended by a signal: it failed, and is delivered again after --backoff, up to --max-attempts times
+  any other status, or a signal: it failed, and is redelivered after --backoff, up to --max-attempts times
 
-While the command runs its message is kept hidden; if it cannot be, the command and all it has started is ended before
-another can receive the message. What it prints passes through; with --concurrency above 1, when it has ended.
+While the command runs, azconc keeps its message hidden; if it cannot, it stops the command and every process it started before
+another consumer can receive the message. Output of the command passes through; with --concurrency above 1, when it has ended.
 
-A table remembers messages: --markers, which is created if it is missing. --dedupe says what for:
+The table --markers, which is created if it is missing, records messages. --dedupe selects what for:
 
-  owner       of several copies of a message one is handled, and the others are deleted (the default)
-  complete    what the command prints is kept as well, and printed again for a copy (up to 64 KiB, or nothing)
-  redelivery  only a message that was handled and could not be deleted is remembered; copies are handled like others
+  owner       one of several copies of a message is handled, and the others are deleted (the default)
+  complete    as owner, and the output of the command is stored, and printed again for a copy (all of it, up to 64 KiB)
+  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like others
   none        there is no table, and copies are handled like others
 
-A message that comes again is handled at once, although the consumer that had it before may only have been slow. With
---sessions it is left to that one, as long as it lives.
+A redelivered message is handled at once, although its previous consumer may only have been slow. With --sessions it is left to
+that consumer as long as it is alive.
 
 With --inbox the effect of a message happens once, however often it was sent and delivered, and whichever process was killed:
-what the command prints are writes of one table partition, as azconc table transact takes them, which azconc carries out in one
-transaction with a mark that the message was applied. The command itself can be run again, so it should do nothing else. The
-partition remembers the messages, so --markers is not used unless it is given.
+the command prints writes of one table partition, in the format of azconc table transact, and azconc carries them out in one
+transaction with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
+partition records the messages, so --markers is not used unless it is given.
 
-TERM or INT lets running commands finish for --soft-stop, and a second one ends them. Messages that are not finished are
-delivered again.`,
+After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
+redelivered.`,
 		Args: resourceArgs("<queue>"),
 		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
@@ -118,23 +118,23 @@ delivered again.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
-	flags.StringVar(&opts.Markers, "markers", "", "`table` that remembers which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers remembers: {owner | complete | redelivery | none} (default owner; none with --inbox)")
-	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that what the command prints is applied to, once per message")
-	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease by which other consumers know whether this one lives")
-	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with the bodies that are too large for a message")
-	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; made if it is missing")
+	flags.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers records: {owner | complete | redelivery | none} (default owner; none with --inbox)")
+	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
+	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
+	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
+	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing")
 	flags.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
 	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
-	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "how long others wait for a message whose consumer has crashed: 3s to 12h")
-	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "end a command after this long")
-	flags.IntVar(&o.MaxAttempts, "max-attempts", 5, "after so many failures a message is poison; negative: never")
-	flags.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after so many deliveries without an end a message is poison; negative: never")
+	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
+	flags.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
 	flags.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
 	flags.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
-	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after so many messages; 0 is no bound")
-	flags.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may go on when told to stop")
-	flags.StringVar(&encoding, "encoding", "auto", "how messages are read: {auto | envelope | base64 | text}")
+	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
+	flags.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
+	flags.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
 	return cmd
 }
 
@@ -163,9 +163,9 @@ func (opts *queueConsumeOptions) check() error {
 	case o.HandlerTimeout < 0:
 		return usagef("--handler-timeout %v is negative", o.HandlerTimeout)
 	case o.MaxAttempts == 0:
-		return usagef("--max-attempts 0: a message is tried once at least; a negative number is no bound")
+		return usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
-		return usagef("--max-deliveries 0: a message is delivered once at least; a negative number is no bound")
+		return usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
 	case opts.Backoff < time.Second:
 		return usagef("--backoff %v is less than 1s", opts.Backoff)
 	case o.MaxMessages < 0:
@@ -175,7 +175,7 @@ func (opts *queueConsumeOptions) check() error {
 	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
 		return withHint(usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
 	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
-		return usagef("--inbox applies what the command prints, and --dedupe complete keeps it: choose one")
+		return usagef("--inbox applies the command's output, and --dedupe complete stores it: choose one")
 	case opts.Poison == opts.Queue:
 		return usagef("--poison %s is the queue itself", opts.Poison)
 	}
@@ -221,7 +221,7 @@ func queueConsumeRun(ctx context.Context, opts *queueConsumeOptions) error {
 			err = f.createMarkers(ctx, opts.Markers)
 		}
 		if err != nil {
-			return withHint(err, "--dedupe none does without a table, and copies are handled like others")
+			return withHint(err, "--dedupe none needs no table, and copies are handled like others")
 		}
 	}
 	if opts.Session != "" {

@@ -26,10 +26,10 @@ func newQueueCreateCmd(f *Factory, runF func(*queueCreateOptions) error) *cobra.
 	cmd := &cobra.Command{
 		Use:   "create <queue>",
 		Short: "Create a queue",
-		Long: `Create a queue. If it exists already the exit code is 7.
+		Long: `Create a queue. If it already exists, the exit code is 7.
 
-When an answer is lost and a queue with this metadata is there then, what was asked for holds, whoever made it: the outcome is
-"present".`,
+If the response is lost and a queue with the requested metadata exists then, the command succeeds, even if another client
+created the queue: the outcome is "present".`,
 		Args:    resourceArgs("<queue>"),
 		Example: "  azconc queue create orders\n  azconc queue create orders --metadata team=billing",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

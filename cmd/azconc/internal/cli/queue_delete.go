@@ -29,9 +29,9 @@ func newQueueDeleteCmd(f *Factory, runF func(*queueOptions) error) *cobra.Comman
 	cmd := newQueueVerb(f, runF, queueDeleteRun)
 	cmd.Use = "delete <queue>"
 	cmd.Short = "Delete a queue and every message in it"
-	cmd.Long = `Delete a queue and every message in it. The service knows no condition here: last writer wins.
+	cmd.Long = `Delete a queue and every message in it. The service accepts no condition here: last writer wins.
 
-The service frees the name about 30 seconds later; until then a create answers 409 QueueBeingDeleted.`
+The service frees the name about 30 seconds later; until then, creating it again fails with 409 QueueBeingDeleted.`
 	cmd.Example = "  azconc queue delete orders"
 	return cmd
 }
@@ -45,7 +45,7 @@ func queueDeleteRun(ctx context.Context, opts *queueOptions) error {
 		_, err := queue.Delete(ctx, nil)
 		return err
 	})
-	// What was asked for holds, whoever did it.
+	// Absence is what was requested, even if another client deleted it.
 	if lostAfter(s, err, "QueueNotFound", "QueueBeingDeleted") {
 		err = nil
 	}
@@ -62,7 +62,7 @@ func newQueueClearCmd(f *Factory, runF func(*queueOptions) error) *cobra.Command
 	cmd := newQueueVerb(f, runF, queueClearRun)
 	cmd.Use = "clear <queue>"
 	cmd.Short = "Delete every message of a queue"
-	cmd.Long = `Delete every message of a queue, those included that are hidden because somebody is at work on them.
+	cmd.Long = `Delete every message of a queue, including hidden ones, which a consumer has received.
 
 The service does it piece by piece and may time out on a large queue; it is then asked again. A message that is sent
 meanwhile may go too: last writer wins.`

@@ -17,9 +17,9 @@ func newQueueDeleteMessageCmd(f *Factory, runF func(*queueDeleteMessageOptions) 
 	opts := &queueDeleteMessageOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "delete-message <queue> <message-id> --pop-receipt <receipt>",
-		Short: "Delete a message that was received",
-		Long: `Delete a message that was received. The pop receipt is the proof that it was not received again since: with an older one
-the message stays, and the exit code is 9.`,
+		Short: "Delete a received message",
+		Long: `Delete a received message. The pop receipt proves that it has not been received again since: with a stale
+one the message stays, and the exit code is 9.`,
 		Args:    resourceArgs("<queue>", "<message-id>"),
 		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -38,7 +38,7 @@ the message stays, and the exit code is 9.`,
 			return queueDeleteMessageRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` that the latest receive or update of it printed")
+	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func queueDeleteMessageRun(ctx context.Context, opts *queueDeleteMessageOptions)
 	})
 	if lostAfter(s, err, "MessageNotFound", "PopReceiptMismatch") {
 		// Only with our receipt could it be deleted, so either our first request did it or somebody has received it anew.
-		return &unknownError{why: "the message is not there under this receipt: deleted by the request whose answer was lost, or received again by another", err: err}
+		return &unknownError{why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", err: err}
 	}
 	if err != nil {
 		return afterAmbiguous(s, err)

@@ -24,11 +24,11 @@ func newQueueExtendCmd(f *Factory, runF func(*queueExtendOptions) error) *cobra.
 	opts := &queueExtendOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
-		Short: "Hide a message that was received for longer, or give it back",
-		Long: `Hide a message that was received for --visibility from now on; 0s gives it back. Its text stays as it is. The new pop receipt
-is printed, and the old one is of no use any more: with one that is too old the message stays as it is, and the exit code is 9.
+		Short: "Extend the time a received message is hidden, or end it",
+		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
+receipt is printed, and the old one becomes invalid. With a stale receipt nothing changes, and the exit code is 9.
 
-When the answer is lost so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
+If the response is lost, so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
 before it is visible again.`,
 		Args:    resourceArgs("<queue>", "<message-id>"),
 		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
@@ -51,7 +51,7 @@ before it is visible again.`,
 			return queueExtendRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` that the latest receive or extend of it printed")
+	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
 	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
 	return cmd
 }
@@ -97,7 +97,7 @@ func queueExtendRun(ctx context.Context, opts *queueExtendOptions) error {
 type receiptLost struct{ err error }
 
 func (*receiptLost) Error() string {
-	return "the pop receipt is not valid: the message was received or extended since, or is gone"
+	return "the pop receipt is stale: the message was received or extended since, or is gone"
 }
 func (e *receiptLost) Unwrap() error  { return e.err }
 func (*receiptLost) verdict() verdict { return verdict{exitLost, "lost"} }

@@ -25,10 +25,10 @@ func newQueueGCCmd(f *Factory, runF func(*queueGCOptions) error) *cobra.Command 
 	opts := &queueGCOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "gc <queue>",
-		Short: "Delete what is remembered of messages that cannot come any more",
-		Long: `Delete what is remembered of messages that cannot come any more: the markers of the queue and the marks of an inbox a day
-after their messages have expired, the sessions of consumers that have died, and bodies in a container that were stored longer
-ago than --claim-age. Nothing that is still needed is touched, whoever is at work meanwhile.`,
+		Short: "Delete the records of messages that can no longer be delivered",
+		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
+their messages have expired, the sessions of consumers that have died, and bodies in a container that were stored longer ago
+than --claim-age. It is safe while senders and consumers are running: nothing that is still needed is deleted.`,
 		Args:    resourceArgs("<queue>"),
 		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -36,7 +36,7 @@ ago than --claim-age. Nothing that is still needed is touched, whoever is at wor
 				return err
 			}
 			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
-				return withHint(usagef("nothing says what to tidy up"), "give one or more of --markers, --inbox, --claim-check and --sessions")
+				return withHint(usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
 			}
 			if err := checkTable("--markers", opts.Markers); err != nil {
 				return err
@@ -53,7 +53,7 @@ ago than --claim-age. Nothing that is still needed is touched, whoever is at wor
 				return err
 			}
 			if opts.Age < time.Hour {
-				return withHint(usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than a message that needs its body can live")
+				return withHint(usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -65,7 +65,7 @@ ago than --claim-age. Nothing that is still needed is touched, whoever is at wor
 	cmd.Flags().StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
 	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
 	cmd.Flags().StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
-	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "how long ago a body was stored that nobody needs any more; longer than messages live, those of the poison queue too")
+	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies stored longer ago than this; longer than messages live, including those of the poison queue")
 	return cmd
 }
 

@@ -78,7 +78,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	}
 	if h.effect != nil {
 		if printed.cut() {
-			return fmt.Errorf("the command printed %d bytes, more than the %d of a transaction", printed.n, maxEffect)
+			return fmt.Errorf("the command printed %d bytes: a transaction holds at most %d", printed.n, maxEffect)
 		}
 		return h.effect(ctx, m, printed.data)
 	}

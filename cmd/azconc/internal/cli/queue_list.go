@@ -66,8 +66,8 @@ func newQueueShowCmd(f *Factory, runF func(*queueOptions) error) *cobra.Command 
 	cmd := newQueueVerb(f, runF, queueShowRun)
 	cmd.Use = "show <queue>"
 	cmd.Short = "Show how many messages a queue holds"
-	cmd.Long = `Show how many messages a queue holds, roughly: the service's count is never below the true one, and includes messages that
-are hidden because somebody is at work on them.`
+	cmd.Long = `Show how many messages a queue holds, approximately: the service's count is never too low, and includes hidden messages, which
+a consumer has received.`
 	cmd.Example = "  azconc queue show orders -o json"
 	return cmd
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // lastWriterWinsLong is what the help of every write says for which the service has neither a version nor a condition.
-const lastWriterWinsLong = `Last writer wins: the service knows no version here and takes no condition. Two writers at once can both be told that they
-succeeded, though only one change is left. azconc resolves answers that are lost, and looks before it sends again.`
+const lastWriterWinsLong = `Last writer wins: the service has no versions here and accepts no condition. Two concurrent writers can both succeed although
+only one change remains. If a response is lost, azconc reads the current state before it sends the request again.`
 
 var queueNoun = metadataNoun{
 	name: "queue", example: "orders", warning: lastWriterWinsLong,

@@ -22,7 +22,7 @@ type queueReceiveOptions struct {
 func (o *queueReceiveOptions) add(cmd *cobra.Command, what string) {
 	cmd.Flags().Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
 	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
-	cmd.Flags().BoolVar(&o.Envelope, "envelope", false, "show the envelope as well, as it was sent")
+	cmd.Flags().BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
 func (o *queueReceiveOptions) check() error {
@@ -41,12 +41,12 @@ func newQueueReceiveCmd(f *Factory, runF func(*queueReceiveOptions) error) *cobr
 	cmd := &cobra.Command{
 		Use:   "receive <queue>",
 		Short: "Receive messages, which hides them from others for a while",
-		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, with which it can be
-deleted, and with the time at which it will be visible again unless it is. What is printed of an envelope is its body, with the
-id, the headers and, in a poison queue, the reason before it.
+		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, which is needed
+to delete it, and with the time at which it becomes visible again unless it is deleted. For an envelope, the body is printed,
+after the id, the headers and, in a poison queue, the reason.
 
-When the answer is lost, the messages in it stay hidden until then, and count as delivered. azconc then asks again and gets
-others, if there are any; "ambiguous" in the JSON result says that it happened.`,
+If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then asks again and
+receives others, if there are any; "ambiguous" in the JSON result reports that.`,
 		Args: resourceArgs("<queue>"),
 		Example: `  azconc queue receive orders -o json
   azconc queue receive orders --max 32 --visibility 2m`,

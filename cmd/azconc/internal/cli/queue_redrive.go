@@ -36,16 +36,16 @@ func newQueueRedriveCmd(f *Factory, runF func(*queueRedriveOptions) error) *cobr
 		Use:   "redrive <poison-queue> <queue>",
 		Short: "Move poison messages back to where they can be handled again",
 		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
-its text, byte for byte. Each is sent first and then deleted, so none is lost; one that had to be sent twice is known by its id
-if it is an envelope. They live as long as they would have lived at first.
+its text, byte for byte. Each is sent before it is deleted, so none is lost; if an envelope had to be sent twice, consumers
+deduplicate it by its id. Messages get the time to live that they had at first.
 
---id, --reason and --where choose, and a message has to meet all that are given; those that do not stay, hidden for up to two
-minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is what it
-holds if that is JSON, else a string; a message is moved if any of its results is neither false nor null. Messages that are no
-envelopes do not carry their reason: --markers names the table that does.
+--id, --reason and --where select messages, and a message has to satisfy all that are given; the others stay, hidden for up to
+two minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is the
+JSON value if the body is JSON, else a string; a message is moved if any of its results is neither false nor null. Messages
+that are not envelopes do not carry their reason: --markers names the table that does.
 
-Faults are ridden out. If a response is lost, its messages are hidden for two minutes, and azconc waits for them. If all messages
-are hidden by something else, such as a redrive that was interrupted, the exit code is 6; --wait waits for them.`,
+Temporary failures are retried. If a response is lost, its messages are hidden for two minutes, and azconc waits for them. If all
+messages are hidden by something else, such as an interrupted redrive, the exit code is 6; --wait waits for them.`,
 		Args: resourceArgs("<poison-queue>", "<queue>"),
 		Example: `  azconc queue redrive orders-poison orders --rate 5
   azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
@@ -84,13 +84,13 @@ are hidden by something else, such as a redrive that was interrupted, the exit c
 			return queueRedriveRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().IntVar(&opts.Max, "max", 0, "move so many at most; 0 is no bound")
-	cmd.Flags().Float64Var(&opts.Rate, "rate", 0, "move so many a second at most; 0 is no bound")
+	cmd.Flags().IntVar(&opts.Max, "max", 0, "move at most this many; 0 is no limit")
+	cmd.Flags().Float64Var(&opts.Rate, "rate", 0, "move at most this many per second; 0 is no limit")
 	cmd.Flags().StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
 	cmd.Flags().StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
 	cmd.Flags().StringVar(&where, "where", "", "move those for which this jq `expression` is true")
-	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` that says why messages are poison that are no envelopes")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for messages that are hidden when no other is left")
+	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
 	return cmd
 }
 
@@ -121,7 +121,7 @@ type allHidden struct {
 }
 
 func (e *allHidden) Error() string {
-	return fmt.Sprintf("%s in %s, all hidden: another process has received them, or a redrive that was interrupted", plural(e.n, "message"), e.from)
+	return fmt.Sprintf("%s in %s, all hidden: another process, or an interrupted redrive, has received them", plural(e.n, "message"), e.from)
 }
 func (*allHidden) verdict() verdict        { return verdict{exitHeld, "hidden"} }
 func (e *allHidden) facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }

@@ -29,15 +29,15 @@ func newQueueSendCmd(f *Factory, runF func(*queueSendOptions) error) *cobra.Comm
 	var headers []string
 	cmd := &cobra.Command{
 		Use:   "send <queue> --file <file>",
-		Short: "Send a message under an id by which duplicates are known",
-		Long: `Send a message. It gets an id before it is first sent, which is printed, and under which it is sent again when an answer is
-lost: azconc queue consume knows copies by it. If the exit code is 5, send it again with --id and the id that is named.
+		Short: "Send a message under an id that deduplicates it",
+		Long: `Send a message. It gets an id, which is printed, before it is first sent. If a response is lost, it is sent again under the
+same id, and azconc queue consume deduplicates it. If the exit code is 5, send it again with --id and the id that is printed.
 
-The id and any --header travel in an envelope. With --encoding base64, as Azure Functions wants it, or text, the message is the body alone, and
-one that had to be sent twice is two.
+The id and any --header travel in an envelope. With --encoding base64, as Azure Functions expects it, or text, the message is
+the body alone, and consumers cannot deduplicate it if it had to be sent twice.
 
-A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if that is not enough kept in
-a blob of that container until it is handled: azconc queue consume needs --claim-check, too, to find it there.`,
+A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if it is still too large, stored in
+a blob of that container until the message is handled: azconc queue consume needs the same --claim-check to find it.`,
 		Args: resourceArgs("<queue>"),
 		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
   azconc queue send orders --file order.json --id order-17 --delay 5m`,
@@ -54,9 +54,9 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 			m := opts.Message
 			switch {
 			case len(m.ID) > 200:
-				return usagef("--id has %d bytes: 200 are the most", len(m.ID))
+				return usagef("--id has %d bytes: the limit is 200", len(m.ID))
 			case !utf8.ValidString(m.ID):
-				return withHint(usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: two ids that are not could not be told apart")
+				return withHint(usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
 				return usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
 			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
@@ -71,7 +71,7 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 				return usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
 			}
 			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
-				return usagef("--claim-check needs --encoding envelope: %s cannot say where a body is", opts.Encoding)
+				return usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
 			}
 			if err := checkContainer("--claim-check", opts.Claims); err != nil {
 				return err
@@ -83,13 +83,13 @@ a blob of that container until it is handled: azconc queue consume needs --claim
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
-	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` that duplicates are known by (default a new one)")
-	cmd.Flags().StringArrayVar(&headers, "header", nil, "`name=value` to travel with it; may be repeated")
+	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
 	cmd.Flags().BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
-	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long nobody can receive it, up to 168h")
-	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "when it is thrown away unread; negative: never (default 168h)")
+	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 168h")
+	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 168h)")
 	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
-	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "how the text is made: {envelope | base64 | text}")
+	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 		size += len(name) + len(value)
 	}
 	if size > 16<<10 {
-		return nil, usagef("--header: all together have %d bytes: %d are the most", size, 16<<10)
+		return nil, usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
 	}
 	return headers, nil
 }
@@ -184,7 +184,7 @@ func queueSendRun(ctx context.Context, opts *queueSendOptions) error {
 	}
 	sent, err := p.Send(ctx, opts.Message)
 	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
-		return withHint(&unknownError{why: "the message may have been sent", err: err}, "send it again with --id "+shellQuote(failed.ID)+": copies are known by it")
+		return withHint(&unknownError{why: "the message may have been sent", err: err}, "send it again with --id "+shellQuote(failed.ID)+": consumers deduplicate it by the id")
 	}
 	if errors.Is(err, idempotent.ErrTooLarge) {
 		return withHint(&usageError{err: err}, "--claim-check keeps it in a blob until it is handled")

@@ -133,11 +133,11 @@ func explain(err error, v verdict, command, on string) string {
 		text = "not modified"
 	case statusFirst.MatchString(text):
 		meaning := map[int]string{
-			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another: ", exitExists: "already exists: ",
+			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another holder: ", exitExists: "already exists: ",
 			exitLost: "the lease is not valid: ", exitUnauthorised: "not authorised: ",
 		}
 		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
-			meaning[exitLost] = "the pop receipt is not valid: the message was received again since, or is gone: "
+			meaning[exitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
 		}
 		text = meaning[v.code] + text
 	}
@@ -180,25 +180,25 @@ func hintFor(err error, v verdict, command, on string) string {
 	case errors.Is(err, pessimistic.ErrContent):
 		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
 	case inUse:
-		return "azconc file wait waits for who has it open; azconc file handles close ends them"
+		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"
 	case wrongType(err) != "":
 		return wrongType(err)
 	case azerr.Has(err, "LeaseIdMissing"):
-		return "--lease-id writes under the lease, if it is yours"
+		return "--lease-id writes under the lease, if you hold it"
 	case v.code == exitUnknown:
-		return "the write may or may not have been applied: look at the resource before trying again"
+		return "the write may or may not have been applied: check the resource before trying again"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nobody listens at the endpoint: is the address right, and Azurite up?"
+		return "nothing listens at the endpoint: is the address right, and is Azurite running?"
 	case v.code == exitUnauthorised:
 		if _, way := denied(err); way != "" {
 			return way
 		}
-		return "see azconc help environment for the ways to give a credential"
+		return "azconc help environment lists the ways to give a credential"
 	case v.code == exitNotFound:
 		return createHint(command, noun, name)
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
-		return "is the name of the account right? it is the first part of " + unknown.Name
+		return "is the account name right? it is the first part of " + unknown.Name
 	}
 	return ""
 }
@@ -208,7 +208,7 @@ func wrongType(err error) string {
 	if e, ok := errors.AsType[*optimistic.BlobTypeError](err); ok {
 		switch e.Type {
 		case blob.BlobTypeAppendBlob:
-			return "azconc blob append adds to an append blob; azconc blob delete removes it"
+			return "azconc blob append appends to an append blob; azconc blob delete removes it"
 		case blob.BlobTypePageBlob:
 			return "azconc blob page put writes a page blob; azconc blob delete removes it"
 		default:

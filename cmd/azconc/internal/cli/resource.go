@@ -129,7 +129,7 @@ func parseBlobRef(arg string) (blobRef, error) {
 		return r, err
 	}
 	if utf8.RuneCountInString(r.Blob) > 1024 {
-		return r, usagef("the blob's name has %d characters: 1024 are the most", utf8.RuneCountInString(r.Blob))
+		return r, usagef("the blob's name has %d characters: the limit is 1024", utf8.RuneCountInString(r.Blob))
 	}
 	if !utf8.ValidString(r.Blob) {
 		return r, usagef("the blob's name is not UTF-8")
@@ -153,7 +153,7 @@ func validContainer(name string) error {
 		case c == '-' && (i == 0 || i == len(name)-1):
 			why = "it begins or ends with a hyphen"
 		case c == '-' && name[i-1] == '-':
-			why = "it has two hyphens in a row"
+			why = "it has two consecutive hyphens"
 		case c == '-':
 		case c >= 'A' && c <= 'Z':
 			why = "it has an upper-case letter"

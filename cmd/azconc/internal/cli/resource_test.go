@@ -30,7 +30,7 @@ func TestResourcesAreParsed(t *testing.T) {
 func TestInvalidNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	for _, c := range []struct{ arg, want string }{
 		{"", "empty"}, {"ab/x", "too short"}, {strings.Repeat("a", 64) + "/x", "too long"}, {"Jobs/x", "upper-case"},
-		{"jobs_1/x", "other than letters"}, {"-jobs/x", "hyphen"}, {"jobs-/x", "hyphen"}, {"jo--bs/x", "two hyphens"},
+		{"jobs_1/x", "other than letters"}, {"-jobs/x", "hyphen"}, {"jobs-/x", "hyphen"}, {"jo--bs/x", "two consecutive hyphens"},
 		{"/jobs/x", "begins with a slash"}, {"jobs/", "name of the blob is missing"}, {"jobs/" + strings.Repeat("é", 1025), "1025 characters"},
 		{"jobs/\xff", "UTF-8"}, {"$other/x", "other than letters"}, {"https://acme.blob.core.windows.net/?" + testSAS, "empty"}, {"http://[::1", "not a valid URL"},
 	} {

@@ -12,7 +12,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "azconc <command>",
 		Short:             "Concurrency control for Azure Storage",
-		Long:              "azconc changes, locks and consumes things in Azure Storage without losing anybody's work.",
+		Long:              "azconc changes, locks and consumes data in Azure Storage without losing concurrent work.",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
@@ -37,7 +37,7 @@ func newRootCmd(f *Factory) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 
 	root.AddGroup(
-		&cobra.Group{ID: "optimistic", Title: "Change it only if nobody else has:"},
+		&cobra.Group{ID: "optimistic", Title: "Change it only if it has not changed:"},
 		&cobra.Group{ID: "pessimistic", Title: "Hold it, and know when you no longer do:"},
 		&cobra.Group{ID: "idempotent", Title: "Do it once:"},
 		&cobra.Group{ID: "tool", Title: "Tools:"},
@@ -98,7 +98,7 @@ func resourceArgs(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return usagef("%s is missing", names[len(args)])
 		case len(args) > len(names):
-			return usagef("%q is one argument too many", args[len(names)])
+			return usagef("unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}

@@ -18,7 +18,7 @@ type semaphoreRunOptions struct {
 }
 
 func newSemaphoreCmd(f *Factory) *cobra.Command {
-	return newGroupCmd("semaphore", "Let so many in at a time, and no more", newSemaphoreRunCmd(f, nil))
+	return newGroupCmd("semaphore", "Admit at most n holders at a time", newSemaphoreRunCmd(f, nil))
 }
 
 func newSemaphoreRunCmd(f *Factory, runF func(*semaphoreRunOptions) error) *cobra.Command {
@@ -26,7 +26,7 @@ func newSemaphoreRunCmd(f *Factory, runF func(*semaphoreRunOptions) error) *cobr
 	cmd := &cobra.Command{
 		Use:   "run <container/name> --slots <n> [flags] -- <command> [<arg>...]",
 		Short: "Run a command as one of at most n at a time",
-		Long: `Run a command as one of at most n at a time, over all machines that give the same name and the same --slots.
+		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
 
 Besides AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID the command finds the number of its slot, 0 to n-1, in
 AZCONC_SLOT.
@@ -54,7 +54,7 @@ AZCONC_SLOT.
 		},
 	}
 	opts.add(cmd)
-	cmd.Flags().IntVar(&opts.Slots, "slots", 0, "how many may be in at a time")
+	cmd.Flags().IntVar(&opts.Slots, "slots", 0, "how many may run at a time")
 	return cmd
 }
 

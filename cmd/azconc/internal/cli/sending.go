@@ -66,5 +66,5 @@ func afterAmbiguous(s sent, err error) error {
 	if err == nil || s.ambiguous == 0 || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 		return err
 	}
-	return &unknownError{why: "the answer was lost", err: err}
+	return &unknownError{why: "the response was lost", err: err}
 }

@@ -27,7 +27,7 @@ func (s *sendingFlags) parse(cmd *cobra.Command) error {
 	case s.TryTimeout < 0 || flags.Changed("try-timeout") && s.TryTimeout == 0:
 		return withHint(usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
 	case s.MinRate < 0 || flags.Changed("min-rate") && s.MinRate == 0:
-		return withHint(usagef("--min-rate %d is not positive", s.MinRate), "a line that is slower needs a smaller one, such as 8192")
+		return withHint(usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (s *sendingFlags) sending() optimistic.Sending {
 
 // addMaxSize adds the flag of the verbs that hold the content of a blob in memory.
 func addMaxSize(cmd *cobra.Command, size *int64) {
-	cmd.Flags().Int64Var(size, "max-size", optimistic.DefaultMaxSize, "refuse content of more `bytes`, which is held in memory")
+	cmd.Flags().Int64Var(size, "max-size", optimistic.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
 func checkMaxSize(size int64) error {
@@ -57,7 +57,7 @@ func maxSizeHint(err error) error {
 	if !ok {
 		return err
 	}
-	return withHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the bound; azconc blob get and put stream content of any size")
+	return withHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
 }
 
 // tooLargeError is content that is not read into memory.

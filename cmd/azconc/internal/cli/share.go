@@ -45,7 +45,7 @@ func newShareVerbCmd(f *Factory, runF func(*shareOptions) error, run func(contex
 func newShareCreateCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command {
 	cmd, _ := newShareVerbCmd(f, runF, shareCreateRun)
 	cmd.Use, cmd.Short = "create <share>", "Create a share"
-	cmd.Long = "Create a share. If it exists already the exit code is 7; after a lost answer, that may have been us, and it is 5."
+	cmd.Long = "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5."
 	cmd.Example = "  azconc share create reports"
 	return cmd
 }
@@ -70,9 +70,9 @@ func shareCreateRun(ctx context.Context, opts *shareOptions) error {
 
 func newShareDeleteCmd(f *Factory, runF func(*shareOptions) error) *cobra.Command {
 	cmd, opts := newShareVerbCmd(f, runF, shareDeleteRun)
-	cmd.Use, cmd.Short = "delete <share> [--lease-id <id>]", "Delete a share and all that is in it"
-	cmd.Long = `Delete a share and all that is in it, whoever has it open. A lease of the share prevents that for who does not have its id;
-leases of files in it do not. Its name is free again only when the service has removed it, 30 s later or more.`
+	cmd.Use, cmd.Short = "delete <share> [--lease-id <id>]", "Delete a share and everything in it"
+	cmd.Long = `Delete a share and everything in it, even if clients have it open. A lease of the share prevents that unless its id is given;
+leases of files in it do not. The name is free again only when the service has removed the share, at least 30 s later.`
 	cmd.Example = "  azconc share delete reports"
 	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
 	return cmd
@@ -92,7 +92,7 @@ func shareDeleteRun(ctx context.Context, opts *shareOptions) error {
 		return err
 	})
 	if s.ambiguous > 0 && azerr.Has(err, "ShareBeingDeleted", "ShareNotFound") {
-		return &unknownError{why: "the share is gone, by us or by another", err: err}
+		return &unknownError{why: "the share is gone: this command or another client deleted it", err: err}
 	}
 	if err != nil {
 		return afterAmbiguous(s, err)

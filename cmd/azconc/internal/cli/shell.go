@@ -67,7 +67,7 @@ func (e *shellEnd) failure(whole bool) string {
 	case e.Code != 0:
 		return fmt.Sprintf("%s exited with status %d", e.what, e.Code)
 	case whole && e.Cut:
-		return e.what + " left a process behind that holds its output open"
+		return e.what + " left a process running that keeps its output open"
 	}
 	return ""
 }

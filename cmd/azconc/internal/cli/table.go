@@ -71,7 +71,7 @@ func parseTableRef(arg string, parts int) (tableRef, error) {
 			return r, usagef("%q has an empty key", arg)
 		}
 		if strings.ContainsAny(key, "\\#?") || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return r, usagef("key %q holds a character that the service forbids (\\ # ? or a control character)", key)
+			return r, usagef("key %q has a character that the service forbids (\\ # ? or a control character)", key)
 		}
 	}
 	return r, nil
@@ -129,7 +129,7 @@ func (e *entityFlags) add(cmd *cobra.Command) {
 // parse checks what can be checked without reading the file.
 func (e *entityFlags) parse() error {
 	if e.File == "" && len(e.Set) == 0 {
-		return withHint(usagef("nothing says what the entity holds"), "give --file or --set, or both")
+		return withHint(usagef("no properties are given"), "give --file or --set, or both")
 	}
 	if len(e.Set) > 0 {
 		_, err := newSetProperties(e.Set)
@@ -176,7 +176,7 @@ func parseProperties(data []byte) (optimistic.Properties, error) {
 	}
 	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
 		if _, there := p[own]; there {
-			return nil, &filterError{what: "property " + own + " is azconc's own"}
+			return nil, &filterError{what: "property " + own + " is reserved for azconc"}
 		}
 	}
 	return p, nil
@@ -215,7 +215,7 @@ func tableETag(s string, required bool) (azcore.ETag, error) {
 	case s == "" && !required:
 		return "", nil
 	case s == "":
-		return "", withHint(usagef("--if-match is missing"), "give the ETag that you read; '*' takes whatever is there: last writer wins")
+		return "", withHint(usagef("--if-match is missing"), "give the ETag that you read; '*' accepts any version: last writer wins")
 	}
 	return "", withHint(usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }

@@ -38,9 +38,9 @@ func newTableCreateCmd(f *Factory, runF func(*tableOptions) error) *cobra.Comman
 	cmd := newTableVerb(f, runF, tableCreateRun)
 	cmd.Use = "create <table>"
 	cmd.Short = "Create a table"
-	cmd.Long = `Create a table. If it exists already the exit code is 7.
+	cmd.Long = `Create a table. If it already exists, the exit code is 7.
 
-A table carries no mark of who created it: when the answer is lost and the table is there then, the exit code is 5.`
+A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`
 	cmd.Example = "  azconc table create jobs"
 	return cmd
 }
@@ -72,7 +72,7 @@ func tableCreateRun(ctx context.Context, opts *tableOptions) error {
 	})
 	switch {
 	case s.ambiguous > 0 && azerr.Has(err, "TableAlreadyExists"):
-		return &unknownError{why: "the table is there, and nothing shows who created it", err: err}
+		return &unknownError{why: "the table exists, and nothing shows who created it", err: err}
 	case azerr.Has(err, "TableAlreadyExists"):
 		return fmt.Errorf("%w: %w", optimistic.ErrExists, azerr.Clean(err))
 	case err != nil:

@@ -14,7 +14,7 @@ func newTableDeleteCmd(f *Factory, runF func(*tableOptions) error) *cobra.Comman
 	cmd.Short = "Delete a table and everything in it"
 	cmd.Long = `Delete a table and everything in it. The service knows no condition here: last writer wins.
 
-The service frees the name about 40 seconds later; until then a create answers 409 TableBeingDeleted.`
+The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`
 	cmd.Example = "  azconc table delete jobs"
 	return cmd
 }
@@ -28,7 +28,7 @@ func tableDeleteRun(ctx context.Context, opts *tableOptions) error {
 		_, err := service.DeleteTable(ctx, opts.Table.Table, nil)
 		return err
 	})
-	// What was asked for holds, whoever did it.
+	// Absence is what was requested, even if another client deleted it.
 	if lostAfter(s, err, "TableNotFound", "ResourceNotFound", "TableBeingDeleted") {
 		err = nil
 	}

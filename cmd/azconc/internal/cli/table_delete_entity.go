@@ -19,11 +19,11 @@ func newTableDeleteEntityCmd(f *Factory, runF func(*tableDeleteEntityOptions) er
 	opts := &tableDeleteEntityOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "delete-entity <table/partition/row> --if-match <etag>",
-		Short: "Delete an entity, if it is still at a version",
-		Long: `Delete an entity, if it is still at a version.
+		Short: "Delete an entity if it is still at a version",
+		Long: `Delete an entity if it is still at a version.
 
-A deletion leaves nothing behind to tell whose it was. If its answer is lost and the entity is gone, a delete at a version
-ends with exit code 5, because it may have been another's; one with '*' has what it asked for.`,
+A deletion leaves no trace of which client requested it. If the response is lost and the entity is gone, a delete at a version
+ends with exit code 5, because another client may have deleted it; a delete with '*' has succeeded.`,
 		Args:    resourceArgs("<table/partition/row>"),
 		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -18,8 +18,8 @@ func newTableGetCmd(f *Factory, runF func(*tableGetOptions) error) *cobra.Comman
 	return &cobra.Command{
 		Use:   "get <table/partition/row>",
 		Short: "Print an entity's properties as JSON",
-		Long: `Print an entity's properties as JSON, every type kept: where the value does not tell its type, a member
-"name@odata.type" beside it does. With -o json the keys and the ETag are printed too.`,
+		Long: `Print an entity's properties as JSON, keeping every type: where the value alone does not determine its
+type, a member "name@odata.type" gives it. With -o json the keys and the ETag are printed too.`,
 		Args:    resourceArgs("<table/partition/row>"),
 		Example: "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

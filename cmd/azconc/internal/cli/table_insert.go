@@ -45,8 +45,8 @@ func newEntityWriteCmd(f *Factory, runF func(*entityWriteOptions) error, run fun
 func newTableInsertCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
 	cmd, _ := newEntityWriteCmd(f, runF, tableInsertRun)
 	cmd.Use = "insert <table/partition/row> {--file <file> | --set <name=value>…}"
-	cmd.Short = "Create an entity, if there is none"
-	cmd.Long = `Create an entity. If it exists already the exit code is 7; an insert whose answer was lost is not mistaken for that.`
+	cmd.Short = "Create an entity if it does not exist"
+	cmd.Long = `Create an entity. If it already exists, the exit code is 7; an insert whose response was lost is not mistaken for that.`
 	cmd.Example = `  azconc table insert jobs/eu/17 --set n=0 --set owner=web-1
   echo '{"due@odata.type":"Edm.DateTime","due":"2026-01-31T12:00:00Z"}' | azconc table insert jobs/eu/18 --file -`
 	return cmd

@@ -24,7 +24,7 @@ func newTableLockRunCmd(f *Factory, runF func(*tableLockRunOptions) error) *cobr
 		Use:   "run <table[/partition]> --container <container> [flags] -- <command> [<arg>...]",
 		Short: "Run a command under the lock of a table",
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
-them; whoever writes without asking for it is not held off. The lock "container/table/<table>" is a named lock like any other.
+them; a client that writes without acquiring the lock is not stopped. The lock "container/table/<table>" is a named lock like any other.
 
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 

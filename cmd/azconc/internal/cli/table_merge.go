@@ -12,8 +12,8 @@ func newTableMergeCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.C
 		return entityPut(ctx, opts, aztables.UpdateModeMerge, "merged")
 	})
 	cmd.Use = "merge <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
-	cmd.Short = "Set some of an entity's properties and keep the rest, if it is still at a version"
-	cmd.Long = `Set some of an entity's properties and keep the rest, if it is still at a version.
+	cmd.Short = "Set some of an entity's properties, keep the rest, if it is still at a version"
+	cmd.Long = `Set some of an entity's properties, keep the rest, if it is still at a version.
 
 A property that is there keeps its type as far as its new value is one of it: the entity is read first, which is a request
 more, unless "name@odata.type" names the types.`

@@ -30,10 +30,10 @@ func newTableQueryCmd(f *Factory, runF func(*tableQueryOptions) error) *cobra.Co
 	opts := &tableQueryOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "query <table>",
-		Short: "Print entities, a JSON object a line",
-		Long: `Print entities, a JSON object a line, with their keys and ETags and every type kept.
+		Short: "Print entities, one JSON object per line",
+		Long: `Print entities, one JSON object per line, with their keys and ETags, keeping every type.
 
-Entities of one answer are one version each; a query that takes several answers sees what is written meanwhile.`,
+A query is not a snapshot: if its result takes several requests, later ones see what is written meanwhile.`,
 		Args: resourceArgs("<table>"),
 		Example: `  azconc table query jobs
   azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
@@ -53,7 +53,7 @@ Entities of one answer are one version each; a query that takes several answers 
 	cmd.Flags().StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
 	allowEmpty(cmd, "filter")
 	cmd.Flags().StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most so many (default all)")
+	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most this many (default all)")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-const ifMatchUsage = "the `ETag` that it must be at; '*': whatever is there, last writer wins"
+const ifMatchUsage = "the `ETag` that it must have; '*': any version, last writer wins"
 
 func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.Command {
 	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
@@ -19,7 +19,7 @@ func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra
 	})
 	cmd.Use = "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
 	cmd.Short = "Replace all of an entity's properties, if it is still at a version"
-	cmd.Long = "Replace all of an entity's properties, if it is still at a version. Properties that are not given are gone afterwards."
+	cmd.Long = "Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed."
 	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)

@@ -26,15 +26,15 @@ func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *co
 	cmd := &cobra.Command{
 		Use:   "transact <table/partition> --file <file>",
 		Short: "Carry out several writes of one partition, all or none",
-		Long: `Carry out several writes of one partition, all or none. The file has a JSON object a line:
+		Long: `Carry out several writes of one partition, all or none. The file has one JSON object per line:
 
-  {"op": "insert", "row": "17", "entity": {"n": 0}}      there must be none
+  {"op": "insert", "row": "17", "entity": {"n": 0}}      it must not exist
   {"op": "merge", "row": "16", "entity": {"n": 1}}       set some properties; replace: all of them
   {"op": "upsert", "row": "15", "entity": {"n": 1}}      merge or insert; put: replace or insert
-  {"op": "delete", "row": "14"}                          it must be there
-  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must hold this, and still hold it in the end
+  {"op": "delete", "row": "14"}                          it must exist
+  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must have these values when the transaction commits
 
-"if_match" beside any of them but insert demands the version that the row must be at: the exit code is 4 if it is another.`,
+"if_match" in any of them but insert is the ETag that the row must have: if it has another, the exit code is 4.`,
 		Args:    resourceArgs("<table/partition>"),
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -50,7 +50,7 @@ func newTableTransactCmd(f *Factory, runF func(*tableTransactOptions) error) *co
 			return tableTransactRun(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, a JSON object a line; - is stdin")
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
 	addOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
 	return cmd
 }
@@ -74,7 +74,7 @@ func parseOperations(source string, data []byte) ([]tableOperation, error) {
 		n := len(ops) + 1
 		switch {
 		case errors.Is(err, io.EOF) && len(ops) == 0:
-			return nil, &filterError{what: source + " names no write"}
+			return nil, &filterError{what: source + " contains no write"}
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:

@@ -102,7 +102,7 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztable
 		return parsedOr(data, nil)
 	case azerr.Classify(err).Kind == azerr.Unauthorised:
 		return nil, withHint(fmt.Errorf("read the types of the stored properties: %w", err),
-			`name the types, and nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
+			`with the types given, nothing is read:  --set 'n@odata.type=Edm.Double' --set n=2`)
 	case err != nil:
 		return nil, err
 	}

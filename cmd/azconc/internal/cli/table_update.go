@@ -27,15 +27,16 @@ func newTableUpdateCmd(f *Factory, runF func(*tableUpdateOptions) error) *cobra.
 	opts := &tableUpdateOptions{factory: f, Source: changeFlags{properties: true}}
 	cmd := &cobra.Command{
 		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
-		Short: "Change an entity, exactly once, whoever else writes",
-		Long: `Change an entity, exactly once, whoever else writes.
+		Short: "Change an entity exactly once, despite concurrent writers",
+		Long: `Change an entity exactly once, despite concurrent writers.
 
-Its properties are read as JSON, changed, and those that changed are written back on condition that nobody wrote
-meanwhile; if somebody did, all of it is done again. With --if-match the base must be that version and a conflict is final.
+Its properties are read as JSON and changed, and those that differ are written back on condition that the entity has not
+changed; if it has, azconc starts over from the new version. With --if-match the base must be that version and a conflict is
+final.
 
-A property keeps its type: a Double stays one when it becomes a whole number. A new one has the type that its value looks
-like. A member "name@odata.type" beside it gives it another. An Int64 is a number to --jq, and a string to --exec, since
-most programs would round it.`,
+A property keeps its type: a Double stays one when it becomes a whole number. A new property has the type that its value
+suggests, unless a member "name@odata.type" gives another. An Int64 is a number to --jq, and a string to --exec, since most
+programs would round it.`,
 		Args: resourceArgs("<table/partition/row>"),
 		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
   azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
@@ -63,11 +64,11 @@ most programs would round it.`,
 	}
 	opts.Source.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it is at this `ETag`, and a conflict is final")
-	flags.BoolVar(&opts.Create, "create", false, "make the entity if there is none; the change starts from {}")
+	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
+	flags.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 	addOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after so many conflicts (default 12, or 30s)")
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
 	return cmd
 }
 

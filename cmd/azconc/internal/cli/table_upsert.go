@@ -18,8 +18,8 @@ func newTableUpsertCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.
 		return tableUpsertRun(ctx, opts, merge)
 	})
 	cmd.Use = "upsert <table/partition/row> {--file <file> | --set <name=value>…} [--merge]"
-	cmd.Short = "Write an entity whether it is there or not: last writer wins"
-	cmd.Long = `Write an entity whether it is there or not: last writer wins. The service takes no condition here.
+	cmd.Short = "Insert or replace an entity: last writer wins"
+	cmd.Long = `Insert or replace an entity: last writer wins. The service takes no condition here.
 
 It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge)
 and the types of those that are, which are read first.`
