@@ -12,14 +12,14 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// ErrNoCopy says that a copy that was to be aborted is not pending: it is finished, or the blob has been the destination
-// of another one since. Nothing was changed.
+// ErrNoCopy means that the copy to abort is not pending: it has ended, or the blob has been the destination of another
+// copy since. Nothing was changed.
 var ErrNoCopy = errors.New("no such copy is pending")
 
 // AbortCopyOptions tunes AbortCopy. The zero value is the default.
 type AbortCopyOptions struct {
-	// LeaseID is of the lease that the caller holds on the destination. The service takes no other condition: the id of
-	// the copy is one. Defaults to none.
+	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no other condition;
+	// the id of the copy is one. Defaults to none.
 	LeaseID string
 
 	Sending
@@ -27,13 +27,13 @@ type AbortCopyOptions struct {
 	_ struct{}
 }
 
-// AbortCopy ends a pending copy. The destination stays, empty, with its metadata.
+// AbortCopy aborts a pending copy. The destination remains, empty, with its metadata.
 //
-// The request names the copy, so it cannot hit another one however often it is carried out. A copy that is found aborted
-// is what was asked for, whoever did it: AbortCopy then succeeds, with AlreadyApplied set if no request of its own can
-// have done it. A copy that is finished, or replaced by another, is ErrNoCopy.
+// The request names the copy, so it cannot abort another one however often it is carried out. If the copy is found
+// aborted, AbortCopy succeeds, no matter who aborted it; AlreadyApplied is set if none of its own requests can have
+// done it. If the copy has ended otherwise, or was replaced by another, the error is ErrNoCopy.
 //
-// Cost: 1 request; 2 when the copy is not pending. It is safe for concurrent use.
+// Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (Result, error) {
 	var o AbortCopyOptions
 	if opts != nil {
@@ -74,7 +74,7 @@ func (c *call) abortCopy(ctx context.Context, destination *blob.Client, copyID, 
 		}
 		now := State{Exists: true, ETag: deref(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
-			now.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // what was asked for holds, whoever did it
+			now.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // it is aborted as requested, no matter who did it
 		}
 		return now, nil
 	}

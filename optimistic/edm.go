@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// EDM is a type of the Entity Data Model, as far as the Table service has it.
+// EDM is a type of the Entity Data Model that the Table service supports.
 type EDM string
 
 // The types (REST: "Understanding the Table service data model").
@@ -27,22 +27,22 @@ const (
 	EDMBinary   EDM = "Edm.Binary"
 )
 
-// Property is a value of an entity with its type. The value is a text, whatever the type, because only a text holds all
-// of them without loss: an Int64 in its digits, a Double with its point ("3.0"), a DateTime with all of its seven
-// decimals, a Binary in base64. Two properties are equal if they are == and differ in spelling only otherwise.
+// Property is a value of an entity with its type. The value is text for every type, because only text represents all of
+// them without loss: an Int64 in decimal, a Double with its point ("3.0"), a DateTime with all seven decimals, a Binary
+// in base64. Properties that are not == may still be equal in different spelling.
 type Property struct {
 	Type  EDM
 	Value string
 }
 
-// dateTime is how the service spells an Edm.DateTime.
+// dateTime is the service's format of an Edm.DateTime.
 const dateTime = "2006-01-02T15:04:05.9999999Z"
 
 var firstDateTime = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// PropertyOf types a Go value: bool, string, []byte, time.Time, the floats, the integers (those of 32 bits and less are
-// Int32, and so are int and uint while the value fits; the others are Int64), aztables' EDM types, and what encodes to
-// one of those as JSON. Anything else is an error, nil included: a property without a value does not exist.
+// PropertyOf returns the Property for a Go value: bool, string, []byte, time.Time, floats, integers (those of at most
+// 32 bits are Int32, as are int and uint if the value fits; others are Int64), aztables' EDM types, and types that
+// encode to one of those as JSON. Anything else, including nil, is an error: a property without a value does not exist.
 func PropertyOf(value any) (Property, error) {
 	p, err := propertyFrom(value, "", Property{})
 	if err == nil && p == (Property{}) {
@@ -51,7 +51,7 @@ func PropertyOf(value any) (Property, error) {
 	return p, err
 }
 
-// Any is the value as Go has it: string, bool, int32, int64, float64, time.Time, []byte; a Guid is its text.
+// Any returns the value as a Go value: string, bool, int32, int64, float64, time.Time or []byte; a Guid is a string.
 func (p Property) Any() (any, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -79,12 +79,12 @@ func (p Property) check() error {
 	return err
 }
 
-// typed checks that text is a value of type t and spells it as the service does.
+// typed checks that text is a value of type t, and returns it in the service's spelling.
 func typed(t EDM, text string) (Property, error) {
 	p, ok := Property{t, text}, false
 	switch t {
 	case EDMString:
-		ok = utf8.ValidString(text) // JSON would replace what is not, and store something else
+		ok = utf8.ValidString(text) // encoding/json would replace invalid bytes
 	case EDMBoolean:
 		ok = text == "true" || text == "false"
 	case EDMInt32, EDMInt64:
@@ -123,7 +123,7 @@ func typed(t EDM, text string) (Property, error) {
 	return p, nil
 }
 
-// parseDateTime reads what the service writes, which now and then lacks the zone.
+// parseDateTime parses what the service writes, which sometimes lacks the time zone.
 func parseDateTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -134,7 +134,7 @@ func parseDateTime(text string) (time.Time, error) {
 	return at.UTC().Truncate(100), err
 }
 
-// formatDouble writes the point that tells a whole Double from an integer.
+// formatDouble formats a Double with a point if it is a whole number, to tell it from an integer.
 func formatDouble(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -167,18 +167,20 @@ func isGUID(s string) bool {
 	return true
 }
 
-// special tells the Doubles that JSON has no number for.
+// special reports whether the property is a Double that JSON has no number for.
 func (p Property) special() bool {
 	return p.Type == EDMDouble && (p.Value == "NaN" || strings.HasSuffix(p.Value, "Infinity"))
 }
 
-// whole tells the Doubles that lose their point, or exponent, when somebody reads and writes them as a number.
+// whole reports whether the property is a Double that loses its point or exponent if it is read and written as a
+// number.
 func (p Property) whole() bool {
 	f, err := strconv.ParseFloat(p.Value, 64)
 	return err == nil && f == math.Trunc(f)
 }
 
-// size is what the property takes of an entity's 1 MiB, by the formula in "Understanding the Table service data model".
+// size returns what the property takes of an entity's 1 MiB, by the formula in "Understanding the Table service data
+// model".
 func (p Property) size(name string) int {
 	n := 8 + utf16Size(name)
 	switch p.Type {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Properties are the properties of an entity, with their types, without PartitionKey, RowKey and Timestamp. As the T of
+// Properties are the properties of an entity with their types, without PartitionKey, RowKey and Timestamp. As the T of
 // an Entity they give access to everything that is stored, exactly as it is stored.
 //
-// As JSON they are what the service writes, an object whose members have a second one beside them, "name@odata.type",
-// where the value does not tell its type: Int64, DateTime, Guid, Binary, and Doubles that are whole numbers. Programs
-// that pass numbers through floating point (jq, JavaScript) may edit the rest of such an object without harm.
+// As JSON they are what the service writes: an object in which a member "name@odata.type" stands next to a member whose
+// value does not show its type (Int64, DateTime, Guid, Binary, and Doubles that are whole numbers). Programs that
+// convert numbers to floating point (jq, JavaScript) can edit such an object without changing the types.
 type Properties map[string]Property
 
 const typeSuffix = "@odata.type"
 
-// MarshalJSON implements json.Marshaler. Members are in the order of their names.
+// MarshalJSON implements json.Marshaler. Members are sorted by name.
 func (p Properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -36,10 +36,10 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler: the inverse of MarshalJSON. A null is left out, as the service does; what
-// belongs to the entity rather than to its properties (keys, Timestamp, odata.*) is left out as well. A number without
-// a type is an Int32 or, with a point or an exponent, a Double; an integer that does not fit 32 bits is an Int64, which
-// the service itself would take for a Double.
+// UnmarshalJSON implements json.Unmarshaler; it is the inverse of MarshalJSON. It skips null values, as the service
+// does, and members that belong to the entity itself (keys, Timestamp, odata.*). A number without a type is an Int32
+// or, with a point or an exponent, a Double. An integer that does not fit 32 bits is an Int64, where the service itself
+// would store a Double.
 func (p *Properties) UnmarshalJSON(data []byte) error {
 	e, err := parseEntity(data)
 	if err != nil {
@@ -49,8 +49,8 @@ func (p *Properties) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// write puts the property into an object. The type of a Double that is a whole number is named, because whoever reads
-// it as floating point and writes it again, as the SDK does, drops its point.
+// write writes the property as a member of an object. The type of a Double that is a whole number is named, because
+// programs that read it as floating point and write it again, as the SDK does, drop its point.
 func (p Property) write(b *bytes.Buffer, name string) error {
 	if err := p.check(); err != nil {
 		return err
@@ -67,12 +67,12 @@ func (p Property) write(b *bytes.Buffer, name string) error {
 	return nil
 }
 
-// annotated tells the types that are always named beside the value.
+// annotated reports whether the type is always named next to the value.
 func (t EDM) annotated() bool {
 	return t == EDMInt64 || t == EDMDateTime || t == EDMGUID || t == EDMBinary
 }
 
-// literal is the value as JSON.
+// literal returns the value as JSON.
 func (p Property) literal() []byte {
 	switch {
 	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
@@ -128,14 +128,14 @@ func parseEntity(data []byte) (storedEntity, error) {
 	return e, nil
 }
 
-// ownedByProtocol tells members that describe the entity.
+// ownedByProtocol reports whether a member describes the entity instead of being a property.
 func ownedByProtocol(name string) bool {
 	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// fromLiteral types a JSON literal: by its annotation, or by its looks.
+// fromLiteral returns the Property for a JSON literal: by its annotation, or by its form.
 func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
 	text, quoted, err := literalText(raw)
 	if err != nil {
@@ -150,7 +150,8 @@ func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
 	return typed(annotation, text)
 }
 
-// spelled tells whether values of the type may be JSON strings, or numbers and booleans: Int64 and Double may be both.
+// spelled reports whether values of the type may be JSON strings (quoted) or numbers and booleans. Int64 and Double may
+// be both.
 func (t EDM) spelled(quoted bool) bool {
 	switch t {
 	case EDMBoolean, EDMInt32:

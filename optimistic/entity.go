@@ -21,25 +21,25 @@ import (
 type EntityMode uint8
 
 const (
-	// MergeChanges sends the properties that have changed (Merge Entity). A change that takes a property away is sent
-	// as with ReplaceWhole, because a merge cannot express it.
+	// MergeChanges sends the properties that have changed (Merge Entity). A change that removes a property is sent as
+	// with ReplaceWhole, because a merge cannot express it.
 	MergeChanges EntityMode = iota
-	// ReplaceWhole sends all properties (Update Entity), those that T does not name included.
+	// ReplaceWhole sends all properties (Update Entity), including those that T does not name.
 	ReplaceWhole
 )
 
 // Entity is a table entity as a Target. T is a struct with json tags, a map with string keys, or Properties.
 //
-// Whatever the mode, a write keeps the properties that T does not name, with their types and to the last digit. A
-// property that T names keeps the type it is stored with, as long as the new value fits; a new one gets the type that
-// the Go type stands for, see PropertyOf. A struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be
-// changed. The lineage is a string property, LineageKey, which T never sees; so are the operations, OperationsKey.
+// In both modes a write keeps the properties that T does not name, with their types and exact values. A property that T
+// names keeps its stored type as long as the new value fits; a new one gets the type of the Go type, see PropertyOf. A
+// struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be changed. The lineage is a string
+// property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value.
 //
-// Names are compared with their case, as the service does. A nil pointer or a left-out member (omitempty, omitzero) is a
-// property that the entity does not have: setting one takes the property away.
+// Names are case-sensitive, as in the service. A nil pointer or an omitted member (omitempty, omitzero) is a property
+// that the entity does not have: setting a property to one removes it.
 //
-// Entities beyond what the service takes (252 properties, the lineage among them, and 1 MiB) are refused before anything
-// is sent. A lineage is shortened rather than making an entity too large.
+// An entity that is too large for the service (252 properties including the lineage, or 1 MiB) is refused before
+// anything is sent. The lineage is shortened rather than making an entity too large.
 type Entity[T any] struct {
 	Client       *aztables.Client // of the table
 	PartitionKey string           // not empty: the SDK cannot address an empty one
@@ -49,7 +49,7 @@ type Entity[T any] struct {
 	_ struct{}
 }
 
-// TableEntity is an entity of the client's table.
+// TableEntity returns an entity of the client's table as a Target.
 func TableEntity[T any](client *aztables.Client, partition, row string) Entity[T] {
 	return Entity[T]{Client: client, PartitionKey: partition, RowKey: row}
 }
@@ -63,8 +63,8 @@ func (e Entity[T]) client() any { return e.Client }
 
 func (e Entity[T]) scope() string { return "entity" }
 
-// tableName reads the name that the SDK's client keeps to itself; it is for messages only, and a test notices when it
-// moves.
+// tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
+// notices if the field moves.
 func tableName(client *aztables.Client) string {
 	if client == nil {
 		return "(no table)"
@@ -91,7 +91,7 @@ func (e Entity[T]) Read(ctx context.Context) (*Version[T], error) {
 	return v, nil
 }
 
-// emptyMap is T's zero value, but a map that can be written to: a change that creates an entity starts with it.
+// emptyMap returns T's zero value, or an empty map if T is a map, so that a change can write to it.
 func emptyMap[T any]() (value T) {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Map {
 		reflect.ValueOf(&value).Elem().Set(reflect.MakeMap(t))
@@ -99,14 +99,14 @@ func emptyMap[T any]() (value T) {
 	return value
 }
 
-// Look implements Target: one Query Entities with both keys, since the SDK cannot leave properties out there.
+// Look implements Target: one Query Entities with both keys, because the SDK cannot select properties there.
 func (e Entity[T]) Look(ctx context.Context) (State, error) {
 	_, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
 	return state, err
 }
 
-// readEntity reads an entity from the bytes that the service sent: the SDK's own value has been through float64, and a
-// Double that is a whole number has become an integer on the way.
+// readEntity parses an entity from the bytes that the service sent. The SDK's value has been through float64, which
+// turns a Double that is a whole number into an integer.
 func readEntity(ctx context.Context, client *aztables.Client, partition, row string) (storedEntity, State, error) {
 	if err := addressable(partition); err != nil {
 		return storedEntity{}, State{}, err
@@ -132,7 +132,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 		stored.etag = string(resp.ETag)
 	}
 	if stored.etag == "" {
-		return storedEntity{}, State{}, errors.New("the service told no ETag") // and a write must not go without one
+		return storedEntity{}, State{}, errors.New("the response has no ETag") // and a write must not be sent without one
 	}
 	state := State{
 		Exists: true, ETag: azcore.ETag(stored.etag),
@@ -148,7 +148,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 
 func addressable(partition string) error {
 	if partition == "" {
-		return errors.New("the partition key is empty; the service allows that, the SDK cannot address it")
+		return errors.New("the partition key is empty: the service allows that, but the SDK cannot address it")
 	}
 	return nil
 }
@@ -189,10 +189,10 @@ func (e Entity[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditi
 	}, nil
 }
 
-// withETag makes a success without an ETag an answer that was cut off: the look that follows finds the ETag.
+// withETag turns a success without an ETag into an ambiguous response; the look that follows finds the ETag.
 func withETag(etag azcore.ETag, err error) (azcore.ETag, error) {
 	if err == nil && etag == "" {
-		err = fmt.Errorf("the service told no ETag: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the response has no ETag: %w", io.ErrUnexpectedEOF)
 	}
 	return etag, err
 }

@@ -77,8 +77,8 @@ func (h Headers) Read(ctx context.Context) (*Version[HTTPHeaders], error) {
 	if err != nil {
 		return nil, err
 	}
-	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So that
-	// it reaches back without our entry proves nothing.
+	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
+	// lineage that reaches back without our entry proves nothing.
 	v := &Version[HTTPHeaders]{State: State{Exists: true, ETag: deref(resp.ETag), LastModified: deref(resp.LastModified)}}
 	v.Value = HTTPHeaders{
 		CacheControl:       deref(resp.CacheControl),

@@ -15,12 +15,12 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// maxMetadata is what names and values of a blob's metadata may take together (REST: "Set Blob Metadata", 8 KB).
+// maxMetadata is the largest total size of the names and values of a blob's metadata (REST: "Set Blob Metadata", 8 KB).
 const maxMetadata = 8 << 10
 
-// Metadata is the user metadata of a blob of any type as a Target. The blob must exist: metadata cannot be created by
-// itself. Names are in lower case, because the service compares them without case and HTTP headers do not keep it. The
-// lineage is not part of the value. The content, HTTP headers and tags are untouched by a write.
+// Metadata is the user metadata of a blob of any type as a Target. The blob must exist: metadata cannot be created
+// without it. Names are in lower case, because the service ignores their case and HTTP does not keep it. The lineage is
+// not part of the value. A write does not change the content, HTTP headers and tags.
 type Metadata struct {
 	Client *blob.Client
 
@@ -30,7 +30,7 @@ type Metadata struct {
 	_ struct{}
 }
 
-// BlobMetadata is the user metadata of a blob.
+// BlobMetadata returns the user metadata of a blob as a Target.
 func BlobMetadata(client *blob.Client) Metadata { return Metadata{Client: client} }
 
 // Resource implements Target.
@@ -80,7 +80,7 @@ func (m Metadata) Prepare(base *Version[map[string]string], value map[string]str
 	}
 	for name, v := range value {
 		if old, ok := before[name]; ok && old == v {
-			continue // whoever wrote it found a way; it goes back as it came
+			continue // another writer stored it; it is sent back unchanged
 		}
 		if err := validMetadata(name, v); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (m Metadata) Written(base *Version[map[string]string], value map[string]str
 	return replaceMetadata(before, value), nil
 }
 
-// Remove implements Target: metadata goes with its blob only.
+// Remove implements Target: it refuses, because metadata is deleted only with its blob.
 func (m Metadata) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
@@ -121,7 +121,7 @@ func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (St
 	return stateOf(blobProperties(ctx, client, cpk))
 }
 
-// stateOf is the state that a Get Blob Properties response shows.
+// stateOf returns the state in a Get Blob Properties response.
 func stateOf(resp blob.GetPropertiesResponse, err error) (State, error) {
 	if azerr.Has(err, "BlobNotFound") {
 		return State{}, nil
@@ -148,7 +148,7 @@ func removeBlob(client *blob.Client, base State, c Conditions) Write {
 	}
 }
 
-// splitMetadata takes the lineage out of what the service returned and folds the names to lower case.
+// splitMetadata separates the lineage from the metadata in a response, and converts the names to lower case.
 func splitMetadata(raw map[string]*string) (map[string]string, Lineage) {
 	metadata := make(map[string]string, len(raw))
 	var writes, operations string
@@ -165,7 +165,7 @@ func splitMetadata(raw map[string]*string) (map[string]string, Lineage) {
 	return metadata, ParseLineage(writes, operations)
 }
 
-// mergeMetadata lays set over base; an empty value removes the name.
+// mergeMetadata returns base with set applied; an empty value removes the name.
 func mergeMetadata(base, set map[string]string) map[string]string {
 	merged := make(map[string]string, len(base)+len(set))
 	maps.Copy(merged, base)
@@ -180,8 +180,8 @@ func mergeMetadata(base, set map[string]string) map[string]string {
 	return merged
 }
 
-// replaceMetadata is value in place of before. An empty value removes the name, unless it is as another writer stored it:
-// the service takes empty values.
+// replaceMetadata returns the metadata to store if value replaces before. An empty value removes the name, unless
+// another writer has stored it empty: the service allows empty values.
 func replaceMetadata(before, value map[string]string) map[string]string {
 	replaced := make(map[string]string, len(value))
 	for name, v := range value {
@@ -193,9 +193,9 @@ func replaceMetadata(before, value map[string]string) map[string]string {
 	return replaced
 }
 
-// unsignable explains why the service refuses the signature of a request that carries metadata which another writer has
-// stored in Latin-1: the service and the SDK sign different bytes. The answer is kept as text only, because it says
-// nothing about the credential.
+// unsignable explains why the service refuses the signature of a request with metadata that another writer has stored
+// in Latin-1: the service and the SDK sign different bytes. The response is kept as text only, because it says nothing
+// about the credential.
 func unsignable(err error, metadata map[string]string) error {
 	if !azerr.Has(err, "AuthenticationFailed") {
 		return err
@@ -209,8 +209,9 @@ func unsignable(err error, metadata map[string]string) error {
 	return err
 }
 
-// joinMetadata puts the lineage back, shortened to what the caller's own metadata leaves of the 8 KB. A shorter lineage
-// proves less; it never proves wrong. The operations are not shortened: to forget one would be to carry it out again.
+// joinMetadata adds the lineage to the metadata, shortened to what the caller's own metadata leaves of the 8 KB. A
+// shorter lineage proves less, but never anything wrong. The operations are not shortened, because a forgotten
+// operation would be carried out again.
 func joinMetadata(metadata map[string]string, lineage Lineage) (map[string]*string, error) {
 	out := make(map[string]*string, len(metadata)+2)
 	size := 0
@@ -246,7 +247,7 @@ func validateMetadata(metadata map[string]string) error {
 	return nil
 }
 
-// validMetadata refuses what the service would refuse, or worse, what a proxy would drop on the way.
+// validMetadata refuses what the service would refuse, and what a proxy would drop.
 func validMetadata(name, value string) error {
 	if strings.EqualFold(name, LineageKey) || strings.EqualFold(name, OperationsKey) {
 		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)
@@ -262,7 +263,7 @@ func validMetadata(name, value string) error {
 	}
 	for _, r := range value {
 		if r < ' ' && r != '\t' || r > '~' {
-			return fmt.Errorf("metadata: the value of %q holds %q, which a header cannot carry; encode it, in base64 say", name, r)
+			return fmt.Errorf("metadata: the value of %q contains %q, which is not allowed in a header; encode it, for example in base64", name, r)
 		}
 	}
 	if strings.TrimSpace(value) != value {

@@ -25,28 +25,28 @@ const (
 	maxPageWrite = 4 << 20 // REST: "Put Page"
 )
 
-// SequenceConditions restrict a write by the blob's sequence number (REST: "Put Page"). That is how a fence is enforced
-// on a page blob: the holder of fence n raises the number to n (RaiseSequenceNumber) and then writes IfAtMost n, which
-// fails once a newer holder has raised it further. Nil fields are no condition.
+// SequenceConditions are conditions on the blob's sequence number (REST: "Put Page"). They enforce a fence on a page
+// blob: the holder of fence n raises the number to n (RaiseSequenceNumber) and then writes with IfAtMost n, which fails
+// once a later holder has raised it further. A nil field is no condition.
 type SequenceConditions struct {
 	IfEqual  *int64
 	IfAtMost *int64
 	IfLess   *int64
 }
 
-// PageRange is a range of a page blob as a Target. The blob must exist and reach beyond the range, which begins and ends
-// on multiples of PageSize and is at most 4 MiB long, so that it is written in one request, whole or not at all. The
-// value always has the length of the range. A value of zeros only is cleared rather than stored. Pages outside, metadata
-// and headers stay.
+// PageRange is a range of a page blob as a Target. The blob must exist and contain the range. The range begins and ends
+// on multiples of PageSize and is at most 4 MiB long, so that one request writes it, whole or not at all. The value
+// always has the length of the range. A value of zeros is cleared rather than stored. Other pages, metadata and headers
+// are not changed.
 //
-// The guard is the ETag of the whole blob: a write anywhere else in it is a conflict, after which Update reads again and
-// goes on. (The sequence number is no substitute: Put Page does not change it, so it would not see a rival's write.)
+// The guard is the ETag of the whole blob: a write to other pages is also a conflict, after which Update reads again
+// and continues. (The sequence number could not replace it, because Put Page does not change the number.)
 //
-// A Put Page carries no metadata, so its lineage has to live in the pages. With Lineage the last page of the range is set
-// aside for it (some 14 writes), the value is PageSize shorter, and everything holds that Update promises. Without it, a
-// lost answer is ErrOutcomeUnknown when the blob has another ETag afterwards, unless the blob's metadata show that
-// somebody replaced the version we wrote on; a write that is delivered twice, without any sign of trouble, reads as a
-// conflict; and OperationID is refused. Finding the very bytes we sent would prove nothing: another writer may have sent
+// A Put Page has no metadata, so the lineage has to be in the pages. With Lineage, the last page of the range stores it
+// (about 14 writes), the value is PageSize shorter, and everything that Update promises holds. Without Lineage, a lost
+// response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless the blob's metadata show that another
+// writer replaced the base; a write that is delivered twice, without any sign of trouble, looks like a conflict; and
+// OperationID is refused. Finding the bytes that were sent would prove nothing, because another writer may have sent
 // the same.
 //
 // Cost: 1 request to read, 1 to write.
@@ -55,10 +55,10 @@ type PageRange struct {
 	Offset int64
 	Count  int64 // in bytes
 
-	// Lineage sets the last page of the range aside for the lineage. All writers of the range must agree on it.
+	// Lineage uses the last page of the range for the lineage. All writers of the range must set it alike.
 	Lineage bool
 
-	// Sequence restricts reads that are followed by a write, and the write, by the sequence number. A failure is final.
+	// Sequence is checked by the write and by the read before it. A failure is final.
 	Sequence SequenceConditions
 
 	// CPK and EncryptionScope are passed with every request.
@@ -68,7 +68,7 @@ type PageRange struct {
 	_ struct{}
 }
 
-// Pages is a range of a page blob.
+// Pages returns a range of a page blob as a Target.
 func Pages(client *pageblob.Client, offset, count int64) PageRange {
 	return PageRange{Client: client, Offset: offset, Count: count}
 }
@@ -186,10 +186,10 @@ func (p PageRange) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 
-// operationsInPage is how many operations the lineage of a page range remembers at most: 160 of the page's 512 bytes.
+// operationsInPage is the largest number of operations that a page range remembers: 160 of the page's 512 bytes.
 const operationsInPage = 12
 
-// page encodes the lineage for its page: the operations on a second line, if there are any.
+// page encodes the lineage for its page. If there are operations, they are on a second line.
 func (l Lineage) page() string {
 	l.operations = l.operations[:min(len(l.operations), operationsInPage)]
 	operations := l.OperationsString()
@@ -199,7 +199,7 @@ func (l Lineage) page() string {
 	return l.fit(PageSize-len(operations)) + operations
 }
 
-// pageLineage reads the lineage out of its page. Anything else is an empty lineage.
+// pageLineage decodes the lineage in its page. Anything else is an empty lineage.
 func pageLineage(page []byte) Lineage {
 	writes, operations, _ := strings.Cut(string(bytes.TrimRight(page, "\x00")), "\n")
 	return ParseLineage(writes, operations)

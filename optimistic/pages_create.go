@@ -16,13 +16,13 @@ const maxPageBlob = 8 << 40
 
 // CreatePagesOptions tunes CreatePages. The zero value replaces whatever is there: last writer wins.
 type CreatePagesOptions struct {
-	// Conditions decide who wins, as with Upload: IfNoneMatch "*" creates only. Defaults to none.
+	// Conditions decide which writer wins, as in Upload. IfNoneMatch "*" only creates. Defaults to none.
 	Conditions Conditions
 
-	// SequenceNumber is what the blob begins with. Defaults to 0.
+	// SequenceNumber is the blob's first sequence number. Defaults to 0.
 	SequenceNumber int64
 
-	// HTTPHeaders, Metadata and Tags are what the blob has afterwards.
+	// HTTPHeaders, Metadata and Tags are those of the blob afterwards.
 	HTTPHeaders *blob.HTTPHeaders
 	Metadata    map[string]string
 	Tags        map[string]string
@@ -36,9 +36,9 @@ type CreatePagesOptions struct {
 	_ struct{}
 }
 
-// CreatePages makes a page blob of zeros, whose size in bytes is a multiple of PageSize. It replaces the blob that is
-// there, unless the conditions say otherwise. Errors are those of Upload. Cost: 1 request; 1 more on a conflict, and 1
-// more on the condition of one version.
+// CreatePages creates a page blob of zeros, with a size in bytes that is a multiple of PageSize. It replaces an
+// existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
+// and 1 more with IfMatch.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (Result, error) {
 	var o CreatePagesOptions
 	if opts != nil {

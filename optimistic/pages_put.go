@@ -15,7 +15,7 @@ import (
 
 // PageOptions tunes PutPages. The zero value overwrites the pages: last writer wins.
 type PageOptions struct {
-	// Conditions and Sequence decide who wins. Defaults to none.
+	// Conditions and Sequence decide which writer wins. They default to none.
 	Conditions Conditions
 	Sequence   SequenceConditions
 
@@ -28,13 +28,14 @@ type PageOptions struct {
 	_ struct{}
 }
 
-// PutPages writes data, a multiple of PageSize of at most 4 MiB, at offset of a page blob, in one conditional request;
-// zeros only are cleared rather than stored. To change what is there by what is there, Update a PageRange.
+// PutPages writes data at offset of a page blob, in one conditional request. The length of data is a multiple of
+// PageSize, at most 4 MiB; zeros are cleared rather than stored. To compute the data from what is stored, Update a
+// PageRange.
 //
-// Errors are those of Update: *ConflictError (Reason Sequence when a sequence condition failed), *UnknownError when the
-// answer was lost and a repetition was refused. With IfMatch, no repetition can be carried out over another's write.
-// With a sequence condition alone that holds as long as one writer at a time has a number, which is what a fence
-// ensures. Without either, a repetition may overwrite whoever wrote in between.
+// Errors are those of Update: *ConflictError (Reason Sequence if a sequence condition failed), and *UnknownError if the
+// response was lost and a repetition was refused. With IfMatch no repetition can overwrite another write. With only a
+// sequence condition that holds if each number belongs to one writer at a time, which a fence ensures. With neither, a
+// repetition may overwrite a write in between.
 //
 // Cost: 1 request; 2 on a conflict.
 func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data []byte, opts *PageOptions) (Result, error) {
@@ -48,8 +49,8 @@ func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data [
 	return writePages(ctx, "put pages", pageWrite{client: client, offset: offset, data: data}, o)
 }
 
-// ClearPages makes zeros of count bytes at offset, both multiples of PageSize, in one conditional request however many
-// they are. Errors and cost are those of PutPages.
+// ClearPages clears count bytes at offset, both multiples of PageSize, in one conditional request of any size. Errors
+// and cost are those of PutPages.
 func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int64, opts *PageOptions) (Result, error) {
 	var o PageOptions
 	if opts != nil {

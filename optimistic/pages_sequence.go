@@ -13,12 +13,13 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// SequenceNumber is the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size stay.
+// SequenceNumber is the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size are
+// not changed.
 //
-// The guard is the ETag: setting the number knows no condition on the number itself, so a write anywhere in the blob is
-// a conflict, after which Update reads again. The request has no room for a lineage: a lost answer ends as with Headers,
-// in ErrOutcomeUnknown when the blob has another ETag afterwards, unless its metadata show that somebody else replaced
-// the version we wrote on. For a fence, which only ever grows, RaiseSequenceNumber leaves nothing unknown.
+// The guard is the ETag, because a request that sets the number cannot have a condition on the number itself. So any
+// write to the blob is a conflict, after which Update reads again. The request has no room for a lineage: as with
+// Headers, a lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless its metadata show that
+// another writer replaced the base. For a fence, which only grows, RaiseSequenceNumber leaves nothing unknown.
 //
 // Cost: 1 request to read, 1 to write.
 type SequenceNumber struct {
@@ -27,7 +28,7 @@ type SequenceNumber struct {
 	_ struct{}
 }
 
-// BlobSequence is the sequence number of a page blob.
+// BlobSequence returns the sequence number of a page blob as a Target.
 func BlobSequence(client *pageblob.Client) SequenceNumber { return SequenceNumber{Client: client} }
 
 // Resource implements Target.
@@ -96,9 +97,9 @@ func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionTy
 	}
 }
 
-// CompareAndSwapSequenceNumber sets the number to next on condition that it is old. If it is not, that is a
-// *ConflictError with Reason Sequence. Other writes to the blob meanwhile are no conflict: the number is compared again.
-// Errors are otherwise those of Update on a SequenceNumber, cost: 2 requests, 2 more for each write in between.
+// CompareAndSwapSequenceNumber sets the number to next on the condition that it is old. Otherwise the error is a
+// *ConflictError with Reason Sequence. Other writes to the blob are no conflict: the number is compared again. Other
+// errors are those of Update on a SequenceNumber. Cost: 2 requests, and 2 more for each write in between.
 func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, old, next int64, opts *UpdateOptions) (Result, error) {
 	target := BlobSequence(client)
 	return Update(ctx, target, func(_ context.Context, n *int64) error {
@@ -113,12 +114,13 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 	}, opts)
 }
 
-// RaiseSequenceNumber makes the number at least n, and returns what it is then: more than n if somebody raised it
-// further. That takes no condition and no reading before: the service compares (REST: "Set Blob Properties",
-// x-ms-sequence-number-action: max), a repetition changes nothing, and a number that has reached n is what was asked
-// for. So the outcome is never unknown for longer than the service is out of reach.
+// RaiseSequenceNumber raises the number to at least n, and returns the number then: more than n if another writer
+// raised it further. It needs no condition and no read before it: the service compares (REST: "Set Blob Properties",
+// x-ms-sequence-number-action: max), and a repetition changes nothing. So the outcome is unknown only as long as the
+// service cannot be reached.
 //
-// Result.Changed tells that the service has carried the request out, also when the number stayed. Cost: 1 request.
+// Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
+// request.
 func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *WriteOptions) (int64, Result, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -150,7 +152,7 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 			return State{}, err
 		}
 		if now = v.Value; now >= n {
-			v.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // what was asked for holds
+			v.Lineage = lineageOf(Entry{ID: w.id, Base: unknownBase}) // the number is as requested
 		}
 		return v.State, nil
 	}

@@ -18,22 +18,23 @@ import (
 
 // QueueMetadata is the user metadata of a queue as a Target, made by LastWriterWinsQueueMetadata. The queue must exist.
 //
-// Last writer wins: the service knows no version of a queue and takes no condition (REST: "Set Queue Metadata"). A
-// write replaces all metadata, whatever others have written since they were read, and two writers at once can both be
-// told that they succeeded though only one change is left. Use it where one writer changes a queue, or none minds.
+// Last writer wins: the service has no version of a queue and supports no condition (REST: "Set Queue Metadata"). A
+// write replaces all metadata, including changes by others since the read, and two concurrent writers can both succeed
+// although only one change is left. Use it if a queue has one writer, or if lost changes do not matter.
 //
-// What azconc adds is the lineage, in the metadata. A lost answer is resolved by it, so a change is not run again on its
-// own result; before a write is sent again, azconc looks whether another has written meanwhile, and then reports a
-// conflict (Update runs the change again) rather than overwriting. A request that is late on its way may still land
-// later, over anything.
+// azconc adds the lineage, in the metadata. It resolves lost responses, so a change is not run again on its own result.
+// Before a write is sent again, azconc looks whether another writer has written meanwhile, and then reports a conflict
+// (Update runs the change again) instead of overwriting. A delayed request may still be applied later, over any other
+// write.
 //
-// Version.ETag is made of the metadata by azconc: good for IfMatch here, where it is compared when the metadata is read
-// and not when it is written. IfTags and LeaseID are refused.
+// azconc computes Version.ETag from the metadata. It can be used for IfMatch only here, and is compared when the
+// metadata are read, not when they are written. IfTags and LeaseID are refused.
 //
 // Cost: 1 request to read, 1 to write.
 type QueueMetadata struct{ queue *azqueue.QueueClient }
 
-// LastWriterWinsQueueMetadata is the user metadata of a queue; see QueueMetadata for what that name warns of.
+// LastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The name is a warning; see
+// QueueMetadata.
 func LastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
 	return QueueMetadata{client}
 }
@@ -105,12 +106,12 @@ func (m QueueMetadata) Prepare(base *Version[map[string]string], value map[strin
 	}, base.State, produced, m.Look), nil
 }
 
-// Remove implements Target: metadata goes with its queue only.
+// Remove implements Target: it refuses, because metadata is deleted only with its queue.
 func (m QueueMetadata) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
 }
 
-// settingsTag makes a version of settings for which the service has none. Equal settings have equal versions.
+// settingsTag computes a version of settings that have none in the service. Equal settings have equal versions.
 func settingsTag(settings any, lineage Lineage) (azcore.ETag, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -120,7 +121,7 @@ func settingsTag(settings any, lineage Lineage) (azcore.ETag, error) {
 	return azcore.ETag(`"settings-` + hex.EncodeToString(sum[:16]) + `"`), nil
 }
 
-// plainSetting refuses what settings without versions cannot bear.
+// plainSetting refuses conditions that are impossible for settings without versions.
 func plainSetting(exists bool, c Conditions) error {
 	if !exists {
 		return errors.New("settings cannot be created without the resource they belong to")

@@ -14,14 +14,15 @@ import (
 
 // QueueACL is the stored access policies of a queue as a Target, made by LastWriterWinsQueueACL. The queue must exist.
 //
-// Last writer wins, as with QueueMetadata, and there is no room for a lineage either. After a lost answer azconc looks
-// before it sends again: policies that are as they were asked for count as success, whoever set them; others than before
-// are ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
+// Last writer wins, as with QueueMetadata, and there is no room for a lineage. After a lost response azconc looks
+// before it sends the request again. Policies that are as requested are a success, no matter who set them; policies
+// that are neither that nor the old ones are ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
 //
 // Cost: 1 request to read, 1 to write.
 type QueueACL struct{ queue *azqueue.QueueClient }
 
-// LastWriterWinsQueueACL is the stored access policies of a queue; see QueueACL for what that name warns of.
+// LastWriterWinsQueueACL returns the stored access policies of a queue as a Target. The name is a warning; see
+// QueueACL.
 func LastWriterWinsQueueACL(client *azqueue.QueueClient) QueueACL { return QueueACL{client} }
 
 // Resource implements Target.
@@ -94,7 +95,7 @@ func (a QueueACL) Prepare(base *Version[[]AccessPolicy], value []AccessPolicy, l
 	}, base.State, produced, a.Look), nil
 }
 
-// Remove implements Target: the policies go with their queue only.
+// Remove implements Target: it refuses, because the policies are deleted only with their queue.
 func (a QueueACL) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("access policies cannot be deleted by themselves: update them to none, or delete the queue")
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// ServiceProperties are the settings of a whole service of an account (analytics logging, metrics, CORS rules and so on)
-// as a Target, made by LastWriterWinsBlobService and LastWriterWinsQueueService.
+// ServiceProperties are the settings of a service of an account (analytics logging, metrics, CORS rules and so on) as a
+// Target, made by LastWriterWinsBlobService and LastWriterWinsQueueService.
 //
-// Last writer wins, as with QueueMetadata: there is no version, no condition and no room for a lineage. The service keeps
-// a section that a request leaves out (REST: "Set Blob Service Properties"), so a write sends those sections that the
-// change has altered and no others: writers of different sections do not meet. To empty a list of CORS rules set it to
-// an empty, not a nil, slice. Lost answers are met as with QueueACL. OperationID, IfTags and LeaseID are refused. Settings
-// take up to 30 s to be in force.
+// Last writer wins, as with QueueMetadata: there is no version, no condition and no room for a lineage. The service
+// keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
+// that have changed, and writers of different sections do not affect each other. To empty a list of CORS rules, set it
+// to an empty slice, not nil. Lost responses are handled as with QueueACL. OperationID, IfTags and LeaseID are refused.
+// Settings may take up to 30 s to be in force.
 //
 // Cost: 1 request to read, 1 to write.
 type ServiceProperties[T any] struct {
@@ -29,8 +29,8 @@ type ServiceProperties[T any] struct {
 	set  func(ctx context.Context, changed T) error
 }
 
-// LastWriterWinsBlobService is the settings of an account's Blob service; see ServiceProperties for what that name warns
-// of.
+// LastWriterWinsBlobService returns the settings of an account's Blob service as a Target. The name is a warning; see
+// ServiceProperties.
 func LastWriterWinsBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
 	return ServiceProperties[service.SetPropertiesOptions]{
 		name: "(blob service)", key: client,
@@ -48,8 +48,8 @@ func LastWriterWinsBlobService(client *service.Client) ServiceProperties[service
 	}
 }
 
-// LastWriterWinsQueueService is the settings of an account's Queue service; see ServiceProperties for what that name
-// warns of.
+// LastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name is a warning; see
+// ServiceProperties.
 func LastWriterWinsQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
 	return ServiceProperties[azqueue.SetPropertiesOptions]{
 		name: "(queue service)", key: client,
@@ -111,7 +111,7 @@ func (p ServiceProperties[T]) Prepare(base *Version[T], value T, lineage Lineage
 		case bytes.Equal(text, before[name]):
 			delete(after, name)
 		case string(text) == "null":
-			return nil, fmt.Errorf("service properties: %s cannot be unset, as the service keeps what a request leaves out; give it a value that says off", name)
+			return nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that means off", name)
 		}
 	}
 	if len(after) == 0 {
@@ -126,7 +126,7 @@ func (p ServiceProperties[T]) Prepare(base *Version[T], value T, lineage Lineage
 		return nil, err
 	}
 	return lookFirst(func(ctx context.Context) (azcore.ETag, error) {
-		var changed T // anew each time: the SDK fills in defaults
+		var changed T // a new one each time, because the SDK sets defaults in it
 		if err := json.Unmarshal(text, &changed); err != nil {
 			return "", fmt.Errorf("decode: %w", err)
 		}
@@ -140,7 +140,7 @@ func (p ServiceProperties[T]) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("service properties cannot be deleted")
 }
 
-// sections takes settings apart, one piece of JSON for each field.
+// sections returns the settings' fields as JSON.
 func sections(value any) (map[string]json.RawMessage, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

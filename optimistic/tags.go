@@ -25,37 +25,37 @@ const (
 	maxTagValue = 256
 )
 
-// Tags are the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag stay as they are.
+// Tags are the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag are not changed.
 //
-// Tags are outside the blob's ETag, so the guard is x-ms-if-tags: the write demands that every tag that was read still
-// has its value. Such a predicate cannot say that a tag is absent. Two things follow, and the lineage closes both: it is
-// kept in a tag of its own, named LineageKey, one of the ten that a blob may have, and every write of azconc gives it
-// another value. With it, writers of azconc never lose each other's changes, a write cannot be carried out twice, and a
-// lost answer is resolved as anywhere (the tag remembers the last 14 writes). What remains:
+// Tags are not part of the blob's ETag, so the guard is x-ms-if-tags: the write requires that every tag that was read
+// still has its value. Such a predicate cannot require that a tag is absent. The lineage closes that gap: it is stored
+// in a tag of its own, LineageKey, one of the ten that a blob may have, and every azconc write changes its value. So
+// azconc writers never lose each other's changes, a write cannot be carried out twice, and a lost response is resolved
+// as elsewhere (the tag remembers the last 14 writes). The remaining limits:
 //
-//   - A tag that a writer outside azconc adds, while it leaves all others alone, between our read and our write, is lost.
-//   - The first write to a blob without the lineage tag is guarded by the tags that are there, by nothing if there are
-//     none. Two first writers at once may lose one of the changes, and a first write that arrives late overwrites. Where
-//     that matters, give the blob a tag LineageKey (of any value) when it is created: then all writes are safe.
-//   - The tag has room for the last 7 operations, of any age: an OperationID is forgotten after 7 others.
-//   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. Nobody can add an eleventh unnoticed either, so the
-//     guard is complete; a write whose answer was lost is ErrOutcomeUnknown.
-//   - A negative LineageSize leaves out (and takes away) the tag, with the same consequences, and the guard's gaps.
+//   - A tag that a writer outside azconc adds between our read and our write, without changing any other tag, is lost.
+//   - The first write to a blob without the lineage tag is guarded only by the tags that are there, if any. Two first
+//     writers at once may lose one of the changes, and a first write that arrives late overwrites. If that matters,
+//     create the blob with a tag LineageKey (of any value): then all writes are safe.
+//   - The tag has room for the last 7 operations, of any age.
+//   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. No writer can add an
+//     eleventh tag either, so the guard is complete; a write whose response was lost is ErrOutcomeUnknown.
+//   - A negative LineageSize removes the tag: lost responses are then ErrOutcomeUnknown, and the guard has its gaps.
 //
-// The lineage tag is indexed and billed like any other, and writes of the Blob target carry it along, so that they and
-// writers of tags notice each other. Version.ETag is made of the tags by azconc: good for IfMatch here and nowhere else.
+// The lineage tag is indexed and billed like any other. Writes of the Blob target keep it, so that they and writers of
+// tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
 //
-// Cost: 1 request to read, 1 to write. It takes the rights to read and to write tags.
+// Cost: 1 request to read, 1 to write. It takes permission to read and to write tags.
 type Tags struct {
 	Client *blob.Client
 
 	_ struct{}
 }
 
-// BlobTags are the index tags of a blob.
+// BlobTags returns the index tags of a blob as a Target.
 func BlobTags(client *blob.Client) Tags { return Tags{Client: client} }
 
-// tagCarry is what was read beside the caller's own tags.
+// tagCarry is what was read in addition to the caller's own tags.
 type tagCarry struct {
 	tags map[string]string // without the lineage
 	mark string            // the lineage tag's value; "" when there is none, or when it is what Version.Lineage says
@@ -154,13 +154,13 @@ func (t Tags) Prepare(base *Version[map[string]string], value map[string]string,
 	return lookFirst(send, base.State, "", t.Look), nil
 }
 
-// Remove implements Target: tags go with their blob only.
+// Remove implements Target: it refuses, because tags are deleted only with their blob.
 func (t Tags) Remove(State, Conditions) (Write, error) {
 	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
 }
 
-// stateOfTags makes a version of the tags themselves. Equal tags have equal versions; among writers of azconc no version
-// comes back, because each write puts an id of its own into the lineage tag.
+// stateOfTags computes a version from the tags. Equal tags have equal versions. Among azconc writers no version occurs
+// twice, because each write puts a new id into the lineage tag.
 func stateOfTags(all map[string]string) State {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -175,8 +175,7 @@ func stateOfTags(all map[string]string) State {
 const operationsInTag = 7
 
 // tagLineage encodes a lineage for the value of a tag: the operations, and the ids of as many writes as fit. The bases
-// are left out, because the versions of tags are azconc's own; that the newest write of the base is there is proof
-// enough.
+// are left out, because azconc itself computes the versions of tags; the newest write of the base is proof enough.
 func tagLineage(l Lineage) string {
 	if l.use != nil {
 		l.use.writes, l.use.operations, l.use.baseless = true, true, true
@@ -218,8 +217,8 @@ func parseTagLineage(value string) Lineage {
 	return l
 }
 
-// validTags refuses what the service would refuse. The alphabet leaves out every quote, so a predicate that is made of
-// valid tags means what it says.
+// validTags refuses what the service would refuse. Quotes are not allowed in tags, so a predicate that is made of valid
+// tags means what it says.
 func validTags(tags map[string]string) error {
 	if len(tags) > maxTags {
 		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), maxTags)
@@ -236,7 +235,7 @@ func validTags(tags map[string]string) error {
 		}
 		for _, text := range []string{name, value} {
 			if i := strings.IndexFunc(text, func(r rune) bool { return !tagCharacter(r) }); i >= 0 {
-				return fmt.Errorf("tags: %q holds %q; letters, digits, space and + - . / : = _ are allowed", text, text[i:i+1])
+				return fmt.Errorf("tags: %q contains %q; letters, digits, space and + - . / : = _ are allowed", text, text[i:i+1])
 			}
 		}
 	}

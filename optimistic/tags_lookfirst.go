@@ -8,12 +8,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// lookFirst is for a write that its own effect does not stop from being carried out again: sent twice, it may overwrite
-// whoever wrote in between. So before each repetition it looks whether the resource is still at the base; if it is not,
-// be it by our own write, that is the answer, and the caller finds out which. This leaves a window of one request where
-// blind repetition leaves one of a whole pause; a condition that the service checks would leave none.
+// lookFirst wraps a write that its own effect does not prevent from being carried out again: sent twice, it may
+// overwrite another writer's change in between. So before each repetition it looks whether the resource is still at the
+// base. If it is not, even because of our own write, it returns notMet, and commit judges the write. This leaves a
+// window of one request, where a blind repetition leaves one of a whole pause; a condition that the service checks
+// would leave none.
 //
-// wanted, if not empty, is the version that is as good as the write having been carried out, whoever did it.
+// wanted, if not empty, is a version that counts as if the write had been carried out, no matter who wrote it.
 func lookFirst(send Write, base State, wanted azcore.ETag, look func(context.Context) (State, error)) Write {
 	var sent atomic.Bool
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -33,8 +34,8 @@ func lookFirst(send Write, base State, wanted azcore.ETag, look func(context.Con
 	}
 }
 
-// notMet is the answer that the service would give if it could check the condition that azconc has checked instead.
-// Each is new, because the SDK's type writes to itself when it is printed.
+// notMet returns the response that the service would give if it could check the condition that azconc has checked
+// instead. Each is new, because the SDK's type modifies itself when it is printed.
 func notMet() error {
 	return &azcore.ResponseError{StatusCode: http.StatusPreconditionFailed, ErrorCode: "ConditionNotMet"}
 }
