@@ -6,9 +6,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// BlobTypeError reports a blob of another type than the operation writes. Nothing was written. The service refuses to
-// change the type of a blob in some operations (409 InvalidBlobType), and an emulator in none: it would replace an append
-// or page blob by a block blob.
+// BlobTypeError means that the blob is of another type than the operation writes. Nothing was written. The service
+// refuses to change the type of a blob in some operations (409 InvalidBlobType); an emulator would replace an append or
+// page blob by a block blob.
 type BlobTypeError struct {
 	Type blob.BlobType // what the blob is
 	Want blob.BlobType // what the operation writes
@@ -22,14 +22,14 @@ var typeNames = map[blob.BlobType]string{
 	blob.BlobTypeBlockBlob: "a block blob", blob.BlobTypeAppendBlob: "an append blob", blob.BlobTypePageBlob: "a page blob",
 }
 
-// typeWays are the ways to change what a blob of a type holds.
+// typeWays says how to change the content of a blob of each type.
 var typeWays = map[blob.BlobType]string{
 	blob.BlobTypeBlockBlob:  "update or replace it as a block blob, or delete it first",
 	blob.BlobTypeAppendBlob: "append to it, or delete it first",
 	blob.BlobTypePageBlob:   "write its pages, or delete it first",
 }
 
-// checkType refuses a blob of another type. A service that does not name the type is taken at its word.
+// checkType refuses a blob of another type than want. If the service does not name the type, the blob is accepted.
 func checkType(is *blob.BlobType, want blob.BlobType) error {
 	if is == nil || *is == want {
 		return nil

@@ -33,12 +33,12 @@ type BlockOptions struct {
 	_ struct{}
 }
 
-// StageBlock stores a block of a block blob under an id, from which CommitBlocks makes content. Whoever stages another
-// block under the same id before that replaces it, so ids should be nobody else's; Upload sees to all of this by itself.
+// StageBlock stores a block of a block blob under an id, for CommitBlocks. A later block with the same id replaces it,
+// so ids should be unique among writers; Upload does all of this by itself.
 //
-// id is the text that is encoded on the wire, at most 64 bytes; within one blob all must be equally long. Staging the same
-// block again changes nothing, so a lost answer is repeated. Errors: what the service said. Staged blocks that are not
-// committed are dropped by the service after a week. Cost: 1 request.
+// id is encoded for the request. It has at most 64 bytes, and all ids of a blob must have the same length. Staging the
+// same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
+// The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (Result, error) {
 	var o BlockOptions
 	if opts != nil {
@@ -76,12 +76,14 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 
 func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) }
 
-// CommitBlocks makes a block blob of blocks, in the order of their ids: of each the one that was staged last, or else the
-// one that the blob has already. The options are those of Upload; BlockSize, Concurrency and Progress do not matter.
+// CommitBlocks makes a block blob of blocks, in the order of their ids. For each id it takes the block that was staged
+// last, or else the one in the blob. The options are those of Upload; BlockSize, Concurrency and Progress have no
+// effect.
 //
-// Errors are those of Upload: *ConflictError with Reason BlockList when a block is not there, which means that it was never
-// staged or that another commit has discarded it (REST: "Put Block List", InvalidBlockList). After any error the blob is as
-// it was, and the blocks stay staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks first, as Upload does.
+// Errors are those of Upload: *ConflictError with Reason BlockList means that a block was never staged, or that another
+// commit has discarded it (REST: "Put Block List", InvalidBlockList). After any error but *UnknownError the blob is
+// unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
+// first, as Upload does.
 func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (Result, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -93,7 +95,7 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 	encoded := make([]string, len(ids))
 	for i, id := range ids {
 		if len(id) != len(ids[0]) {
-			return Result{}, fmt.Errorf("block ids %q and %q are not equally long, which the service demands", ids[0], id)
+			return Result{}, fmt.Errorf("block ids %q and %q differ in length, which the service does not allow", ids[0], id)
 		}
 		if id == "" || len(id) > maxBlockID {
 			return Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
@@ -113,14 +115,14 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 
 // Block is one of a blob's blocks.
 type Block struct {
-	ID        string // as StageBlock was given it; the encoded one if it is not base64
+	ID        string // as given to StageBlock; encoded, if it is not base64
 	Size      int64
 	Committed bool
 }
 
-// ListBlocks returns the blocks of a block blob, the committed ones first, in their order, and then those that are
-// staged, and the blob's ETag, which is empty as long as nothing was committed. Transient faults are retried. Errors:
-// ErrNotFound, or what the service said. Cost: 1 request.
+// ListBlocks returns the blocks of a block blob, first the committed ones in their order and then the staged ones, and
+// the blob's ETag, which is empty as long as nothing was committed. Transient faults are retried. Errors are
+// ErrNotFound and those of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *ReadOptions) ([]Block, State, error) {
 	var o ReadOptions
 	if opts != nil {

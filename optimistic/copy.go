@@ -47,7 +47,7 @@ type CopyOptions struct {
 	_ struct{}
 }
 
-// CopyResult tells what was started and what it took.
+// CopyResult is what was started and what it took.
 type CopyResult struct {
 	Result
 
@@ -58,19 +58,20 @@ type CopyResult struct {
 	SourceETag azcore.ETag // the version that is copied; empty with Metadata
 }
 
-// ErrCopyFailed says that a copy that was waited for has ended otherwise than in success: failed, or aborted by somebody.
+// ErrCopyFailed means that a copy that was waited for has failed or was aborted.
 var ErrCopyFailed = errors.New("copy failed")
 
-// Copy starts a copy of source, a blob of the same account or one whose client has a shared access signature in its URL,
-// to destination, under conditions on both. Content, headers and metadata are those of one version of the source.
+// Copy starts a copy of source to destination, under conditions on both. source is a blob of the same account, or its
+// client has a shared access signature in its URL. Content, headers and metadata are those of one version of the
+// source.
 //
-// The metadata carry the lineage. It is how a lost answer is resolved, and how the copy is told from one that somebody
-// else has started: a copy is started at most once, and ErrConflict means that none was.
+// The metadata contain the lineage. It resolves lost responses, and tells the copy from one that another client has
+// started. A copy is started at most once, and ErrConflict means that it was not started.
 //
-// Errors are those of Update; the Reason is SourceChanged when a condition on the source failed, or when the source kept
-// changing for all of Attempts. With Wait, a copy that ends otherwise than in success is ErrCopyFailed, with the result
-// filled in. After an error the destination is as it was (or as another writer made it), except with
-// ErrOutcomeUnknown and after the end of a wait.
+// Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
+// before each of Attempts starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
+// After an error the destination is unchanged by this call, except with ErrOutcomeUnknown, and except after an error
+// while waiting.
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
@@ -162,7 +163,7 @@ func (c *copying) run(ctx context.Context) error {
 	}
 }
 
-// write is the start of the copy, as the ambiguity protocol sees it: a write to the destination.
+// write is the start of the copy as a write to the destination.
 func (c *copying) write(source Conditions, metadata map[string]string, lineage Lineage) (write, error) {
 	var w write
 	switch to := c.o.Conditions; {
@@ -211,13 +212,13 @@ func (c *copying) write(source Conditions, metadata map[string]string, lineage L
 		return deref(resp.ETag), err
 	}
 	if w.id != "" {
-		// Our own copy, if it has started, refuses the repetition as long as it is pending.
+		// If our own copy has started, the service refuses the repetition as long as it is pending.
 		w.send = c.lookForOwn(w)
 	}
 	return w, nil
 }
 
-// lookForOwn looks, before the start is sent again, whether it has happened.
+// lookForOwn wraps the start: before it is sent again, it looks whether the copy has started.
 func (c *copying) lookForOwn(w write) Write {
 	send, sent := w.send, false
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -227,7 +228,7 @@ func (c *copying) lookForOwn(w write) Write {
 				return "", err
 			}
 			if now.Lineage.Has(w.id) {
-				return "", notMet() // the protocol will look again, and find it
+				return "", notMet() // commit looks again, and finds it
 			}
 		}
 		sent = true

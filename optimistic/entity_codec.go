@@ -148,7 +148,7 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 		}
 		var annotation EDM
 		if a := members[name+typeSuffix]; a != nil {
-			_ = json.Unmarshal(a, &annotation) // what is no text names no type, and the value says that it is missing
+			_ = json.Unmarshal(a, &annotation) // if it is not a string there is no type, and checking the value reports that
 		}
 		field, _ := fields.find(name)
 		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
@@ -169,7 +169,7 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 		}
 	}
 	if s := reflect.ValueOf(value); s.Kind() == reflect.String && !utf8.ValidString(s.String()) {
-		return Property{}, fmt.Errorf("%q is no text; store bytes as a Binary", s.String()) // JSON would store something else
+		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", s.String()) // encoding/json would replace invalid bytes
 	}
 	raw, err := json.Marshal(value)
 	if err != nil || isNull(raw) {

@@ -20,8 +20,8 @@ import (
 
 // SnapshotOptions tunes Snapshot. The zero value is the default.
 type SnapshotOptions struct {
-	// Conditions must hold for the version of which the snapshot is taken. They are those of a read, so every
-	// combination is legal. Defaults to none.
+	// Conditions must hold for the version of which the snapshot is taken. They are those of a read, so all
+	// combinations are legal. Defaults to none.
 	Conditions Conditions
 
 	// Metadata is the snapshot's, instead of the blob's. Defaults to the blob's.
@@ -31,11 +31,11 @@ type SnapshotOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Attempts bounds how often a version is tried that then turns out to have been replaced; negative means no bound.
-	// Defaults to 12.
+	// Attempts bounds how often the snapshot is tried because the version was replaced after it was read; negative
+	// means no bound. Defaults to 12.
 	Attempts int
 
-	// Elapsed bounds the time spent on that; negative means no bound. Defaults to 30 s.
+	// Elapsed bounds the time spent on these attempts; negative means no bound. Defaults to 30 s.
 	Elapsed time.Duration
 
 	// Backoff spaces the attempts. Defaults to full jitter of 20 ms, doubling, at most 2 s.
@@ -65,7 +65,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	return out, err
 }
 
-// validateRead is validate for a request that reads, where all conditions may stand side by side.
+// validateRead is validate for a request that reads, where all conditions can be combined.
 func (c Conditions) validateRead() error {
 	if c.IfNoneMatch == azcore.ETagAny {
 		return errors.New("conditions: If-None-Match * never holds for what has to exist")
@@ -73,37 +73,38 @@ func (c Conditions) validateRead() error {
 	return errors.Join(Conditions{IfMatch: c.IfMatch}.validate(), Conditions{IfNoneMatch: c.IfNoneMatch}.validate())
 }
 
-// SnapshotResult tells which snapshot was taken and what it took. ETag is the version of the blob that it shows.
+// SnapshotResult is which snapshot was taken and what it took. ETag is the version of the blob that it shows.
 type SnapshotResult struct {
 	Result
 
-	// Snapshot is the snapshot's id: the time at which it was taken, of the service's clock, as the service writes it.
+	// Snapshot is the snapshot's id: the time at which it was taken, by the service's clock and in its format.
 	Snapshot string
 
-	// Twins are further snapshots that this call has left behind, because a request whose answer was lost was carried
-	// out after all. They show the same version, and can be deleted.
+	// Twins are other snapshots that this call has left behind, because a request whose response was lost was carried
+	// out. They show the same version, and can be deleted.
 	Twins []string
 }
 
-// Snapshot takes a snapshot of a blob, of any type, and leaves one behind even if answers get lost.
+// Snapshot takes a snapshot of a blob of any type. If responses are lost it still leaves only one, with the exceptions
+// below.
 //
-// A snapshot changes nothing about its blob, so no condition keeps the request from being carried out again: repeated
-// blindly it leaves a second snapshot that nobody knows of, is billed, and stands in the way of deleting the blob. So
-// the snapshot's metadata carries an id (as the newest entry of the lineage that it has from the blob), and before the
-// request is sent again the snapshots are listed: one with the id is ours. The metadata of a snapshot is given whole or
-// not at all, so the blob's is read first and the request is conditional on that version; if it has been replaced
-// meanwhile, both are done again, unless IfMatch pins it.
+// A snapshot does not change its blob, so no condition prevents the request from being carried out again. Repeated
+// blindly it would leave a second snapshot, which is unknown, is billed, and prevents the blob from being deleted. So
+// the snapshot's metadata have an id (the newest entry of the blob's lineage), and before the request is sent again the
+// snapshots are listed: one with the id is ours. A request gives either all or none of the snapshot's metadata, so the
+// blob's are read first and the request is conditional on that version. If the version was replaced meanwhile, both are
+// repeated, unless IfMatch names it.
 //
-// Errors are those of Update: *ConflictError when a condition did not hold, with reason Gone when the blob is missing and
-// IfMatch names a version; *NotFoundError; *UnknownError when a response was lost and the list could not be read or, with a
-// negative LineageSize or metadata too full for an id, shows nothing.
+// Errors are those of Update: *ConflictError if a condition did not hold, with Reason Gone if the blob does not exist
+// and IfMatch names a version; *NotFoundError; and *UnknownError if a response was lost and the list could not be read,
+// or shows nothing because LineageSize is negative or the metadata have no room for an id.
 //
-// What remains: a request that is carried out after the list was read leaves a second one, which is in Twins when it
-// shows up before the end of the call, and unnoticed if it is later still. (With the version replaced it cannot happen.)
-// The same goes for a request that an intermediary delivers twice, without any sign of trouble.
+// A second snapshot remains if a request is carried out after the list was read. It is in Twins if it shows up before
+// the end of the call; later it is not noticed. (It cannot happen once the version was replaced.) The same holds for a
+// request that an intermediary delivers twice, without any sign of trouble.
 //
-// Cost: 2 requests; 2 more each time the version was replaced; a list (one request per 5,000 snapshots) per ambiguous
-// answer and one at the end of a call that had any. It takes the right to list the container then.
+// Cost: 2 requests, and 2 more each time the version was replaced. After a lost response a list for each, and one at
+// the end of the call (1 request per 5,000 snapshots each); this takes permission to list the container.
 func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -163,8 +164,8 @@ func (s *snapshotting) run(ctx context.Context) error {
 	}
 }
 
-// base reads the version that the snapshot is to show. The caller's conditions are judged here, all of them, by the
-// service; the snapshot's own condition on the version read then carries them over.
+// base reads the version that the snapshot is to show. The service checks all of the caller's conditions here; the
+// snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (State, map[string]string, error) {
 	props, err := again(ctx, s.call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 		CountRequest(ctx)
@@ -194,7 +195,7 @@ func (s *snapshotting) base(ctx context.Context) (State, map[string]string, erro
 	return State{Exists: true, ETag: deref(props.ETag), Lineage: lineage}, metadata, nil
 }
 
-// shown adds to a conflict the version that is there now.
+// shown adds the current version to a conflict.
 func (s *snapshotting) shown(ctx context.Context, conflict *ConflictError) error {
 	now, err := s.look(ctx, func(ctx context.Context) (State, error) { return lookAtBlob(ctx, s.client, s.o.CPK) })
 	if err != nil {
@@ -216,7 +217,7 @@ func (s *snapshotting) write(base State, metadata map[string]string) (write, err
 		return write{}, s.fail(err)
 	}
 	if stamped[LineageKey] == nil {
-		id = "" // no room: nothing to find it by
+		id = "" // no room for an id
 	}
 	w := write{base: base, id: id}
 	opts := blob.CreateSnapshotOptions{
@@ -235,7 +236,7 @@ func (s *snapshotting) write(base State, metadata map[string]string) (write, err
 				s.res.Resolved++
 				return base.ETag, nil
 			case id == "":
-				return "", notMet() // to send it again may leave two; the look that follows says that nothing shows
+				return "", notMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
 			}
 		}
 		CountRequest(ctx)
@@ -254,7 +255,7 @@ func (s *snapshotting) write(base State, metadata map[string]string) (write, err
 			s.taken = ours[0]
 			now.Lineage = lineageOf(Entry{ID: id, Base: base.ETag})
 		case id != "" && now.Exists && now.ETag != base.ETag:
-			// What is under way can no longer meet its condition, and if it had met it, it would be in the list.
+			// A request under way can no longer be carried out, and one that was is in the list.
 			now.Lineage = lineageOf(Entry{ID: "another's", Base: base.ETag})
 		}
 		return now, err
@@ -282,7 +283,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (State, []string, er
 			if deref(item.Snapshot) == "" {
 				now.Exists = true
 				if item.Properties != nil {
-					// Listings leave out the quotes.
+					// Listings omit the quotes.
 					now.ETag = azcore.ETag(`"` + strings.Trim(string(deref(item.Properties.ETag)), `"`) + `"`)
 				}
 				continue
@@ -295,7 +296,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (State, []string, er
 	return now, ours, nil
 }
 
-// noticeTwins looks, after an answer was lost, whether more than one request was carried out.
+// noticeTwins looks, after a response was lost, whether more than one request was carried out.
 func (s *snapshotting) noticeTwins(ctx context.Context, w write) error {
 	if s.res.Ambiguous == 0 {
 		return nil

@@ -15,22 +15,22 @@ import (
 
 // TransactOptions tunes Transact. The zero value is the default.
 type TransactOptions struct {
-	// OperationID makes the transaction idempotent across processes: if an entity that it reads, or one that it meets as
-	// a conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written
-	// remembers it; see UpdateOptions.OperationID for how long. A transaction of deletions alone leaves no trace, and
-	// neither does one that writes nothing. Defaults to none.
+	// OperationID makes the transaction idempotent across processes: if an entity that it reads, or that causes a
+	// conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written
+	// remembers it; see UpdateOptions.OperationID for how long. A transaction that only deletes, or that writes
+	// nothing, leaves no trace. Defaults to none.
 	OperationID string
 
-	// Guard is the row of an entity of the partition that stands for all rows that do not exist: it is read first, and
+	// Guard is the row of an entity of the partition that stands for all rows that do not exist. It is read first, and
 	// written by every transaction that creates an entity or depends on one being absent. Transactions with the same
-	// Guard then see each other's creations as conflicts; others are not bound by it. It is created when first needed.
-	// Defaults to none: a transaction that depends on an entity being absent, without creating it, is refused.
+	// Guard see each other's creates as conflicts; others are not bound by it. It is created when it is first needed.
+	// Defaults to none: then a transaction that depends on an entity being absent, without creating it, is refused.
 	Guard string
 
-	// Holder makes it a transaction under a lock: it is refused with ErrFenced when a later holder has written to the
-	// partition, in the same request that writes, and before every request the holder is asked whether he still has the
-	// lock. The entity FenceRow of the partition stores the latest fence; every such transaction reads it first, asserts
-	// it, and so has one entity less to spend. It does for Guard, too. Defaults to none.
+	// Holder makes it a transaction under a lock. The request is refused with ErrFenced if a later holder has written
+	// to the partition, and before every request Holder is asked whether it still has the lock. The entity FenceRow of
+	// the partition stores the latest fence; every such transaction reads it first and asserts it, so one entity fewer
+	// is available. It also serves as Guard. Defaults to none.
 	Holder Holder
 
 	// Attempts bounds how often the function is run; negative means no bound. Defaults to 12.
@@ -47,45 +47,47 @@ type TransactOptions struct {
 	_ struct{}
 }
 
-// TransactResult tells what a transaction did and what it took. Created, ETag and BaseETag of the Result stay zero: they
-// are about single resources.
+// TransactResult is what a transaction did and what it took. Created, ETag and BaseETag of Result are not set, because
+// they describe single resources.
 type TransactResult struct {
 	Result
 
-	// ETags are the new versions by row: of what was written, and of what was only read, because reading is asserted by
-	// a write. After a response that was lost there are none: what is found then may be a later version.
+	// ETags are the new versions by row, of entities that were written and of those that were only read, because a read
+	// is asserted by a write. After a lost response there are none, because the versions that are found may be later
+	// ones.
 	ETags map[string]azcore.ETag
 }
 
-// Transact runs change, which reads and writes entities of one partition through tx, and carries its writes out in one
-// entity group transaction: all of them, on condition that nothing that was read has changed, or none. On a conflict it
-// runs change again on what is there then, until the budget is spent.
+// Transact runs change, which reads and writes entities of one partition through tx, and sends its writes in one entity
+// group transaction: all of them are applied, on the condition that nothing that was read has changed, or none. On a
+// conflict it reads again and runs change again, until the budget is spent.
 //
-// change must be free of side effects, as with Update. If it returns ErrSkip nothing is written; any other error ends
-// Transact and is returned as it is. If it writes nothing, or nothing that makes a difference, nothing is sent.
+// change must be free of side effects, as in Update. If it returns ErrSkip, nothing is written; any other error ends
+// Transact and is returned unchanged. If it writes nothing that makes a difference, nothing is sent.
 //
 // A nil error means that all writes were applied exactly once. The errors are those of Update; a *ConflictError names
-// the row that was changed by another. An answer that was lost is resolved by the lineages of the written entities:
-// since all are written or none, the first one that proves anything decides for all. A transaction of deletions alone
-// leaves nothing to prove it by.
+// the row that another writer has changed. A lost response is resolved by the lineages of the written entities: since
+// all are written or none, the first one that proves anything decides for all. A transaction that only deletes leaves
+// nothing to prove it.
 //
 // # Reads
 //
-// The service can only assert what it writes. An entity that is read with Get and not written is therefore merged with
-// nothing but its lineage, on condition of its ETag: its ETag changes, readers of it are contenders, and it counts among
-// the 100. Peek reads without that. There is no operation that asserts that an entity does not exist, other than creating
-// it, so a transaction that has found one absent and does not write it is refused; see TransactOptions.Guard.
+// The service can only assert what it writes. So an entity that is read with Get and not written is merged with nothing
+// but its lineage, on the condition of its ETag: its ETag changes, its readers contend, and it counts among the 100.
+// Peek reads without that. Except by creating an entity, the service cannot assert that it does not exist. So a
+// transaction that finds one absent and does not write it is refused; see TransactOptions.Guard.
 //
-// Reads are made one by one, so until the transaction is carried out they need not fit together. Then they are proved
-// to; but a change that returns an error, or writes nothing, has been told what may never have been true at one time.
+// Entities are read one by one, so they need not be consistent with each other until the transaction is applied, which
+// proves that they were. A change that returns an error, or writes nothing, may have seen a state that never existed.
 //
 // # Limits
 //
 // One partition, 100 entities, 4 MiB, no entity twice (several writes to one become one). Anything else is refused
 // before it is sent.
 //
-// Cost: 1 request per entity read (the fence under a Holder is one), 1 for the transaction; each conflict costs as much again, and a conflict that is
-// final 1 more. Transact is safe for concurrent use; tx is not, and ends with change.
+// Cost: 1 request per entity read (the fence of a Holder is one), and 1 for the transaction. Each conflict costs as
+// much again, and a final conflict 1 more. Transact is safe for concurrent use. tx is not, and cannot be used after
+// change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
 	var o TransactOptions
 	if opts != nil {
@@ -104,7 +106,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		table: table, partition: partition, change: change, o: u, guard: o.Guard, intent: newIntent("transact", o.OperationID), holder: o.Holder,
 	}
 	if t.holder != nil && t.guard == "" {
-		t.guard = FenceRow // which every transaction under a lock writes, so nothing can appear behind its back
+		t.guard = FenceRow // every transaction under a lock writes it, so none misses another's creates
 	}
 	err = t.run(ctx)
 	return TransactResult{Result: t.finish(), ETags: t.etags}, err
@@ -127,7 +129,7 @@ var errApplied = errors.New("this transaction has been applied already")
 
 func (t *transaction) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: t.o.Attempts, Elapsed: t.o.Elapsed, Backoff: t.o.Backoff}.Start()
-	var last *submission // the one that met a conflict
+	var last *submission // the one that was refused
 	for {
 		s, err := t.attempt(ctx, last)
 		if s == nil || err != nil {
@@ -174,8 +176,8 @@ func (t *transaction) run(ctx context.Context) error {
 	}
 }
 
-// attempt runs the change and plans what it asks for. There is no submission when there is nothing to send, or nothing
-// to send any more. What became of the last submission is clear before the next one, or any error, is returned.
+// attempt runs the change and plans a submission. It returns none if there is nothing to send. Before it returns, the
+// outcome of the last submission is known.
 func (t *transaction) attempt(ctx context.Context, last *submission) (*submission, error) {
 	tx := &Tx{t: t, rows: map[string]*txRow{}, last: last}
 	defer func() { tx.t = nil }()
@@ -200,7 +202,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	}
 	switch tx.fate {
 	case committed:
-		// The answer said conflict, and yet it is there: something on the way delivered it twice.
+		// The response was a conflict, but it was applied: an intermediary has delivered it twice.
 		t.res.Resolved++
 		last.etags = nil
 		t.won(last)
@@ -221,8 +223,8 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	return s, err
 }
 
-// landed asks what became of a submission that was refused, unless that has been confirmed; done means that the call is
-// over. It is needed when the change has not read again anything that shows it.
+// landed judges a submission that was refused, unless that was done; done means that the call is over. It is needed if
+// the change has not read again anything that shows the outcome.
 func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
 	if s == nil || !t.doubtful(s.write) {
 		return false, nil
@@ -230,7 +232,7 @@ func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err
 	return t.lookAgain(ctx, s)
 }
 
-// lookAgain looks at a refused submission that has left a trace, unless that has been done.
+// lookAgain looks at a refused submission that would have left a trace, unless that was done.
 func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, err error) {
 	if s.open.conflict.judged || s.stamp == "" {
 		return false, nil
@@ -263,8 +265,8 @@ func (t *transaction) won(s *submission) {
 	t.etags = s.etags
 }
 
-// surrender makes a conflict final. It looks once at what failed, or, where that leaves no trace, at what would: which
-// version is there now, and is it perhaps ours?
+// surrender makes a conflict final. It looks once at the entity that failed, or, if that leaves no trace, at one that
+// does, to name the version that is there now, and to find out whether it is ours.
 func (t *transaction) surrender(ctx context.Context, s *submission, failed *member, err error) error {
 	if done, verdict := t.lookAgain(ctx, s); done {
 		return verdict
@@ -285,7 +287,7 @@ func (t *transaction) surrender(ctx context.Context, s *submission, failed *memb
 
 var errNotLooked = errors.New("not looked")
 
-// named says which row an error is about, if it is about one.
+// named adds the row that an error is about, if it is about one.
 func (t *transaction) named(s *submission, err error) error {
 	i := azerr.Classify(s.answer).Index
 	if _, open := errors.AsType[*UnknownError](err); open || i < 0 || i >= len(s.members) {
@@ -294,7 +296,7 @@ func (t *transaction) named(s *submission, err error) error {
 	return fmt.Errorf("%s %s/%s: %w", t.op, t.resource, s.members[i].row, azerr.Clean(s.answer))
 }
 
-// refusalOf is the error about the row that failed.
+// refusalOf returns the error about the row that failed.
 func (t *transaction) refusalOf(m *member, now State, lookErr error, err error) error {
 	out := azerr.Classify(err)
 	name := fmt.Sprintf("%s/%s", t.resource, m.row)

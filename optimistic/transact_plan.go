@@ -27,24 +27,24 @@ type member struct {
 	row     string
 	action  aztables.TransactionAction
 	read    bool  // it is conditional on what was read, so that running the change again can help
-	witness write // what its state says about the fate of the submission
+	witness write // its part of the submission, for judging the whole by this entity
 }
 
-// submission is one entity group transaction, and what is needed to find out what became of it.
+// submission is one entity group transaction, with what is needed to judge it.
 type submission struct {
 	call      *call
 	members   []*member
 	actions   []aztables.TransactionAction
-	stamp     string    // the id in the lineages; "" when they are switched off
-	witnesses []*member // the members, those that tell most first
-	write     write     // all of it, as the ambiguity protocol sees it
-	answer    error     // the service's last
-	open      *refusal  // set once it has been refused; judged once a look has confirmed that
-	seen      *State    // of the member that it failed on, from the latest look
+	stamp     string    // the id in the lineages; "" if they are switched off
+	witnesses []*member // the members, the most conclusive first
+	write     write     // the whole transaction as one write
+	answer    error     // the service's last response
+	open      *refusal  // set once it was refused; judged once a look has confirmed that
+	seen      *State    // state of the member that it failed on, from the latest look
 	etags     map[string]azcore.ETag
 }
 
-// plan turns what the change asked for into a submission; nil when there is nothing to send.
+// plan turns what the change asked for into a submission, or nil if there is nothing to send.
 func (t *transaction) plan(tx *Tx) (*submission, error) {
 	s := &submission{call: t.call, etags: map[string]azcore.ETag{}}
 	id := newWriteID(t.writer)
@@ -93,7 +93,7 @@ func (t *transaction) plan(tx *Tx) (*submission, error) {
 	return s, t.close(s)
 }
 
-// untouched tells that the writes to a row that was read have led back to what it held.
+// untouched reports whether the writes to a row have restored what was read.
 func (r *txRow) untouched() bool {
 	return r.known && r.base.Exists && r.op == txReplace && maps.Equal(r.after, r.stored)
 }
@@ -113,8 +113,8 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 	if r.known {
 		match = r.base.ETag
 	}
-	// In the URLs of a transaction the SDK does not double the quotes of keys, which end there otherwise. The keys in the
-	// body of an update are ignored (OData: they cannot be changed), those of an insert count.
+	// The SDK does not double the quotes of keys in the URLs of a transaction, where a quote ends the key. The keys in
+	// the body of an update are ignored (OData: they cannot be changed); those of an insert count.
 	partition, row := doubled(t.partition), doubled(r.row)
 	kind, d, whole := r.action()
 	switch kind {
@@ -144,7 +144,7 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 	return err
 }
 
-// action is how a row is sent: with all of what it holds, or with the changes only.
+// action returns how a row is sent: as a whole, or as changes only.
 func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole bool) {
 	switch {
 	case r.op == txDelete:
@@ -180,7 +180,7 @@ func (t *transaction) lookAt(row string) func(context.Context) (State, error) {
 	}
 }
 
-// close checks the limits and makes the whole of it one write.
+// close checks the limits and makes the whole submission one write.
 func (t *transaction) close(s *submission) error {
 	if len(s.members) > maxMembers {
 		return t.fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", len(s.members), maxMembers))
@@ -214,7 +214,7 @@ func (t *transaction) close(s *submission) error {
 	return nil
 }
 
-// silence orders writes by how little their entity tells afterwards.
+// silence orders writes by how little their entity proves afterwards.
 func (w write) silence() (rank int) {
 	if w.remove {
 		rank = 2
@@ -225,9 +225,9 @@ func (w write) silence() (rank int) {
 	return rank
 }
 
-// look asks the entities one after the other what they know about the submission, the one that it failed on first. It is
-// carried out as a whole or not at all, so the first that shows whether it was, or that it never can be, shows it for
-// all. That one entity is as it was shows only that nothing has happened so far.
+// look looks at the entities one after the other, starting with the one that failed. The submission is carried out as a
+// whole or not at all, so the first entity that shows whether it was, or that it never can be, decides for all. An
+// entity that is unchanged only shows that nothing has happened so far.
 func (s *submission) look(ctx context.Context) (State, error) {
 	gone, open := 0, false
 	for _, m := range s.asked() {
@@ -239,7 +239,7 @@ func (s *submission) look(ctx context.Context) (State, error) {
 			s.seen = &now
 		}
 		switch f, _ := s.call.judge(m.witness, now); {
-		case f == committed && m.witness.remove: // an unconditional deletion: gone it is, whoever did it
+		case f == committed && m.witness.remove: // an unconditional deletion: it is gone, no matter who deleted it
 			gone++
 		case f == committed, f == performed, f == refused:
 			return s.proof(f, now), nil
@@ -256,7 +256,7 @@ func (s *submission) look(ctx context.Context) (State, error) {
 	return s.proof(unprovable, State{}), nil
 }
 
-// asked is the order in which the members are asked: the one that failed, then those that tell most.
+// asked returns the members in the order in which they are looked at.
 func (s *submission) asked() []*member {
 	i := azerr.Classify(s.answer).Index
 	if i < 0 || i >= len(s.members) || s.members[i].witness.remove {
@@ -266,12 +266,12 @@ func (s *submission) asked() []*member {
 	return append([]*member{s.members[i]}, rest...)
 }
 
-// proof is a state from which judge draws the same conclusion about the whole as it drew about one entity.
+// proof returns a state from which judge draws the same conclusion about the whole as it drew about one entity.
 func (s *submission) proof(f fate, now State) State {
 	base := s.write.base
 	switch f {
 	case committed:
-		s.etags = nil // what was looked at may be a later version
+		s.etags = nil // the versions that were found may be later ones
 		return State{Exists: true, ETag: now.ETag, Lineage: lineageOf(Entry{ID: s.write.id, Base: base.ETag})}
 	case performed:
 		s.etags = nil
@@ -287,7 +287,7 @@ func (s *submission) proof(f fate, now State) State {
 	return State{Exists: true, ETag: unknownBase}
 }
 
-// refuse notes that the submission was refused.
+// refuse records that the submission was refused.
 func (s *submission) refuse(err error) {
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok {
@@ -296,7 +296,7 @@ func (s *submission) refuse(err error) {
 	s.open = &refusal{s.write, conflict}
 }
 
-// member is the one of the row; nil when the submission does not write it.
+// member returns the member of the row; nil if the submission does not write it.
 func (s *submission) member(row string) *member {
 	for _, m := range s.members {
 		if m.row == row {
@@ -306,8 +306,8 @@ func (s *submission) member(row string) *member {
 	return nil
 }
 
-// refused reads out of a refusal which entity it is about, and whether running the change again may help. Neither: the
-// error is not about a version.
+// refused returns which entity a refusal is about, and whether running the change again may help. If neither, the error
+// is not about a version.
 func (s *submission) refused(err error) (failed *member, again bool) {
 	_, missing := errors.AsType[*NotFoundError](err)
 	_, conflict := errors.AsType[*ConflictError](err)

@@ -12,31 +12,31 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Tx is a transaction being put together. Its methods answer from what has been read and written so far; only Get and
-// Peek send anything, one request for each row the first time. Values are as with Entity: structs with json tags, maps
-// with string keys, Properties.
+// Tx is a transaction that is being built. Its methods see what was read and written so far. Only Get and Peek send
+// requests, one for each row the first time. Values are as in Entity: structs with json tags, maps with string keys,
+// Properties.
 //
-// A write to a row that has been read is on condition of the version read. A write to one that has not been read is on
-// the condition of its name alone: Insert, that there is none; Merge, Replace and Delete, that there is one; Upsert and
-// Put, none. Those miss what others wrote meanwhile.
+// A write to a row that was read is conditional on the version that was read. A write to a row that was not read is
+// only conditional on its existence: Insert requires that there is none; Merge, Replace and Delete that there is one;
+// Upsert and Put require nothing. These do not notice what others wrote meanwhile.
 type Tx struct {
-	t     *transaction // nil when the change has returned
+	t     *transaction // nil after the change has returned
 	rows  map[string]*txRow
 	order []*txRow
-	last  *submission // the attempt before, which may have been applied after all
-	fate  fate        // committed or performed once a row has shown that of the attempt before, or of the operation
+	last  *submission // the previous attempt, which may have been applied after all
+	fate  fate        // committed or performed, once a row has shown that for the previous attempt or the operation
 }
 
 // txRow is one row in a transaction.
 type txRow struct {
 	row    string
-	known  bool       // it was read; base and stored are what the service said
+	known  bool       // it was read: base and stored are set
 	assert bool       // it was read with Get
 	base   State      // as read
 	stored Properties // as read
 	op     txOp
 	set    Properties // what a merge sends
-	after  Properties // what the row will hold; nil when that depends on what it holds
+	after  Properties // what the row will hold; nil if that depends on what it holds now
 }
 
 type txOp uint8
@@ -53,14 +53,14 @@ const (
 
 var errEnded = errors.New("the transaction has ended: a Tx must not be used after its function has returned")
 
-// Get reads the entity into into, a pointer to a value, and tells whether there is one. nil reads without looking.
-// The transaction is carried out only if what Get found has not changed until then.
+// Get reads the entity into into, a pointer to a value, and reports whether it exists. If into is nil, the value is
+// ignored. The transaction is applied only if what Get found has not changed until then.
 func (tx *Tx) Get(ctx context.Context, row string, into any) (bool, error) {
 	return tx.get(ctx, row, into, true)
 }
 
-// Peek is Get without the condition: what it found may change before the transaction is carried out, unless the row is
-// written as well.
+// Peek is Get without the condition: what it found may change before the transaction is applied, unless the row is also
+// written.
 func (tx *Tx) Peek(ctx context.Context, row string, into any) (bool, error) {
 	return tx.get(ctx, row, into, false)
 }
@@ -92,8 +92,8 @@ func (tx *Tx) get(ctx context.Context, row string, into any, assert bool) (bool,
 	return true, nil
 }
 
-// ETag returns the version of a row that has been read, and whether it was: a change that was told a version beforehand
-// compares it. It is empty when there is no such row.
+// ETag returns the version of a row and whether the row was read, so that a change can compare it with a version that
+// it knows. The version is empty if the row does not exist.
 func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
 	r := tx.rows[row]
 	if r == nil || !r.known {
@@ -102,7 +102,7 @@ func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
 	return r.base.ETag, true
 }
 
-// read fetches a row, and notices when what it finds is the transaction's own doing.
+// read reads a row, and notices if what it finds was written by this transaction.
 func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error) {
 	t := tx.t
 	r := &txRow{row: row, known: true, assert: assert}
@@ -123,7 +123,7 @@ func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error)
 	return r, nil
 }
 
-// judge learns from a row that was read what became of the attempt before, and whether the operation has been carried
+// judge learns from a row that was read whether the previous attempt was applied, and whether the operation was carried
 // out. Since all of a transaction is applied or nothing, one row decides.
 func (tx *Tx) judge(r *txRow) {
 	if last := tx.last; last != nil && !last.open.conflict.judged {
@@ -143,14 +143,14 @@ func (tx *Tx) judge(r *txRow) {
 }
 
 func (tx *Tx) add(r *txRow) {
-	if old := tx.rows[r.row]; old != nil { // one that was named and not read
+	if old := tx.rows[r.row]; old != nil { // one that was written but not read
 		tx.order = slices.DeleteFunc(tx.order, func(o *txRow) bool { return o == old })
 	}
 	tx.rows[r.row] = r
 	tx.order = append(tx.order, r)
 }
 
-// content is what the row holds as far as the transaction goes; ok is false when that is not known.
+// content returns what the row holds within the transaction; ok is false if that is not known.
 func (r *txRow) content() (p Properties, exists, ok bool) {
 	switch {
 	case r.op == txDelete:
@@ -163,12 +163,12 @@ func (r *txRow) content() (p Properties, exists, ok bool) {
 	return nil, false, false
 }
 
-// Insert creates the entity. If it exists, the error is ErrExists: at once when that has been read, and otherwise of
-// Transact.
+// Insert creates the entity. If it exists, the error is ErrExists: returned at once if the row was read, and otherwise
+// by Transact.
 func (tx *Tx) Insert(row string, value any) error { return tx.write(txInsert, row, value) }
 
-// Update lays value over the entity, which must have been read: properties that value does not name are kept, and so are
-// the types, as with Entity.
+// Update sets the properties that value names. The entity must have been read. Other properties are kept, and so are
+// the types, as in Entity.
 func (tx *Tx) Update(row string, value any) error {
 	r, err := tx.row(row)
 	if err != nil {
@@ -187,7 +187,7 @@ func (tx *Tx) Update(row string, value any) error {
 	}
 	r.after = d.after
 	if r.known {
-		r.op = txReplace // of what was read: what has changed is found out in the end
+		r.op = txReplace // of what was read: plan finds out what has changed
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (tx *Tx) Update(row string, value any) error {
 // Merge sets the properties that value has, and keeps the others. The entity must exist.
 func (tx *Tx) Merge(row string, value any) error { return tx.write(txMerge, row, value) }
 
-// Replace makes value all that the entity holds. The entity must exist.
+// Replace replaces all properties of the entity by value. The entity must exist.
 func (tx *Tx) Replace(row string, value any) error { return tx.write(txReplace, row, value) }
 
 // Upsert is Merge, or Insert when there is no entity.
@@ -220,14 +220,14 @@ func (tx *Tx) Delete(row string) error {
 	}
 	r.op, r.after = txDelete, nil
 	if r.known && !r.base.Exists {
-		r.op = txNone // it was only just inserted
+		r.op = txNone // it was inserted in this transaction
 	}
 	return nil
 }
 
-// DeleteVersion removes the entity if it is at a version that was learnt elsewhere, such as from a query. The row must not
-// have been named in the transaction before. Since reading is not ours, running the function again after a conflict does
-// not help: limit Attempts to 1.
+// DeleteVersion deletes the entity if it is at a version that was read outside the transaction, such as by a query. The
+// row must not have been used in the transaction before. Running the function again after a conflict does not help,
+// because the version stays the same: set Attempts to 1.
 func (tx *Tx) DeleteVersion(row string, version azcore.ETag) error {
 	r, err := tx.row(row)
 	switch {
@@ -273,7 +273,7 @@ func (tx *Tx) write(op txOp, row string, value any) error {
 	return nil
 }
 
-// overlay is a write to a row whose content is known.
+// overlay applies a write to a row whose content is known.
 func (tx *Tx) overlay(r *txRow, op txOp, content Properties, exists bool, set Properties) error {
 	switch {
 	case exists && op == txInsert:
@@ -303,7 +303,7 @@ func (tx *Tx) row(row string) (*txRow, error) {
 
 func (tx *Tx) name(r *txRow) string { return tx.t.resource + "/" + r.row }
 
-// fail names the row.
+// fail adds the row to an error.
 func (tx *Tx) fail(r *txRow, why any) error {
 	if err, ok := why.(error); ok {
 		return fmt.Errorf("transact %s: %w", tx.name(r), err)

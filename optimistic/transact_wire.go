@@ -20,15 +20,15 @@ import (
 )
 
 // submit sends an entity group transaction once and returns the new ETags, in the order of the actions; a deletion has
-// none. The SDK does not report them, and it takes an answer that was cut off for a success, or panics over it: what
-// cannot be read to the end leaves the outcome open.
+// none. The SDK does not return them, and takes a truncated response for a success, or panics. A response that cannot
+// be read to its end leaves the outcome open.
 func submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
 	var raw *http.Response
 	defer func() {
 		if p := recover(); p != nil && raw != nil {
 			err = unreadable(fmt.Errorf("%v", p))
 		} else if p != nil {
-			panic(p) // not over an answer
+			panic(p) // not caused by a response
 		}
 	}()
 	_, err = client.SubmitTransaction(policy.WithCaptureResponse(ctx, &raw), actions, nil)
@@ -47,13 +47,13 @@ func submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 	return etags, nil
 }
 
-// unreadable is an answer that says too little. What was wrong with it is kept as text only: it must not be taken for
-// the service's refusal.
+// unreadable reports a response that cannot be read. Its cause is kept as text only, because it must not be taken for a
+// refusal by the service.
 func unreadable(err error) error {
-	return fmt.Errorf("the answer to the transaction cannot be read: %v: %w", azerr.Summary(err), io.ErrUnexpectedEOF)
+	return fmt.Errorf("the response to the transaction cannot be read: %v: %w", azerr.Summary(err), io.ErrUnexpectedEOF)
 }
 
-// newETags reads the ETags out of an answer inside of which all answers are successes.
+// newETags reads the ETags from a response in which all inner responses are successes.
 func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcore.ETag, error) {
 	body, err := runtime.Payload(raw)
 	if err != nil {
@@ -87,12 +87,12 @@ func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcor
 		answer.Body.Close()
 		etag := azcore.ETag(answer.Header.Get("ETag"))
 		if len(etags) == len(actions) || answer.StatusCode >= 300 || etag == "" && actions[len(etags)].ActionType != aztables.TransactionTypeDelete {
-			return nil, fmt.Errorf("answer %d is %s with the ETag %q", len(etags), answer.Status, etag)
+			return nil, fmt.Errorf("response %d is %s with the ETag %q", len(etags), answer.Status, etag)
 		}
 		etags = append(etags, etag)
 	}
 	if len(etags) < len(actions) {
-		return nil, fmt.Errorf("%d answers to %d operations", len(etags), len(actions))
+		return nil, fmt.Errorf("%d responses to %d operations", len(etags), len(actions))
 	}
 	return etags, nil
 }
