@@ -3,6 +3,7 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,10 +100,10 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 		for _, jump := range []time.Duration{time.Hour, -time.Hour} {
 			inBubble(t, func(t *testing.T, w *world) {
 				h := locked(t, w.direct(nil), "job", nil)
-				var wall time.Duration
+				var wall atomic.Int64
 				began := time.Now()
-				time.AfterFunc(3*time.Second, func() { wall = jump })
-				err := wait(t.Context(), w, func() time.Duration { return wall })
+				time.AfterFunc(3*time.Second, func() { wall.Store(int64(jump)) })
+				err := wait(t.Context(), w, func() time.Duration { return time.Duration(wall.Load()) })
 				held, ok := errors.AsType[*HeldError](err)
 				if took := time.Since(began); !ok || took < 20*time.Second || took > 21*time.Second || held.Waited < 20*time.Second || held.Waited > 21*time.Second {
 					t.Errorf("%s, %v: %v after %v", name, jump, err, took)

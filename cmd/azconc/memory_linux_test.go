@@ -18,10 +18,7 @@ import (
 // TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
 // needed. It builds azconc as users do: the race detector multiplies memory.
 func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
-	const (
-		size  = 1 << 30
-		limit = 128 << 20
-	)
+	const size = 1 << 30
 	server := startAzurite(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
@@ -29,7 +26,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", azconc, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	run := func(in io.Reader, out io.Writer, args ...string) {
+	run := func(in io.Reader, out io.Writer, args ...string) (peak int64) {
 		t.Helper()
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(ctx, azconc, args...)
@@ -38,17 +35,19 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("azconc %v: %v\n%s", args, err, &stderr)
 		}
-		peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024
+		peak = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024
 		t.Logf("azconc %v: %d MiB resident at most, %v", args, peak>>20, cmd.ProcessState.UserTime())
-		if peak >= limit {
-			t.Errorf("azconc %v: %d MiB resident, want less than %d", args, peak>>20, limit>>20)
-		}
+		return peak
 	}
 	var seed [32]byte
 	sent, got := sha256.New(), sha256.New()
-	run(nil, io.Discard, "container", "create", "big")
-	run(io.TeeReader(io.LimitReader(rand.NewChaCha8(seed), size), sent), io.Discard, "blob", "put", "big/blob", "--file", "-")
-	run(nil, got, "blob", "get", "big/blob")
+	// Linux counts what this process had resident when it started the other, so that a small command shows what that is.
+	limit := max(run(nil, io.Discard, "container", "create", "big")+16<<20, 128<<20)
+	put := run(io.TeeReader(io.LimitReader(rand.NewChaCha8(seed), size), sent), io.Discard, "blob", "put", "big/blob", "--file", "-")
+	get := run(nil, got, "blob", "get", "big/blob")
+	if put > limit || get > limit {
+		t.Errorf("put had %d MiB resident and get %d, want at most %d", put>>20, get>>20, limit>>20)
+	}
 	if want := fmt.Sprintf("%x", sent.Sum(nil)); fmt.Sprintf("%x", got.Sum(nil)) != want {
 		t.Error("what came back is not what was sent")
 	}
