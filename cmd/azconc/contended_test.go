@@ -58,7 +58,7 @@ func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
 	}
 }
 
-// TestLostAnswersNeitherLoseNorRepeatAnUpdate loses one answer in five on the way to a real server. Exit code 0 means
+// TestLostAnswersNeitherLoseNorRepeatAnUpdate loses one response in five from a real server. Exit code 0 means
 // applied once; only a 5 leaves it open.
 func TestLostAnswersNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 	server := startAzurite(t)
@@ -81,7 +81,7 @@ func connectionTo(blobs, tables string) string {
 	return aztest.ConnectionString(strings.TrimSuffix(blobs, "/")) + "TableEndpoint=" + strings.TrimSuffix(tables, "/") + ";"
 }
 
-// lossyWay puts a proxy before a service that loses one answer in five, and returns its URL.
+// lossyWay puts a proxy that loses one response in five in front of a service, and returns its URL.
 func lossyWay(t *testing.T, service string) string {
 	t.Helper()
 	target, err := url.Parse(service)
@@ -188,7 +188,7 @@ func startAzurite(t *testing.T) *azurite.Server {
 	return server
 }
 
-// needAzurite skips a test where somebody has chosen to do without Azurite. Anywhere else its absence is a failure.
+// needAzurite skips a test if AZCONC_SKIP_AZURITE is set. Otherwise a missing Azurite is a failure.
 func needAzurite(t *testing.T) {
 	t.Helper()
 	if os.Getenv(azuritetest.SkipVariable) == "1" {

@@ -66,7 +66,7 @@ func TestACtrlCEndsALoop(t *testing.T) {
 	}
 }
 
-// What leaves the process group does not get what is typed, so azconc passes it on.
+// A process that left the process group gets no signals from the keyboard, so azconc passes them on.
 func TestACtrlCReachesACommandInAGroupOfItsOwn(t *testing.T) {
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/group -- timeout 60 sh -c 'trap "echo int >> ints; exit 7" INT; echo up > up; while :; do sleep 0.05; done'

@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// openTerminal returns both ends of a new terminal: what is written to keyboard is typed.
+// openTerminal returns both ends of a new terminal: writing to keyboard types.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -134,7 +134,7 @@ func TestASuspensionStopsTheCommandToo(t *testing.T) {
 	wait()
 }
 
-// statOf is what /proc says about a process, from its state on.
+// statOf returns the fields of /proc/<pid>/stat, from the state on.
 func statOf(t *testing.T, pid string) []string {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
@@ -145,7 +145,7 @@ func statOf(t *testing.T, pid string) []string {
 	return strings.Fields(rest)
 }
 
-// What runs in the background leaves the terminal to who is in the foreground.
+// A background job leaves the terminal to the foreground job.
 func TestACommandInTheBackgroundLeavesTheTerminalAlone(t *testing.T) {
 	s := onMemory(t)
 	// The shell runs nothing meanwhile: after that it would take the terminal back itself.

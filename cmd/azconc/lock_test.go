@@ -129,7 +129,7 @@ func oneAtATime(s shell) {
 	}
 }
 
-// tree is a command with a child, both of which go on whatever they are told, and beat all the time.
+// tree is a command with a child. Both ignore signals and write beats all the time.
 const tree = `trap '' TERM; echo $$ >> pids; (trap '' TERM; sh -c 'trap "" TERM; echo $$ >> pids; while :; do date +%s.%N >> beats; sleep 0.05; done') & wait; while :; do sleep 0.05; done`
 
 func breakEndsEverything(s shell) {

@@ -160,7 +160,7 @@ func leaseBlob(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[1], *r.LeaseID)
 }
 
-// wait-held waits until somebody holds a lock and has said who he is: wait-held jobs/nightly.
+// wait-held waits until a lock is held and its holder is recorded: wait-held jobs/nightly.
 func waitHeld(ts *testscript.TestScript, _ bool, args []string) {
 	for range 1000 {
 		p, err := clientOf(ts, args[0]).GetProperties(context.Background(), nil)

@@ -22,7 +22,7 @@ func newBlobBlockCmd(f *Factory) *cobra.Command {
 	)
 }
 
-// maxStaged is what azconc holds in memory of a block; the service takes 4,000 MiB.
+// maxStaged bounds the block that azconc holds in memory; the service accepts 4,000 MiB.
 const maxStaged = 256 << 20
 
 type blobBlockPutOptions struct {

@@ -171,7 +171,7 @@ func (e *editing) open(ctx context.Context) (outcome string, err error) {
 func (e *editing) write(ctx context.Context) error {
 	c := e.opts.Conditions
 	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
-	// A conflict leads to a merge of what is there with the user's text. Merging a text that is there already adds nothing.
+	// A conflict leads to a merge of the stored text with the user's. Merging a text that is already stored adds nothing.
 	o.TrustConflicts = true
 	var r optimistic.Result
 	var err error

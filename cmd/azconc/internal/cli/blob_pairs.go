@@ -26,7 +26,7 @@ type pairsKind struct {
 	what       string // is changed
 	remembers  int    // operations
 	conditions conditionSet
-	flag       string // by which pairs can be given besides the arguments, if by any
+	flag       string // the flag that accepts pairs as well as the arguments do, if any
 	parse      func(pairs []string) (map[string]string, error)
 	name       func(string) string // as it is stored
 	target     func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string]
@@ -43,7 +43,7 @@ func newPairsSetCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind) 
 	return cmd
 }
 
-// newPairsUpdateCmd makes one that keeps what is not named.
+// newPairsUpdateCmd returns an update command, which keeps the pairs that are not named.
 func newPairsUpdateCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind) *cobra.Command {
 	cmd, opts := newPairsCmd(f, runF, kind, func(opts *pairsOptions, pairs map[string]string) {
 		maps.Copy(pairs, opts.Pairs)

@@ -31,7 +31,7 @@ type changeFlags struct {
 	Set  []string
 	File string
 
-	properties bool // of an entity are what is set, and not members of a document
+	properties bool // set an entity's properties, not members of a document
 }
 
 func (c *changeFlags) add(cmd *cobra.Command) {

@@ -14,7 +14,7 @@ type execChange struct {
 	stderr  io.Writer
 }
 
-// filterGrace is what a filter gets between TERM and KILL.
+// filterGrace is the time between TERM and KILL for a filter.
 const filterGrace = 2 * time.Second
 
 func (c *execChange) apply(ctx context.Context, base baseContent) ([]byte, error) {

@@ -113,7 +113,7 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 	}
 }
 
-// connection_ is what of a connection can be compared.
+// connection_ is the comparable part of a connection.
 type connection_ struct {
 	account, blob, key, sas string
 	login                   bool

@@ -13,11 +13,11 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// turnsLong is what the help of every verb says that changes a container: the service has no conditions to offer.
+// turnsLong is part of the help of every verb that changes a container, since the service offers no ETag condition.
 const turnsLong = `The service accepts no ETag condition on containers, so azconc holds a short lease on the container while it writes. The lease
 excludes other azconc writers; a writer that does not acquire it is not detected. Meanwhile the container cannot be deleted.`
 
-// metadataNoun is what has metadata of its own besides blobs: a container or a queue.
+// metadataNoun is a kind of resource with metadata, other than a blob: a container or a queue.
 type metadataNoun struct {
 	name, example string
 	warning       string // what the help of every write says

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// headerFlags are what a write may set besides the content.
+// headerFlags are the properties that a write can set in addition to the content.
 type headerFlags struct {
 	ContentType     string
 	ContentEncoding string

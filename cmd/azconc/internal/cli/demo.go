@@ -57,7 +57,7 @@ responses, and stops it at the end. It needs Node.js and npm, and no account.`,
 	return cmd
 }
 
-// demoTally is what a way of incrementing said it did, and what it did.
+// demoTally compares the successes that a loop reported with the increments that were stored.
 type demoTally struct {
 	Reported  int   `json:"reported"`
 	Stored    int   `json:"stored"`

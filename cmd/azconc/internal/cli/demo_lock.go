@@ -11,7 +11,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// pausedHolder has a lock taken away from somebody who does not know it yet, and writes late: without a fence, and with it.
+// pausedHolder loses its lock while it is paused, and then writes: once without a fence, and once with it.
 func (d *demo) pausedHolder(ctx context.Context) error {
 	d.say("\n5. A holder of a lock is paused, the lock goes to another, and the first one wakes up and writes.")
 	box, err := d.box(d.direct)

@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// queue is one that loses answers, and is made if it is missing.
+// queue returns a queue whose responses can be lost, and creates it if it is missing.
 func (d *demo) queue(ctx context.Context, name string) (*azqueue.QueueClient, error) {
 	credential, err := azqueue.NewSharedKeyCredential(d.account.Name, d.account.Key)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *demo) plainQueue(ctx context.Context) error {
 		}
 		for _, m := range got.Messages {
 			t.Stored++
-			_, _ = queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil) // one whose answer is lost was deleted all the same
+			_, _ = queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil) // if the response is lost, the message was deleted all the same
 		}
 	}
 	t.Lost = d.queues.lost.Load()

@@ -61,7 +61,7 @@ func denied(err error) (why, way string) {
 	return "", ""
 }
 
-// refusedRequest is what of a request counts when it is refused.
+// refusedRequest is the part of a refused request that explains the refusal.
 type refusedRequest struct {
 	account, service string
 	writes           bool
@@ -199,7 +199,7 @@ func signInFailure(err error) string {
 	return "sign-in failed: " + oneLine(said)
 }
 
-// entraReason is the first line of what Entra ID answered, such as "AADSTS7000215: Invalid client secret provided".
+// entraReason is the first line of Entra ID's response, such as "AADSTS7000215: Invalid client secret provided".
 func entraReason(r *http.Response) string {
 	body, err := runtime.Payload(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// refusing answers every request with a code, as the service does.
+// refusing fails every request with an error code, as the service does.
 func refusing(status int, code, detail string) policy.Transporter {
 	return transport(func(r *http.Request) (*http.Response, error) {
 		body := `<?xml version="1.0" encoding="utf-8"?><Error><Code>` + code + `</Code><Message>No.` + "\nRequestId:r1\nTime:2026-02-01T00:00:00.0000000Z</Message>"

@@ -57,7 +57,7 @@ could not start.`,
 	return cmd
 }
 
-// commandGrace is what the command gets between TERM and KILL when its time is up or its Azurite has died.
+// commandGrace is the time between TERM and KILL for the command when it timed out or its Azurite has died.
 const commandGrace = 10 * time.Second
 
 func devRunRun(ctx context.Context, opts *devRunOptions) (err error) {

@@ -80,7 +80,7 @@ func devUpRun(ctx context.Context, opts *devUpOptions) (err error) {
 	}
 }
 
-// printConnection is not Print: the connection string is what was asked for, key and all, and the key is no secret.
+// printConnection does not use Print: the connection string is the result, and Azurite's key is no secret.
 func (f *Factory) printConnection(server *azurite.Server) error {
 	if f.Quiet {
 		return nil

@@ -28,7 +28,7 @@ func keepHint(err, of error) error {
 	return err
 }
 
-// plainJSON says what is wrong with a JSON document, without the names of Go types.
+// plainJSON describes an error in a JSON document without naming Go types.
 func plainJSON(err error) string {
 	text := strings.TrimPrefix(err.Error(), "not an entity: ")
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -46,7 +46,7 @@ func plainJSON(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "json: "), "unknown field", "unknown member")
 }
 
-// jsonKind is what JSON calls a value that Go keeps in this kind.
+// jsonKind returns the JSON name of a Go kind.
 func jsonKind(kind string) string {
 	switch {
 	case kind == "struct", kind == "map":

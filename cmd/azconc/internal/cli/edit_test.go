@@ -163,7 +163,7 @@ func TestEditWithAPinnedVersionTakesNoOther(t *testing.T) {
 	}
 }
 
-// What cannot be written because the service does not answer is not lost.
+// Text that cannot be written because the service does not respond is not lost.
 func TestEditKeepsTheTextWhenTheOutcomeIsUnknown(t *testing.T) {
 	d := newDesk(t, original)
 	d.service.SetFaults(

@@ -28,7 +28,7 @@ const (
 	exitInterrupted  = 130
 )
 
-// verdict is what an error means: the exit code and the word for it in JSON.
+// verdict is the meaning of an error: its exit code and its outcome in JSON.
 type verdict struct {
 	code    int
 	outcome string
@@ -56,7 +56,7 @@ func judge(err error) verdict {
 		return verdict{exitTimeout, "timed_out"}
 	}
 	switch {
-	case errors.Is(err, pessimistic.ErrTorn): // before its cause, such as a lease that was lost: what is left behind counts more
+	case errors.Is(err, pessimistic.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
 		return verdict{exitFailed, "torn"}
 	case errors.Is(err, optimistic.ErrExists):
 		return verdict{exitExists, "exists"}

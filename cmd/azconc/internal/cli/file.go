@@ -163,7 +163,7 @@ func (f *Factory) Directory(r fileRef) (*directory.Client, error) {
 	return d, nil
 }
 
-// fileResult is what a verb prints that did something to a file or share.
+// fileResult is the result of a verb that changes a file or share.
 type fileResult struct {
 	Outcome   string `json:"outcome"`
 	Resource  string `json:"resource"`

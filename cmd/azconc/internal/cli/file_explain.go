@@ -76,7 +76,7 @@ func explainCode(opts *fileExplainOptions) error {
 	return opts.factory.Print(r)
 }
 
-// hindrance is something that is in the way.
+// hindrance is something that blocks a write or a deletion.
 type hindrance struct {
 	What   string `json:"what"` // lease, handle, delete pending, read only
 	Who    string `json:"who,omitempty"`

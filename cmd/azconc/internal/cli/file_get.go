@@ -65,7 +65,7 @@ type fileGetResult struct {
 	ETag         string    `json:"etag"`
 	LastModified time.Time `json:"last_modified"`
 	Size         int64     `json:"size"`
-	Leased       bool      `json:"leased"` // somebody may have been writing
+	Leased       bool      `json:"leased"` // otherwise another client may have been writing
 	Restarts     int       `json:"restarts"`
 	Requests     int       `json:"requests"`
 	ElapsedMS    int64     `json:"elapsed_ms"`

@@ -148,7 +148,7 @@ type handlesClosedResult struct {
 	Resource string `json:"resource"`
 	Closed   int    `json:"closed"`
 	Failed   int    `json:"failed"`
-	AtLeast  bool   `json:"at_least"` // an answer was lost: more may have been closed
+	AtLeast  bool   `json:"at_least"` // a response was lost: more may have been closed
 	Requests int64  `json:"requests"`
 }
 

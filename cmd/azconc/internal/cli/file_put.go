@@ -33,7 +33,7 @@ func (w *fileWriteFlags) parse() (err error) {
 	return nil
 }
 
-// acquire is how the lease is asked for. A waiter tells whom he waits for.
+// acquire returns the options for acquiring the lease. A waiting command reports the holder.
 func (w *fileWriteFlags) acquire(f *Factory) pessimistic.AcquireOptions {
 	o := pessimistic.AcquireOptions{Wait: max(w.Wait, 1)} // 1 ns is as good as none
 	if w.Wait > 0 && !f.Quiet {
@@ -103,7 +103,7 @@ func (r fileWriteResult) text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s, %s\n", r.Outcome, r.Resource, byteCount(r.Size))
 }
 
-// written prints what was written. A lease that may be left behind is told, since nothing else ends it.
+// written prints the result. It reports a lease that may be left behind, since the lease does not expire.
 func (f *Factory) written(outcome string, on fileRef, r pessimistic.FileWrite) error {
 	if r.Left != nil {
 		f.Notef("%s: its lease may still be held: %s", on, firstLine(r.Left.Error()))

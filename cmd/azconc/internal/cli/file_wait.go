@@ -93,7 +93,7 @@ func waitFor(wait time.Duration, pace retry.Backoff) *retry.Loop {
 	return retry.Budget{Attempts: -1, Elapsed: wait, Backoff: pace}.Start()
 }
 
-// waiting tells who is waited for.
+// waiting reports the clients waited for.
 func (f *Factory) waiting(e pessimistic.InUseError) {
 	if !f.Quiet {
 		f.Notef("waiting: %s", firstLine(e.Error()))
@@ -102,7 +102,7 @@ func (f *Factory) waiting(e pessimistic.InUseError) {
 
 var errNotGone = errors.New("it is there")
 
-// waitGone looks until the file is not found. One that is there, and that nobody has marked, may yet be deleted.
+// waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
 func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
 	marked, again := false, waitFor(o.Wait, o.Poll)
 	for {
@@ -128,7 +128,7 @@ func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptio
 	}
 }
 
-// waitUnleased looks until nobody holds the file's lease.
+// waitUnleased polls until the file's lease is free.
 func waitUnleased(ctx context.Context, client *file.Client, opts *fileWaitOptions) error {
 	began, again := time.Now(), waitFor(opts.Wait, opts.poll())
 	for {

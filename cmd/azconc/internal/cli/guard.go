@@ -20,7 +20,7 @@ type guarded[T any] struct {
 	seen       *optimistic.Version[T]
 }
 
-// Unwrap tells the optimistic package what is changed: one --op-id on content and on metadata is two operations.
+// Unwrap returns the target that is changed, so that one --op-id on content and on metadata is two operations.
 func (g *guarded[T]) Unwrap() any { return g.Target }
 
 func (g *guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {

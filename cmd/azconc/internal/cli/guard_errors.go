@@ -8,7 +8,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// notAcquired is that somebody else held it for the whole time.
+// notAcquired reports that another holder had the lease for the whole time.
 type notAcquired struct {
 	err  error
 	code int

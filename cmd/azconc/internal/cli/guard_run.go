@@ -122,7 +122,7 @@ func (u *underFlags) lockerOptions(f *Factory) *pessimistic.LockerOptions {
 	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, AllowContent: u.AllowContent, Hooks: f.waitingNote()}
 }
 
-// held is what a command runs under.
+// held is a lease that a command runs under.
 type held interface {
 	Context() context.Context
 	Valid() bool
@@ -140,7 +140,7 @@ type acquisition struct {
 	facts   func(held) map[string]any
 	inherit func(held) []*os.File // what the command gets to keep open; may be nil
 
-	// breaking returns for how long a lease that somebody is breaking is still h's, 0 if it is over; may be nil.
+	// breaking returns how long h keeps a lease that is being broken, 0 if it is over; may be nil.
 	breaking func(ctx context.Context, h held) (time.Duration, error)
 
 	out    io.Writer                               // where the command's output goes, if not to ours
@@ -194,7 +194,7 @@ func (f *Factory) runUnder(ctx context.Context, u *underFlags, a acquisition) er
 }
 
 // acquireUntil acquires until ctx ends or a signal comes. What is acquired outlives ctx: the command decides when it ends,
-// and until then nobody else must come in.
+// and until then no other holder may acquire it.
 func (f *Factory) acquireUntil(ctx context.Context, a acquisition, signals <-chan os.Signal) (held, error) {
 	holding, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	done, watched := make(chan struct{}), make(chan struct{})

@@ -37,7 +37,7 @@ type watch struct {
 }
 
 // deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has
-// moved. It is 0 if there is none, and if what is held is lost: then the last one stays.
+// moved. It is 0 if there is none, or if the lease is lost: then the last deadline stays.
 func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
 	_, end, changed := w.held.Remaining()
 	if end <= 0 || end == pessimistic.Forever {
@@ -66,7 +66,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			if !w.held.Valid() {
 				break
 			}
-			// The command may use the time it has for stopping, but only as long as nobody else can be in: the machine may
+			// The command may use the time it has for stopping, but only while no other holder can have the lease: the machine may
 			// be suspended meanwhile, and the lease broken.
 			every := time.NewTicker(250 * time.Millisecond)
 			defer every.Stop()
@@ -88,7 +88,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// stopInTime ends the command while nobody else can have what it runs under.
+// stopInTime stops the command before another holder can have the lease.
 func (w *watch) stopInTime(ctx context.Context) {
 	l := lossOf(w.held)
 	if l != nil {
@@ -137,8 +137,8 @@ func (w *watch) move(d proc.Deadline) {
 	}
 }
 
-// graceOf is for how long the command may go on after its lease is in doubt: until shortly before somebody else could
-// have it, and not at all when somebody may have it already.
+// graceOf returns how long the command may continue once its lease is in doubt: until shortly before another holder can
+// acquire it, and not at all if another holder may already have it.
 func graceOf(cause error, most time.Duration) time.Duration {
 	lost, ok := errors.AsType[*pessimistic.LostError](cause)
 	if !ok {

@@ -42,7 +42,7 @@ func (h *tenancy) Err() error {
 	return nil
 }
 
-// ordered is what a watch has asked for, and when.
+// ordered records what a watch requested, and when.
 type ordered struct{ after, grace time.Duration }
 
 // watched runs act under the watch, and returns what the watch has asked for within a minute.

@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// The example ends the help: it is what is looked for, and what stays on the screen.
+// helpTemplate ends with the examples, because the end of the help stays on the screen.
 const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 {{end}}{{if or .Runnable .HasSubCommands}}
 usage: {{.UseLine}}

@@ -29,7 +29,7 @@ func newLeaseCmd(f *Factory, noun string) *cobra.Command {
 	)
 }
 
-// leaseNoun is what a lease is on.
+// leaseNoun is the kind of resource that is leased.
 type leaseNoun string
 
 func (n leaseNoun) arg() string {
@@ -179,7 +179,7 @@ func (l leasedContainer) show(ctx context.Context) (leaseShown, error) {
 
 func text[S ~string](s *S) string { return string(deref(s)) }
 
-// leaseResult is what a lease verb prints. In text it is what a script wants next: the id, or the seconds left.
+// leaseResult is the result of a lease verb. As text it is the value a script needs next: the id, or the seconds left.
 type leaseResult struct {
 	Outcome     string `json:"outcome"`
 	Resource    string `json:"resource"`

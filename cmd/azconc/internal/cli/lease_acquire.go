@@ -75,7 +75,7 @@ again under the same --lease-id ` + noun.again() + `.`,
 	}
 }
 
-// end says when the lease is over that nobody releases.
+// end says when an unreleased lease ends.
 func (n leaseNoun) end() string {
 	if n == "file" {
 		return `It does not expire: it stays until it is released or broken. While it is held, no other client can write or delete the file,

@@ -16,7 +16,7 @@ type leaseBreakOptions struct {
 	factory    *Factory
 	noun       leaseNoun
 	On         fmt.Stringer
-	Period     *int32 // nil: what is left of it
+	Period     *int32 // nil: the remaining time
 	Stale      time.Duration
 	Conditions optimistic.Conditions
 }

@@ -64,7 +64,7 @@ func leaseChangeRun(ctx context.Context, opts *leaseChangeOptions) error {
 	}
 	s, err := sendWrite(ctx, func(ctx context.Context) error {
 		// A client for each try: the SDK's forgets which id it holds after an error. A repeated change succeeds, so a
-		// lost answer needs no more than being sent again.
+		// lost response only needs the request to be sent again.
 		l, err := opts.factory.leased(opts.noun, opts.On, opts.LeaseID)
 		if err != nil {
 			return err

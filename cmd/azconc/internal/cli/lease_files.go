@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// leasedInFiles is leased for what is in Azure Files, which knows no conditions.
+// leasedInFiles implements leased for Azure Files, which has no conditions.
 func (f *Factory) leasedInFiles(noun leaseNoun, on fileRef, id string) (leased, error) {
 	if noun == "share" {
 		client, err := f.Share(on)
@@ -35,7 +35,7 @@ type leasedFile struct {
 	file  *file.Client
 }
 
-// acquire says who has it, too, since the service does not, and the lease may stay for long.
+// acquire also records the holder, since the service does not, and the lease does not expire.
 func (l leasedFile) acquire(ctx context.Context, _ int32, _ optimistic.Conditions) (azcore.ETag, error) {
 	r, err := l.lease.Acquire(ctx, nil)
 	if err != nil {

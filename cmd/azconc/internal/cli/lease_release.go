@@ -23,7 +23,7 @@ func leaseReleaseRun(ctx context.Context, opts *heldLeaseOptions) error {
 		return err
 	}
 	s, err := sendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, opts.Conditions) })
-	// Once released, the id holds nothing: that is what a second try meets, and what was asked for.
+	// A retry after a lost response finds that the id holds nothing, which is what a release requests.
 	if lostAfter(s, err, "LeaseIdMismatchWithLeaseOperation", "LeaseNotPresentWithLeaseOperation") {
 		err = nil
 	}

@@ -38,7 +38,7 @@ func newLeaseShowCmd(noun leaseNoun) func(*Factory, func(*leaseShowOptions) erro
 	}
 }
 
-// holder says what can be known of who holds it.
+// holder explains how the holder can be identified.
 func (n leaseNoun) holder() string {
 	if n == "file" {
 		return "If azconc holds it, the file's metadata names the holder and the time of its last heartbeat."

@@ -13,7 +13,7 @@ import (
 
 const someLease, otherLease = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 
-// TestLeaseVerbsSurviveALostAnswer sends every lease operation through a network that loses its first answer.
+// TestLeaseVerbsSurviveALostAnswer sends every lease operation over a network that loses its first response.
 func TestLeaseVerbsSurviveALostAnswer(t *testing.T) {
 	for _, on := range []string{"blob", "container"} {
 		name := map[string]string{"blob": "jobs/a", "container": "jobs"}[on]
@@ -81,7 +81,7 @@ func TestAcquireWaitsForTheLease(t *testing.T) {
 	})
 }
 
-// TestAnAcquireThatIsCutOffLeavesNoLease interrupts while the answer is outstanding.
+// TestAnAcquireThatIsCutOffLeavesNoLease interrupts the command while the response is outstanding.
 func TestAnAcquireThatIsCutOffLeavesNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 2 * time.Second }})
@@ -90,7 +90,7 @@ func TestAnAcquireThatIsCutOffLeavesNoLease(t *testing.T) {
 			t.Fatal(r)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(1500*time.Millisecond, func() { cancel(errors.New("interrupted")) }) // carried out, not answered
+		time.AfterFunc(1500*time.Millisecond, func() { cancel(errors.New("interrupted")) }) // carried out, without a response
 		if r := runOn(ctx, s, nil, nil, "blob", "lease", "acquire", "jobs/a", "--duration", "infinite"); r.code == 0 {
 			t.Fatalf("%+v", r)
 		}

@@ -86,7 +86,7 @@ func lockHoldRun(ctx context.Context, opts *lockHoldOptions) error {
 	return released
 }
 
-// untilToldTo waits. That it was told to let go is success.
+// untilToldTo waits until it is asked to release the lock, which is success.
 func (opts *lockHoldOptions) untilToldTo(ctx context.Context) error {
 	var end <-chan time.Time
 	if opts.For > 0 {

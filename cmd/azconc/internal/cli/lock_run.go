@@ -157,7 +157,7 @@ func lockAcquisition(k *pessimistic.Locker, what, name string, u *underFlags) ac
 	}
 }
 
-// breaking returns for how long a lock that somebody is breaking is still h's. To break again changes nothing, and tells.
+// breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
 func breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
 	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
 	return b.After, err

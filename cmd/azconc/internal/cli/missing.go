@@ -41,7 +41,7 @@ func missing(err error, command, on string) (noun, name string) {
 	return noun, name
 }
 
-// createHint is the command that makes what is missing, for one who did not want to delete it.
+// createHint is the command that creates the missing resource, unless the failed command was a deletion.
 func createHint(command, noun, name string) string {
 	if noun == "" || strings.HasSuffix(command, "delete") && strings.HasPrefix(command, noun) {
 		return ""

@@ -58,7 +58,7 @@ func (o *onceOptions) once(locks *pessimistic.LockerOptions) (*idempotent.Once, 
 	return idempotent.NewOnce(k, tables.NewClient(o.Results))
 }
 
-// withTable makes the table of the results if that is what is missing.
+// withTable creates the table of the results if it is missing.
 func (o *onceOptions) withTable(ctx context.Context, do func() error) error {
 	err := do()
 	if !azerr.Has(err, "TableNotFound") {
@@ -89,7 +89,7 @@ type keptOutput struct {
 	Output []byte `json:"output"`
 }
 
-// replay prints what is stored.
+// replay prints the stored result.
 func (f *Factory) replay(key string, out idempotent.Outcome) error {
 	var k keptOutput
 	if err := json.Unmarshal(out.Result, &k); err != nil {

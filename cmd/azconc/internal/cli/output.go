@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// result is what a command found or did: an object with snake_case names and an "outcome" for -o json, lines for people.
+// result is the result of a command: an object with snake_case names and an "outcome" for -o json, lines of text otherwise.
 type result interface {
 	text(w io.Writer)
 }

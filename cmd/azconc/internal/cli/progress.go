@@ -21,7 +21,7 @@ func (f *Factory) progress(verb string) *progress {
 	return &progress{f: f, verb: verb, began: time.Now()}
 }
 
-// show is told how many bytes are done, of how many if that is known.
+// show reports progress in bytes, and the total if it is known.
 func (p *progress) show(done, total int64) {
 	if p.hidden || !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
 		return
@@ -37,7 +37,7 @@ func (p *progress) show(done, total int64) {
 	p.print(line)
 }
 
-// count is told how many of something are done.
+// count reports progress as a count.
 func (p *progress) count(n int, what string) {
 	if p.hidden || !p.f.ErrTerminal || p.f.Quiet || time.Since(p.shown) < 100*time.Millisecond {
 		return

@@ -147,7 +147,7 @@ type queueOptions struct {
 	Queue   string
 }
 
-// queueResult is what a verb prints that did something to a queue.
+// queueResult is the result of a verb that changes a queue.
 type queueResult struct {
 	Outcome   string `json:"outcome"`
 	Queue     string `json:"resource"`

@@ -69,7 +69,7 @@ func queueCreateRun(ctx context.Context, opts *queueCreateOptions) error {
 		return fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, azerr.Clean(err))
 	case err != nil:
 		return afterAmbiguous(s, err)
-	case answer.StatusCode == http.StatusNoContent && s.ambiguous == 0: // REST: "Create Queue", 204 if it is there with the same metadata
+	case answer.StatusCode == http.StatusNoContent && s.ambiguous == 0: // REST: "Create Queue", 204 if it exists with the same metadata
 		return optimistic.ErrExists
 	case answer.StatusCode == http.StatusNoContent:
 		outcome = "present"

@@ -52,7 +52,7 @@ func queueDeleteMessageRun(ctx context.Context, opts *queueDeleteMessageOptions)
 		return err
 	})
 	if lostAfter(s, err, "MessageNotFound", "PopReceiptMismatch") {
-		// Only with our receipt could it be deleted, so either our first request did it or somebody has received it anew.
+		// Only our receipt could delete it, so either our first request did, or another consumer has received it since.
 		return &unknownError{why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", err: err}
 	}
 	if err != nil {

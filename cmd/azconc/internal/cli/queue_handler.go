@@ -31,7 +31,7 @@ const (
 	// maxEffect is more than the writes of a transaction can have (REST: "Performing entity group transactions", 4 MiB),
 	// as JSON.
 	maxEffect = 32 << 20
-	// maxKeptResult is what DedupeComplete stores of a result. One byte more has the library say that it is too long.
+	// maxKeptResult is the longest result that DedupeComplete stores. One byte more makes the library report that it is too long.
 	maxKeptResult = 64<<10 + 1
 )
 
@@ -86,7 +86,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	return nil
 }
 
-// failure is what becomes of a message whose command has not succeeded.
+// failure returns the fate of a message whose command failed.
 func (h *execHandler) failure(m *idempotent.Message, end shellEnd, why string) error {
 	if end.said != "" {
 		why += ": " + end.said

@@ -6,7 +6,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// lastWriterWinsLong is what the help of every write says for which the service has neither a version nor a condition.
+// lastWriterWinsLong is part of the help of every write for which the service has neither a version nor a condition.
 const lastWriterWinsLong = `Last writer wins: the service has no versions here and accepts no condition. Two concurrent writers can both succeed although
 only one change remains. If a response is lost, azconc reads the current state before it sends the request again.`
 

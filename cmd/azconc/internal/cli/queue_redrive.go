@@ -114,7 +114,7 @@ func (r redriveResult) text(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// allHidden is that messages are there, and none can be received.
+// allHidden reports that the queue has messages, but none can be received.
 type allHidden struct {
 	from string
 	n    int

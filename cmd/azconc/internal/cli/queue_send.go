@@ -128,7 +128,7 @@ type sendResult struct {
 
 func (r sendResult) text(w io.Writer) { fmt.Fprintln(w, r.ID) }
 
-// maxBody is more than any message can hold; what is too much by a little the library says better.
+// maxBody is more than any message can hold; the library reports smaller excesses more precisely.
 const (
 	maxBody    = 1 << 20
 	maxClaimed = 64 << 20

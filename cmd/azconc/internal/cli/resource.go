@@ -36,7 +36,7 @@ func (r blobRef) String() string {
 	return r.Container + "/" + r.Blob
 }
 
-// snapshotMark is what stands between the name of a blob and the time of a snapshot, in URLs and as blob list prints it.
+// snapshotMark separates the name of a blob from the time of a snapshot, in URLs and in the output of blob list.
 const snapshotMark = "?snapshot="
 
 var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)

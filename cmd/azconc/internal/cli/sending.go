@@ -13,9 +13,9 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// sent is what became of a write that the command sends by itself, without the optimistic package.
+// sent is the result of a write that the command sends itself, without the optimistic package.
 type sent struct {
-	ambiguous int       // answers that left open whether it was carried out
+	ambiguous int       // responses that left open whether it was carried out
 	first     time.Time // when the first request left
 }
 
@@ -61,7 +61,7 @@ func (e *unknownError) Unwrap() []error {
 	return []error{optimistic.ErrOutcomeUnknown, e.err}
 }
 
-// afterAmbiguous turns the error that ended a write into an unknown outcome when an earlier answer was ambiguous.
+// afterAmbiguous turns the error that ended a write into an unknown outcome if an earlier response was ambiguous.
 func afterAmbiguous(s sent, err error) error {
 	if err == nil || s.ambiguous == 0 || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 		return err

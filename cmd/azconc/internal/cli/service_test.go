@@ -20,7 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// ran is what a command line came to.
+// ran is the result of a command line.
 type ran struct {
 	code        int
 	out, stderr string
@@ -78,7 +78,7 @@ func TestAContainerThatWasThereBeforeIsNotOurs(t *testing.T) {
 	})
 }
 
-// A container that somebody made (or stamped anew) while our answer was lost may have been ours in between.
+// A container that another client created (or stamped again) after our response was lost may have been ours in between.
 func TestAContainerMadeMeanwhileProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
@@ -212,7 +212,7 @@ func TestLargeContentIsStoredAndReadWhole(t *testing.T) {
 	}
 }
 
-// Every request of a write path goes out once: retries are azconc's own, who knows then what is ambiguous.
+// Every request of a write path is sent once: azconc does its own retries, so it knows which outcomes are ambiguous.
 func TestWritesAreCountedToTheRequest(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")

@@ -72,7 +72,7 @@ func (e *shellEnd) failure(whole bool) string {
 	return ""
 }
 
-// tail keeps the last bytes of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	limit int
 	data  []byte
@@ -90,7 +90,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.data), "") }
 
-// head keeps the first bytes of what is written to it.
+// head keeps the first bytes written to it.
 type head struct {
 	limit int
 	data  []byte

@@ -46,7 +46,7 @@ func newStatusLines(w io.WriteCloser, ready func(time.Duration) bool) *statusLin
 	return s
 }
 
-// run writes what is queued until the end, or until the reader is given up.
+// run writes the queued lines until the end, or until it gives up on the reader.
 func (s *statusLines) run() {
 	defer close(s.empty)
 	defer func() { _ = s.w.Close() }()

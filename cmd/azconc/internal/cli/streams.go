@@ -38,7 +38,7 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // redactor is the last step before stderr. It holds back an unfinished line, so that no secret passes in two halves;
 // Flush lets a prompt out. Of a line that is too long to be held back it lets through what holds no part of a secret.
-// Memory is bounded, and the effort is linear in what is written.
+// Memory is bounded, and the work is linear in the bytes written.
 type redactor struct {
 	mu      sync.Mutex
 	w       io.Writer

@@ -142,7 +142,7 @@ func (e *entityFlags) load(ctx context.Context, f *Factory) (optimistic.Properti
 	return parsedOr(e.document(ctx, f))
 }
 
-// document is what the flags say, as JSON.
+// document returns the properties given by flags, as JSON.
 func (e *entityFlags) document(ctx context.Context, f *Factory) ([]byte, error) {
 	data := []byte("{}")
 	if e.File != "" {
@@ -220,7 +220,7 @@ func tableETag(s string, required bool) (azcore.ETag, error) {
 	return "", withHint(usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }
 
-// tableExists is the hint for an entity that is there already.
+// tableExists is the hint for an entity that already exists.
 func tableExists(err error) error {
 	if errors.Is(err, optimistic.ErrExists) {
 		return withHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")

@@ -26,7 +26,7 @@ func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra
 	return cmd
 }
 
-// pinnedEntity writes over a version that has not been read: what it holds is what is given, and the lineage starts anew.
+// pinnedEntity overwrites a version that was not read: only the given properties remain, and a new lineage starts.
 type pinnedEntity struct {
 	optimistic.Entity[optimistic.Properties]
 	on   tableRef

@@ -42,7 +42,7 @@ func entityText(p optimistic.Properties, numbers bool) ([]byte, error) {
 func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic.Properties, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
-		return parseProperties(data) // which says what is wrong with it
+		return parseProperties(data) // which reports the error
 	}
 	for name, old := range was {
 		raw, there := members[name]
@@ -74,7 +74,7 @@ func fits(raw json.RawMessage, t optimistic.EDM) bool {
 	return json.Unmarshal([]byte(`{"p`+typeSuffix+`":`+string(kind)+`,"p":`+string(raw)+`}`), &p) == nil
 }
 
-// untyped tells whether the document has a value whose type depends on what is stored.
+// untyped reports whether the document has a value whose type depends on the stored entity.
 func untyped(data []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
@@ -114,7 +114,7 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztable
 	return p, badDocument(err)
 }
 
-// parsedOr reads a document of properties that was given, unless it could not be had.
+// parsedOr parses the given properties, unless reading them failed.
 func parsedOr(data []byte, err error) (optimistic.Properties, error) {
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func tableUpsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) e
 		return err
 	}
 	var etag azcore.ETag
-	// Sending it again is what upsert means: whatever is there, this is what it holds afterwards.
+	// It is safe to send an upsert again: the result does not depend on the stored entity.
 	s, err := sendWrite(ctx, func(ctx context.Context) error {
 		resp, err := client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
 		etag = resp.ETag

@@ -7,7 +7,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// writeResult is what every command prints that changes one thing through the optimistic package.
+// writeResult is the result of every command that changes one resource through the optimistic package.
 type writeResult struct {
 	Outcome   string `json:"outcome"`
 	Resource  string `json:"resource"`

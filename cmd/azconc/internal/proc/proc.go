@@ -25,14 +25,14 @@ import (
 	"time"
 )
 
-// Command is what to run. It is used once.
+// Command describes a command to run. It is used once.
 type Command struct {
 	Args           []string // the name and its arguments
 	Env            []string // to which AZCONC_PID is added, the id of this process: the command's parent may be another
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Inherit are files that the command gets under their own numbers, besides those that azconc has inherited itself.
+	// Inherit are files that the command gets under their own numbers, in addition to those that azconc itself inherited.
 	Inherit []*os.File
 
 	// Job says that the command is to be part of the shell's job that azconc is: where azconc has a controlling terminal,

@@ -78,7 +78,7 @@ func startWith(t *testing.T, c *Command, script string) *running {
 	return r
 }
 
-// alive tells whether a process is there and not just a name that nobody has taken away yet.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -219,7 +219,7 @@ func TestWhatIsLeftBehindIsKilledAtOnceToo(t *testing.T) {
 	}
 }
 
-// ending is told apart from wall time: what counts is when KILL is due.
+// ending does not use wall time: only the time at which KILL is due counts.
 func TestAnEarlierKillStaysDue(t *testing.T) {
 	killed := 0
 	e := ending{terminate: func() {}, kill: func() { killed++ }}

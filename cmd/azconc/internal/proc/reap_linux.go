@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// waited is how long a child that has ended is left to who has started it. Orphans that became ours nobody waits for.
+// waited is how long an ended child is left for its parent to reap. Nothing else reaps the orphans that we adopted.
 const waited = time.Second
 
 // Reap reaps orphans that become children of this process until stop is called: as the first process of a container it

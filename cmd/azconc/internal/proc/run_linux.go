@@ -110,7 +110,7 @@ func (r *run) start(path string) (events *os.File, err error) {
 		defer closeAll(copies)
 		cmd := &exec.Cmd{
 			Path: ourselves(), Env: r.environ(), Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, ExtraFiles: extra, WaitDelay: linger,
-			// In a group of its own, so that it never gets what is typed.
+			// In its own group, so that it never receives signals from the keyboard.
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 			Args:        append([]string{os.Args[0], verb, strconv.Itoa(numbers[0]), strconv.Itoa(numbers[1]), strconv.Itoa(os.Getpid())}, r.Args...),
 		}

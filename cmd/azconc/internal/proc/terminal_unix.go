@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphaned is how long we wait to be suspended: the system does not do that to who has no shell that could resume him.
+// orphaned is how long we wait to be suspended: the system does not suspend a process that no shell could resume.
 const orphaned = time.Second
 
 // foreground tells whether we are in the foreground of a terminal. Who is not must not take it from those who are.
@@ -25,12 +25,12 @@ func (g *group) give(pgrp int) {
 	if g.terminal == nil {
 		return
 	}
-	// Who is in the background is stopped when he does this, unless he ignores the signal. It stays ignored.
+	// A background process is stopped by this call unless it ignores the signal. The signal stays ignored.
 	signal.Ignore(syscall.SIGTTOU)
 	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, pgrp)
 }
 
-// catchSuspensions keeps a Ctrl-Z from suspending us alone: nobody would renew what the command goes on to work under.
+// catchSuspensions keeps a Ctrl-Z from suspending us alone: the lease would not be renewed while the command continues.
 func (g *group) catchSuspensions() {
 	if !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(g.suspensions, syscall.SIGTSTP)
@@ -47,7 +47,7 @@ func (g *group) suspend(s os.Signal, goOn func() bool) {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
 	// Not TSTP, which we catch: the runtime does not give its default back once it was caught. Not STOP either, which also
-	// stops who has nobody to resume him.
+	// stops a process that no shell could resume.
 	_ = syscall.Kill(0, syscall.SIGTTIN)
 	select {
 	case <-resumed:

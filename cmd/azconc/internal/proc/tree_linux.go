@@ -95,7 +95,7 @@ func descendants(skip func(process) bool) []process {
 	return all
 }
 
-// send sends signals to a process, unless its number has become another's. It reports whether the first one was sent.
+// send sends signals to a process, unless its id was reused. It reports whether the first one was sent.
 func (p process) send(signals ...syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ENOSYS) {

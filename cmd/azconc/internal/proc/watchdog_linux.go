@@ -114,7 +114,7 @@ func (w *watchdog) run(from *os.File, argv []string) {
 	if s.Job {
 		w.job = s.Group
 	}
-	// The command stays in azconc's session, for its terminal. Who leads a group cannot have a session of his own.
+	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session.
 	if unix.Setpgid(0, s.Group) == nil {
 		_, _ = unix.Setsid()
 	}
@@ -251,7 +251,7 @@ func (w *watchdog) writing() bool {
 	return false
 }
 
-// goOn does what is next on the way to the end.
+// goOn takes the next step towards the end.
 func (w *watchdog) goOn() {
 	switch {
 	case w.killed:
@@ -271,7 +271,7 @@ func (w *watchdog) unreachable() {
 	w.ended.Left = true
 }
 
-// tell writes an event. If azconc is not there to read it, nobody needs it.
+// tell writes an event. If azconc is gone, the event is not needed.
 func (w *watchdog) tell(e event) { _ = w.events.Encode(e) }
 
 func notify(c chan<- os.Signal, signals ...syscall.Signal) {

@@ -34,7 +34,7 @@ type startOrder struct {
 type event struct {
 	Refused syscall.Errno  `json:",omitempty"` // it could not be started
 	Started int            `json:",omitempty"` // the process id
-	Stopped syscall.Signal `json:",omitempty"` // the command was stopped by a signal that nobody here has sent
+	Stopped syscall.Signal `json:",omitempty"` // the command was stopped by a signal that azconc did not send
 	Frozen  bool           `json:",omitempty"`
 	Ended   *endedEvent    `json:",omitempty"` // the last event
 }
