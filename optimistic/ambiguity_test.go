@@ -86,8 +86,8 @@ func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsTheWritersOwn: a rival overwrites the blob between our write, whose answer was lost, and our look at
-// it. The write is found in the lineage. Which version it produced does not show: the one found is not it.
+// TestALostAnswerIsTheWritersOwn: a rival overwrites the blob between our write, whose response was lost, and our look
+// at it. The write is found in the lineage. Which version it produced does not show: the one found is not it.
 func TestALostAnswerIsTheWritersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := quiet(t, `{"n":0}`)

@@ -55,8 +55,8 @@ func TestASealIsHarmlessUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestASealOfOneVersionIsNotTakenForAnothers: the answer is lost and the blob is found sealed at another version. It may
-// have grown before.
+// TestASealOfOneVersionIsNotTakenForAnothers: the response is lost and the blob is found sealed at another version. It
+// may have grown before.
 func TestASealOfOneVersionIsNotTakenForAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)

@@ -200,8 +200,8 @@ func TestATurnThatWasLeftBehindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestALostAnswerIsNotForgottenWhenTheTurnEnds: the write lands, its answer is lost, and somebody breaks the lease, so
-// that the repetition is refused. The refusal says nothing about the first.
+// TestALostAnswerIsNotForgottenWhenTheTurnEnds: the write lands, its response is lost, and another client breaks the
+// lease, so that the repetition is refused. The refusal says nothing about the first.
 func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, nil)

@@ -141,8 +141,8 @@ func TestEveryCreationUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestWhatIsConsumedIsNotCreatedAgain: the response to a creation is lost, and a consumer deletes what was created before
-// its creator looks. With Recreate it is created a second time.
+// TestWhatIsConsumedIsNotCreatedAgain: the response to a creation is lost, and a consumer deletes what was created
+// before its creator looks. With Recreate it is created a second time.
 func TestWhatIsConsumedIsNotCreatedAgain(t *testing.T) {
 	for _, c := range creations {
 		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.PageAfterCommit} {
@@ -206,8 +206,8 @@ func TestACreationThatArrivesLateCanBeResolved(t *testing.T) {
 	}
 }
 
-// TestACreationIsRepeatedWhenTheServiceWasBusy: ServerBusy says that the request was not carried out. A proxy's page with
-// the same status does not.
+// TestACreationIsRepeatedWhenTheServiceWasBusy: ServerBusy says that the request was not carried out. A proxy's page
+// with the same status does not.
 func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 	for _, c := range creations {
 		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Page, Status: 503}} {
@@ -224,8 +224,8 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 	}
 }
 
-// TestATransactionWithAVersionIsNoCreation: the condition on the entity that it changes keeps the whole from being applied
-// twice, so it is sent again, whatever has become of what it created.
+// TestATransactionWithAVersionIsNoCreation: the condition on the entity that it changes keeps the whole from being
+// applied twice, so it is sent again, whatever has become of what it created.
 func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, creates := shop(t)

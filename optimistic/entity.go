@@ -183,7 +183,7 @@ func (e Entity[T]) Prepare(base *Version[T], value T, lineage Lineage, c Conditi
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		CountRequest(ctx)
-		match := base.ETag // its own each time: the SDK writes into the options
+		match := base.ETag // a new one each time, because the SDK writes into the options
 		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
 		return withETag(resp.ETag, err)
 	}, nil

@@ -15,14 +15,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
 
-// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the
-// entity's properties; encoding/json says how a member is named and when it is left out, and the Go type says which EDM
-// type a new property gets. A property that exists keeps its type as long as the new value fits it: an int that was
-// stored as a Double stays one.
-// systemProperties are not values: a struct may name them to read them, and a write leaves them alone.
+// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the entity's
+// properties: encoding/json defines how a member is named and when it is omitted, and the Go type defines which EDM type a
+// new property gets. An existing property keeps its type as long as the new value fits: an int that was stored as a
+// Double remains one.
+
+// systemProperties are not part of the value: a struct may name them to read them, and a write ignores them.
 var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
 
-// decodeInto fills the value that to points to.
+// decodeInto decodes properties into the value that to points to.
 func decodeInto(e storedEntity, to any) error {
 	switch v := to.(type) {
 	case *Properties:
@@ -51,7 +52,7 @@ func decodeInto(e storedEntity, to any) error {
 			continue
 		}
 		members[name] = p.literalFor(field)
-		if field.t == nil && p.Type.annotated() { // a type that reads JSON by itself, such as aztables.EDMEntity
+		if field.t == nil && p.Type.annotated() { // a type with its own UnmarshalJSON, such as aztables.EDMEntity
 			members[name+typeSuffix] = jsonString(string(p.Type))
 		}
 	}
@@ -72,7 +73,7 @@ func decodeInto(e storedEntity, to any) error {
 	return nil
 }
 
-// native is Any with types that keep their EDM type when the value is written back.
+// native is Any, with types that keep their EDM type when the value is written back.
 func (p Property) native() (any, error) {
 	if p.Type == EDMGUID {
 		return aztables.EDMGUID(p.Value), nil
@@ -80,7 +81,8 @@ func (p Property) native() (any, error) {
 	return p.Any()
 }
 
-// encodeValue types the members of value. known are the properties that the entity has, for their types.
+// encodeValue returns the properties for the members of value. known are the entity's stored properties, for their
+// types.
 func encodeValue(value any, known Properties) (Properties, error) {
 	if p, ok := value.(Properties); ok {
 		out := make(Properties, len(p))
@@ -102,7 +104,8 @@ func encodeValue(value any, known Properties) (Properties, error) {
 	return encodeStruct(v, known)
 }
 
-// encodeMap types the members of a map. An annotation in it ("n@odata.type") counts, as in JSON; nil is no value.
+// encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") counts, as in JSON; a
+// nil member is skipped.
 func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 	out := make(Properties, m.Len())
 	for _, key := range m.MapKeys() {
@@ -158,14 +161,14 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	return out, nil
 }
 
-// propertyFrom types a Go value by way of its JSON. The zero Property stands for null.
+// propertyFrom returns the Property for a Go value by way of its JSON. The zero Property stands for null.
 func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 	switch v := value.(type) {
 	case Property:
 		return typed(v.Type, v.Value)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no number for it
+			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no such number
 		}
 	}
 	if s := reflect.ValueOf(value); s.Kind() == reflect.String && !utf8.ValidString(s.String()) {
@@ -178,7 +181,8 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
 }
 
-// propertyAs types a literal: as annotated; as the property that it replaces, if it fits; as its Go type says.
+// propertyAs returns the Property for a literal. Its type is the annotation; or that of the property that it replaces,
+// if the value fits; or that of its Go type.
 func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
 	if annotation != "" {
 		return fromLiteral(raw, annotation)
@@ -199,7 +203,7 @@ func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Prope
 	return typed(natural, text)
 }
 
-// holds tells whether the type takes a number without loss: a Double does not hold every Int64.
+// holds reports whether the type represents a number without loss: a Double does not represent every Int64.
 func (t EDM) holds(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return t != EDMDouble || err != nil || n >= -1<<53 && n <= 1<<53
@@ -214,7 +218,7 @@ var goTypes = map[reflect.Type]EDM{
 	reflect.TypeFor[aztables.EDMInt64]():    EDMInt64,
 }
 
-// naturalType is the EDM type of a Go type; where that leaves it open, the literal's looks decide.
+// naturalType returns the EDM type of a Go type. If that is not definite, the form of the literal decides.
 func naturalType(t reflect.Type, text string, quoted bool) EDM {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -12,7 +12,7 @@ import (
 // Limits of the service (REST: "Understanding the Table service data model").
 const (
 	maxEntity        = 1 << 20
-	maxProperties    = 252 // beside PartitionKey, RowKey and Timestamp
+	maxProperties    = 252 // in addition to PartitionKey, RowKey and Timestamp
 	maxPropertyName  = 255
 	maxPropertyValue = 64 << 10
 )
@@ -21,13 +21,13 @@ const (
 type entityDiff struct {
 	before  Properties // as stored, without the lineage
 	set     Properties // new or different
-	after   Properties // what the change leads to
-	removed bool       // some are gone
+	after   Properties // after the change
+	removed bool       // some were removed
 }
 
 func (d entityDiff) empty() bool { return len(d.set) == 0 && !d.removed }
 
-// compare finds what leads from was to now; what neither names stays.
+// compare returns the difference between was and now. Properties that neither names are kept.
 func (d *entityDiff) compare(was, now Properties) {
 	d.set, d.after = Properties{}, Properties{}
 	maps.Copy(d.after, d.before)
@@ -47,8 +47,8 @@ func (d *entityDiff) compare(was, now Properties) {
 	}
 }
 
-// changeOf compares value with what its type makes of the stored properties, member by member, so that what nobody has
-// touched counts as unchanged however it is spelled.
+// changeOf compares value, member by member, with what its type decodes and encodes of the stored properties. So a
+// member that the change has not touched counts as unchanged, whatever its spelling.
 func changeOf(before Properties, exists bool, value any, partition, row string) (entityDiff, error) {
 	d := entityDiff{before: before}
 	was := Properties{}
@@ -76,7 +76,7 @@ func changeOf(before Properties, exists bool, value any, partition, row string) 
 	return d, nil
 }
 
-// takeKeys takes out of a value what is not a property of it, and refuses one that is about another entity.
+// takeKeys removes from a value what is not one of its properties, and refuses a value with the keys of another entity.
 func takeKeys(p Properties, partition, row string) error {
 	for name, want := range map[string]string{"PartitionKey": partition, "RowKey": row} {
 		if given, ok := p[name]; ok && given.Value != "" && given.Value != want {
@@ -94,8 +94,8 @@ func takeKeys(p Properties, partition, row string) error {
 	return nil
 }
 
-// body is the request's body: all properties, or those that are set, with the lineage, shortened to what they leave of
-// the 1 MiB. A shorter lineage proves less; it never proves wrong. The operations are not shortened.
+// body returns the request's body: all properties, or those that are set, with the lineage, shortened to what they
+// leave of the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are not shortened.
 func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]byte, error) {
 	own := 0
 	if len(lineage.Writes) > 0 {
@@ -124,7 +124,8 @@ func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]
 		send[OperationsKey] = p
 	}
 	if len(lineage.Writes) > 0 {
-		// Without any entry a merge would leave the old lineage in place, which would then prove that this write never was.
+		// A merge without any entry would leave the old lineage in place, which would then prove that this write was
+		// not applied.
 		text := lineage.fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(LineageKey))/2))
 		if text == "" {
 			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (Sending.LineageSize -1 does without)", size, maxEntity)
@@ -134,8 +135,8 @@ func (d entityDiff) body(partition, row string, lineage Lineage, whole bool) ([]
 	return encodeEntity(partition, row, send)
 }
 
-// checkEntity refuses what the service would refuse, and says by how much. It returns the size without the lineage.
-// own counts the properties that azconc adds.
+// checkEntity refuses what the service would refuse, and says by how much it is too large. It returns the size without
+// the lineage. own is the number of properties that azconc adds.
 func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	switch {
 	case len(p)+own <= maxProperties:
@@ -162,7 +163,7 @@ func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	return size, nil
 }
 
-// encodeEntity writes an entity for the SDK, which passes numbers through floating point: see Property.write.
+// encodeEntity encodes an entity for the SDK, which converts numbers to floating point: see Property.write.
 func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"PartitionKey":`)

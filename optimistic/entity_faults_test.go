@@ -72,7 +72,7 @@ func rowGone(t *testing.T, client *aztables.Client) int {
 }
 
 // TestEveryEntityWriteUnderEveryFault: success means applied once, a conflict not at all, and only an unknown outcome may
-// be either. An insert whose answer was lost is not told that the entity exists.
+// be either. An insert whose response was lost is not reported that the entity exists.
 func TestEveryEntityWriteUnderEveryFault(t *testing.T) {
 	for _, write := range entityWrites {
 		for name, fault := range every(aztest.Writes) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// fieldSet is what encoding/json would find in a type.
+// fieldSet is the set of fields that encoding/json finds in a type.
 type fieldSet struct {
 	byName map[string]field
 	every  *field // the type takes any name: a map, or a type with its own UnmarshalJSON
@@ -59,7 +59,7 @@ func fieldsOf(t reflect.Type) (fieldSet, error) {
 	return s, nil
 }
 
-// collect walks the fields level by level, so that a field hides those of the same name in what is embedded below it.
+// collect collects the fields level by level, so that a field hides embedded fields of the same name.
 func (s fieldSet) collect(t reflect.Type) {
 	for level, next := []reflect.Type{t}, []reflect.Type(nil); len(level) > 0; level, next = next, nil {
 		for _, at := range level {
@@ -89,7 +89,7 @@ func (s fieldSet) collect(t reflect.Type) {
 	}
 }
 
-// literalFor spells the value as the field's type wants to read it: numbers as numbers where the field is a number.
+// literalFor returns the value as the field's type reads it: as a number if the field is a number.
 func (p Property) literalFor(f field) json.RawMessage {
 	t := f.t
 	for t != nil && t.Kind() == reflect.Pointer {

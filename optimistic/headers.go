@@ -22,7 +22,7 @@ type HTTPHeaders struct {
 	ContentEncoding    string
 	ContentLanguage    string
 	ContentType        string
-	ContentMD5         string // in base64; the service computes it for a single Put Blob, and otherwise stores what it receives
+	ContentMD5         string // in base64; computed by the service for a single Put Blob only
 }
 
 // Headers are the HTTP headers of a blob of any type as a Target. The blob must exist. The service replaces all six

@@ -50,7 +50,7 @@ func TestHeadersThatAreLeftAloneSurvive(t *testing.T) {
 	}
 }
 
-// TestTheSameHeadersAreNoProof: after a lost answer the blob has just the headers that were sent, and yet they may be
+// TestTheSameHeadersAreNoProof: after a lost response the blob has just the headers that were sent, and yet they may be
 // another's. With the change of a rival in the lineage, it is known that they are not ours.
 func TestTheSameHeadersAreNoProof(t *testing.T) {
 	for name, fault := range map[string]aztest.FaultKind{"landed": aztest.LoseAnswer, "did not land": aztest.LoseRequest} {

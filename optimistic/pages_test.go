@@ -74,7 +74,7 @@ func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestTheSamePagesAreNoProof: an answer is lost, and the pages are as they were sent.
+// TestTheSamePagesAreNoProof: a response is lost, and the pages are as they were sent.
 func TestTheSamePagesAreNoProof(t *testing.T) {
 	for _, lineage := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

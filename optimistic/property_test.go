@@ -187,7 +187,7 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 }
 
 // TestNoOperationIsAppliedTwice is the promise of the package as a property: a hundred thousand operations of 32
-// writers under lost answers, delayed commits, duplicates and foreign writers that wipe the lineage. Applied at most
+// writers under lost responses, delayed commits, duplicates and foreign writers that wipe the lineage. Applied at most
 // once always; success means once; conflict means not at all; only unknown may be either.
 func TestNoOperationIsAppliedTwice(t *testing.T) {
 	var all verdicts

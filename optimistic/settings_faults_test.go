@@ -74,7 +74,8 @@ func TestEveryTargetUnderEveryFault(t *testing.T) {
 }
 
 // TestNoTargetAppliesAnythingTwice is the promise as a property, for each target that makes it: writers with a number
-// of their own each count in it, under lost answers and late requests, and judge every operation by what the next finds.
+// of their own each count in it, under lost responses and late requests, and judge every operation by what the next
+// finds.
 func TestNoTargetAppliesAnythingTwice(t *testing.T) {
 	for _, site := range sites {
 		if site.lastWins {

@@ -76,7 +76,7 @@ type site struct {
 	name     string
 	write    string // the operation that changes it, as the log names it
 	requests int    // of an Update without contention
-	// traceless says that a write leaves nothing to know it by: a lost answer may stay open, and one delivered twice
+	// traceless says that a write leaves nothing to know it by: a lost response may stay open, and one delivered twice
 	// reads as another's.
 	traceless bool
 	// lastWins says that concurrent writers are not noticed.

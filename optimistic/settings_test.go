@@ -35,7 +35,7 @@ func TestTheLastWriterWinsAndTheNameSaysSo(t *testing.T) {
 	}
 }
 
-// TestARepetitionDoesNotOverwriteWhatIsSeen: the answer is lost, and a rival writes before the repetition.
+// TestARepetitionDoesNotOverwriteWhatIsSeen: the response is lost, and a rival writes before the repetition.
 func TestARepetitionDoesNotOverwriteWhatIsSeen(t *testing.T) {
 	for name, kind := range map[string]aztest.FaultKind{"landed": aztest.LoseAnswer, "did not land": aztest.LoseRequest} {
 		t.Run(name, func(t *testing.T) {

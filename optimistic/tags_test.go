@@ -102,8 +102,8 @@ func TestATagThatARivalAddsIsNotLostAmongWritersOfAzconc(t *testing.T) {
 	}
 }
 
-// TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly: it only adds a tag, its answer is lost, and a rival
-// goes on from it. Sent again it would meet its condition, and wipe out the rival's.
+// TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly: it only adds a tag, its response is lost, and a
+// rival goes on from it. Sent again it would meet its condition, and wipe out the rival's.
 func TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := quiet(t, "")

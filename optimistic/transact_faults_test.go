@@ -178,7 +178,7 @@ func TestALostTransactionIsResolvedByAnyOfItsEntities(t *testing.T) {
 	})
 }
 
-// TestABlindWriteDoesNotPretendToHaveCreated: an insert whose answer was lost, and whose entity has been overwritten
+// TestABlindWriteDoesNotPretendToHaveCreated: an insert whose response was lost, and whose entity has been overwritten
 // blindly, must not take the overwriting for the creation of another: it was applied.
 func TestABlindWriteDoesNotPretendToHaveCreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for unless Sending.MinRate says otherwise.
+// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for unless Sending.MinRate says
+// otherwise.
 const DefaultMinRate = 64 << 10
 
 // try is the context of a single try. It ends when its parent ends or when its time is up; then its Err is

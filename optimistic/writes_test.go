@@ -19,7 +19,7 @@ var writes = []struct {
 	run  func(ctx context.Context, s *aztest.Service) (Result, error)
 	// applied counts the effect afterwards.
 	applied func(t *testing.T, s *aztest.Service) int
-	// traceless tells that the write leaves nothing to know it by: a lost answer may leave the outcome open, and one
+	// traceless tells that the write leaves nothing to know it by: a lost response may leave the outcome open, and one
 	// delivered twice reads as another's.
 	traceless bool
 }{
