@@ -23,22 +23,22 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// ErrNoClaimCheck says that a message's body is in a blob, and that the Consumer was given no ClaimCheck, or one on another
-// container. The message is put back, and stays good for a Consumer that can read it.
-var ErrNoClaimCheck = errors.New("the body is in a blob that this consumer has no ClaimCheck for")
+// ErrNoClaimCheck reports that a message's body is in a blob, and that the Consumer has no ClaimCheck, or one on
+// another container. The message is put back, and remains available to a Consumer that can read it.
+var ErrNoClaimCheck = errors.New("the body is in a blob for which this consumer has no ClaimCheck")
 
-// ClaimCheck keeps bodies that do not fit into a message (REST: "Put Message", 64 KiB) in blobs of a container. A Producer
-// with one compresses what is too large; if that is not enough it stores the body first and sends a message that says where
-// it is, how long it is, and its SHA-256. A Consumer with one fetches it before the handler runs, and deletes the blob when
-// the message is handled and gone, never before.
+// ClaimCheck stores bodies that do not fit into a message (REST: "Put Message", 64 KiB) in blobs of a container. A
+// Producer with a ClaimCheck compresses a body that is too large. If it is still too large, the Producer stores the
+// body first and sends a message with its location, length and SHA-256. A Consumer with a ClaimCheck fetches the body
+// before the handler runs, and deletes the blob only after the message was handled and deleted.
 //
-// A blob is named for its queue, its message's id and its content, so the same message has the same blob however often it
-// must be sent. What that means for copies: the first that is handled takes the body with it. Markers, and the modes that
-// build on them, know the others for copies without reading them; without Markers they go to the poison queue, because
-// nothing tells them from messages whose body somebody has deleted.
+// A blob is named after its queue, its message's id and its content, so the same message has the same blob however
+// often it is sent. For copies this means that the body is deleted with the first copy that is handled. Markers, and
+// the modes based on them, detect the other copies without reading them; without Markers they go to the poison queue,
+// because they cannot be told from messages whose body was deleted by another client.
 //
-// A blob stays behind when the message was never sent, is poison, has expired unread, was a late copy, or when the deletion
-// of the blob failed. See GC.
+// A blob remains if the message was never sent, is poison, expired unread or was a late copy, or if the deletion of the
+// blob failed. See GC.
 //
 // A ClaimCheck is safe for concurrent use.
 type ClaimCheck struct {
@@ -47,10 +47,10 @@ type ClaimCheck struct {
 	max       int
 }
 
-// ClaimCheckOptions tunes a ClaimCheck. The zero value is the default.
+// ClaimCheckOptions configures a ClaimCheck. The zero value selects the defaults.
 type ClaimCheckOptions struct {
-	// MaxBody bounds a body, in bytes: larger ones are neither sent nor read. It is what a handler may need of memory.
-	// Defaults to 64 MiB.
+	// MaxBody is the maximum size of a body, in bytes: larger ones are neither sent nor read. It bounds the memory per
+	// handler. Defaults to 64 MiB.
 	MaxBody int
 
 	_ struct{}
@@ -74,7 +74,7 @@ func NewClaimCheck(c *container.Client, opts *ClaimCheckOptions) (*ClaimCheck, e
 // claimPrefix begins the names of the blobs, for lifecycle rules.
 const claimPrefix = "azconcclaim/"
 
-// claimName is where a body is kept.
+// claimName returns the name of the blob in which a body is stored.
 func claimName(queue, id string, sum []byte) string {
 	return claimPrefix + queue + "/" + url.PathEscape(id) + "-" + hex.EncodeToString(sum[:16])
 }
@@ -84,8 +84,8 @@ const perMegabyte = time.Second
 
 func claimTimeout(bytes int) time.Duration { return tryTimeout + perMegabyte*time.Duration(bytes>>20) }
 
-// pack makes an envelope fit into a message: compressed if that is enough, else with its body in a blob. The blob is there
-// when pack returns nil.
+// pack makes an envelope fit into a message: compressed if that is enough, otherwise with its body in a blob. The blob
+// exists when pack returns nil.
 func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, tries int) (envelope, error) {
 	if len(e.body) > k.max {
 		return e, fmt.Errorf("the body has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", len(e.body), k.max)
@@ -109,9 +109,9 @@ func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, tries i
 	return e, k.put(ctx, p.Blob, body, tries)
 }
 
-// put stores what is kept of a body. That a blob of the name is there already is as good, since its content is in the
-// name: either a lost answer of ours, or from an earlier Send, and then it is written anew, so that its age is that of the
-// latest message.
+// put stores a body. If a blob of that name exists, that is equally good, since the content is in the name: the blob
+// comes from a try whose response was lost, or from an earlier Send, in which case it is written again, so that its age
+// is that of the latest message.
 func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, tries int) error {
 	missing := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
 	conditions := missing
@@ -140,16 +140,16 @@ func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, tries in
 	}
 }
 
-// bodyLost is an error that no retry will help: the blob is missing, or is not what was stored.
+// bodyLost is a permanent error: the blob does not exist, or is not what was stored.
 type bodyLost struct{ err error }
 
 func (e *bodyLost) Error() string { return e.err.Error() }
 func (e *bodyLost) Unwrap() error { return e.err }
 
-// fetchTries is how often a blob is asked for before the message is put back.
+// fetchTries is how often a blob is requested before the message is put back.
 const fetchTries = 3
 
-// fetch reads a body. A *bodyLost says that no retry will help. Requests: 1.
+// fetch reads a body. After a *bodyLost no retry will help. Requests: 1.
 func (k *ClaimCheck) fetch(ctx context.Context, p packed) ([]byte, error) {
 	at := p.Container + "/" + p.Blob
 	if p.Length > k.max || p.Bytes > k.max || p.Length < 0 || p.Bytes < 0 {
@@ -172,7 +172,7 @@ func (k *ClaimCheck) fetch(ctx context.Context, p packed) ([]byte, error) {
 	case lost:
 		return nil, err
 	case azerr.Has(err, "BlobNotFound"):
-		return nil, &bodyLost{fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or somebody has deleted it: %w", at, azerr.Clean(err))}
+		return nil, &bodyLost{fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or another client deleted the blob: %w", at, azerr.Clean(err))}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
@@ -187,14 +187,14 @@ func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if n := deref(resp.ContentLength); n != int64(p.Bytes) {
-		return nil, &bodyLost{fmt.Errorf("blob %s/%s has %d bytes, not the %d that were stored", p.Container, p.Blob, n, p.Bytes)}
+		return nil, &bodyLost{fmt.Errorf("blob %s/%s has %d bytes instead of the stored %d", p.Container, p.Blob, n, p.Bytes)}
 	}
 	kept := make([]byte, p.Bytes)
 	_, err = io.ReadFull(resp.Body, kept)
 	return kept, err
 }
 
-// remove deletes a blob whose message is gone. It gives up soon: GC finds what it leaves.
+// remove deletes a blob whose message is gone. It gives up soon: GC deletes what remains.
 func (k *ClaimCheck) remove(ctx context.Context, p packed) error {
 	err := resend(ctx, fetchTries, tryTimeout, func(ctx context.Context) error {
 		_, err := k.container.NewBlobClient(p.Blob).Delete(ctx, nil)
@@ -203,5 +203,5 @@ func (k *ClaimCheck) remove(ctx context.Context, p packed) error {
 	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
 		return nil
 	}
-	return fmt.Errorf("blob %s/%s stays behind: %w", p.Container, p.Blob, azerr.Clean(err))
+	return fmt.Errorf("blob %s/%s was not deleted: %w", p.Container, p.Blob, azerr.Clean(err))
 }

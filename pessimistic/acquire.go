@@ -14,22 +14,22 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Acquire waits until it has the lease. Errors: *HeldError when Wait was over, ErrNotFound, ErrChanged with IfMatch, the
-// cause of ctx, or what the service said (an *OpError). On any error nothing is left behind: a request that may have been
-// carried out is followed by a release, on a context of its own, which is tried for 10 s at most. Should that fail too, the
-// lease ends by itself after its duration.
+// Acquire waits until it holds the lease. Errors: *HeldError when Wait has passed, ErrNotFound, ErrChanged with
+// IfMatch, the cause of ctx, or the service's error (an *OpError). On any error nothing is left behind: a request that
+// may have been applied is followed by a release, under a context of its own, which is retried for 10 s at most. If
+// that fails too, the lease expires after its duration.
 //
-// The lease's Context derives from ctx, so ctx should last as long as the work: bound the waiting by Wait, not by a
+// The lease's Context derives from ctx, so ctx should last as long as the work: bound the wait by Wait, not by a
 // deadline on ctx. The caller must call Release.
 //
-// Requests: 1 if it is free. Waiting sends HEAD requests only, until one shows it free. An answer that was lost is asked
-// for again with the same lease id, which the service answers as if for the first time (REST: "Lease Blob", acquire with
-// the active lease's id).
+// Requests: 1 if the lease is free. Waiting sends only HEAD requests, until one shows that it is free. After a lost
+// response the request is repeated with the same lease id, which the service answers as if for the first time (REST:
+// "Lease Blob", acquire with the active lease's id).
 func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
 	return acquire(ctx, target, opts, true)
 }
 
-// TryAcquire is Acquire without waiting: when somebody else holds the lease, it returns a *HeldError at once.
+// TryAcquire is Acquire without waiting: if another client holds the lease, it returns a *HeldError at once.
 func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
 	return acquire(ctx, target, opts, false)
 }
@@ -49,7 +49,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // it came with the end: nobody would work under it
+			err = context.Cause(ctx) // ctx ended at the same time: nobody would work under the lease
 		}
 		if err == nil {
 			c.waited = q.waited
@@ -59,8 +59,8 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
 		if _, granted := errors.AsType[*grantedError](err); granted && held {
-			// An SMB client lets nobody write into the leased file, so not even its holder. The lease goes back before we
-			// wait, or we would wait for ourselves.
+			// While an SMB client has the file open, nobody can write to the leased file, not even the holder. Release
+			// the lease before waiting, or the wait would be for this very lease.
 			c.abandon(ctx)
 		}
 		if !wait || !held {
@@ -77,7 +77,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 	}
 }
 
-// failedAs names the operation, but leaves the cause of ctx's end as it is.
+// failedAs adds the operation to an error, but leaves the cause of ctx as it is.
 func failedAs(ctx context.Context, op, path string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
@@ -85,17 +85,17 @@ func failedAs(ctx context.Context, op, path string, err error) error {
 	return opError(op, path, err)
 }
 
-// claim is one acquisition under way. All its requests carry the same id, which makes repeating them harmless.
+// claim is one acquisition in progress. All its requests carry the same id, which makes repeating them harmless.
 type claim struct {
 	wire   wire
 	timing timing
 	id     string
 	tries  int
-	wait   bool          // faults are ridden out: see next
+	wait   bool          // faults are retried: see next
 	limit  time.Duration // see AcquireOptions.Wait
-	began  instant       // of the call
+	began  instant       // start of the call
 	waited time.Duration
-	open   bool // a request was sent that may have been granted
+	open   bool // a request that may have been granted was sent
 }
 
 func newClaim(target Resource, o AcquireOptions, t timing) *claim {
@@ -107,18 +107,19 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.Wait, began: w.clock().now()}
 }
 
-// renewed is a claim to the same thing with an id of its own: what was broken under one id cannot be acquired with it.
+// renewed returns a claim to the same resource with a new id: a lease that was broken under one id cannot be acquired
+// with it.
 func (c *claim) renewed() *claim {
 	again := *c
 	again.id, again.open = uuid.NewString(), false
 	return &again
 }
 
-// shortWait is the shortest Wait that faults are ridden out for. A shorter one says that the caller does not want to wait
-// for another holder; a single lost response must not end it.
+// shortWait is the shortest Wait during which faults are retried until it has passed. A shorter one means that the
+// caller does not want to wait for another holder; a single lost response must not end the call.
 const shortWait = time.Second
 
-// faults starts a loop over the tries of one request. Its waits are next's.
+// faults starts a loop over the tries of one request. next determines its waits.
 func (c *claim) faults() *retry.Loop {
 	if c.limit >= shortWait {
 		return faultsFor(max(c.limit-c.wire.clock().now().runSince(c.began), 0))
@@ -130,9 +131,9 @@ func faultsFor(d time.Duration) *retry.Loop {
 	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
 }
 
-// next waits for the next try after a transient fault. Who waits rides out faults for as long as it may wait: to the end
-// of Wait if there is one, and otherwise as soon as the service has ever answered. Until then a fault cannot be told from
-// a wrong address, and the tries are bounded.
+// next waits for the next try after a transient fault. A call that waits retries faults for as long as it may wait:
+// until Wait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
+// fault cannot be told from a wrong address, and the number of tries is bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
 	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.wire.heard.Load())
 	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
@@ -141,19 +142,19 @@ func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duratio
 	return loop.Next(ctx, min(atLeast, longestWish))
 }
 
-// longestWish bounds what is granted to a Retry-After: whoever waits for a lock may get it sooner.
+// longestWish is the longest Retry-After that is respected: the lock may be free sooner.
 const longestWish = 30 * time.Second
 
-// grant is an acquire that succeeded.
+// grant is a successful acquire.
 type grant struct {
-	t0   instant   // just before the request was sent that succeeded
-	at   instant   // just after the answer came
+	t0   instant   // just before the successful request was sent
+	at   instant   // just after the response arrived
 	date time.Time // the service's clock when it answered
 }
 
 var errSlow = errors.New("the lease was granted so late that too little of it was left")
 
-// ask sends acquire requests until one is answered. A transient fault is followed by the same request again.
+// ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
 	again := c.faults()
 	for {
@@ -184,8 +185,8 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
 func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	clock := c.wire.clock()
 	if c.timing.infinite() {
-		// One that is given up on the way and carried out later would lock for ever, and a release may overtake it. So
-		// the end of ctx does not cut it off.
+		// If such a request is abandoned and applied later, the resource stays locked forever, and a release may
+		// overtake it. So the end of ctx does not cut it off.
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timing.patience())
@@ -202,12 +203,12 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	}
 	c.open = true
 	if !c.timing.infinite() && clock.now().since(t0) > c.timing.patience() {
-		return grant{}, errSlow // asking again with the same id starts the lease's time anew
+		return grant{}, errSlow // asking again with the same id restarts the lease's time
 	}
 	return grant{t0: t0, at: clock.now(), date: r.date}, nil
 }
 
-// abandon gives back what may have been granted. It works on when ctx has ended.
+// abandon releases whatever may have been granted, even after ctx has ended.
 func (c *claim) abandon(ctx context.Context) {
 	if !c.open {
 		return
@@ -218,11 +219,11 @@ func (c *claim) abandon(ctx context.Context) {
 	_, _ = c.wire.releaseUntil(ctx, c.id)
 }
 
-// Adopt takes over a lease by its id, which another process has acquired and passed on, or this one before it was
+// Adopt takes over, by its id, a lease that another process has acquired and passed on, or this one before it was
 // restarted. The lease must be held, or have expired without anybody having leased or changed the resource since;
-// otherwise it returns a *LostError. It sends one renewal, and again after transient faults.
+// otherwise Adopt returns a *LostError. It sends one renewal, retried after transient faults.
 //
-// The duration given must be the one the lease was acquired with: the service does not tell, and renews with that one.
+// The duration must be the one with which the lease was acquired: the service does not return it, and renews with it.
 func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions) (*Lease, error) {
 	var given AcquireOptions
 	if opts != nil {
@@ -249,7 +250,7 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 	return l, nil
 }
 
-// prove renews a lease that may have expired. Success proves that nobody has had it meanwhile.
+// prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
 func (c *claim) prove(ctx context.Context) (instant, error) {
 	again := c.faults()
 	for {
@@ -287,7 +288,7 @@ func ownAnswer(w wire, r reply, err error, id string) error {
 	case err != nil:
 		return err
 	case r.id == "":
-		return errors.New("the service did not say whose lease it has renewed")
+		return errors.New("the response does not say whose lease was renewed")
 	case !strings.EqualFold(r.id, id):
 		return errForeign
 	}

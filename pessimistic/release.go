@@ -8,16 +8,16 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Release ends Context, waits for the renewer, and gives the lease back. It must be called once the work has stopped:
-// from then on anybody may acquire. Further calls return the same result without doing anything.
+// Release ends Context, waits for the renewer, and releases the lease. It must be called once the work has stopped:
+// from then on anybody may acquire the lease. Further calls return the same result without doing anything.
 //
-// It does not need ctx to be alive: the request is sent on a context of its own, and again after a transient fault, about
-// once a second for 10 s at most and no longer than the lease lasts. Release returns when it was answered or that time is
-// over. Errors: *LostError when the lease was over already, which is for the caller to ignore or not; *UnknownError when
-// no answer came, so that others may have to wait for the lease to run out; *OpError when the service refused or could
-// not be reached, with the same consequence.
+// Release works even if ctx has ended: the request is sent under a context of its own, and repeated after a transient
+// fault, about once a second for 10 s at most and no longer than the lease lasts. Release returns when the request has
+// been answered or that time has passed. Errors: *LostError if the lease was already over, which the caller may ignore;
+// *UnknownError if there was no response, so that others may have to wait until the lease expires; *OpError if the
+// service refused or could not be reached, with the same consequence.
 //
-// Requests: 1 if it is answered, or none when the lease is known to be another's.
+// Requests: 1 if it is answered, or none if the lease is known to be lost.
 func (l *Lease) Release(ctx context.Context) error {
 	l.releasing.Do(func() {
 		l.holdOut(ctx)
@@ -28,12 +28,12 @@ func (l *Lease) Release(ctx context.Context) error {
 
 func (l *Lease) giveBack(ctx context.Context) error {
 	lost := l.close()
-	l.keepers.Wait()                 // a renewal must not follow the release
+	l.keepers.Wait()                 // no renewal may follow the release
 	l.calls.Wait()                   // nor any other request; close has cut them off
-	_ = l.take(context.Background()) // likewise
+	_ = l.take(context.Background()) // nor any change or break
 	defer l.give()
 	if l.reclaimed() {
-		return nil // by a Reclaim that was under way: it is the new handle's to release
+		return nil // a concurrent Reclaim has succeeded: the new handle releases the lease
 	}
 	passed, left := l.passOn(ctx, lost)
 	if passed {
@@ -42,7 +42,7 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	defer left()
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
-		return lost // nothing of ours is there to be released
+		return lost // there is nothing left to release
 	}
 	began := l.wire.clock().now()
 	err := l.sendRelease(ctx)
@@ -68,7 +68,7 @@ func (l *Lease) close() *LostError {
 	now := l.wire.clock().now()
 	l.mu.Lock()
 	if _, hard := l.remaining(now); hard <= 0 && l.lost == nil {
-		// The watchman would have noticed within the second.
+		// The watchman would have noticed within a second.
 		l.lost = l.loss(now, l.ending(), l.failure)
 	}
 	lost := l.lost
@@ -93,13 +93,13 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 	if left <= 0 {
-		left = releaseTry // it may have been renewed by a request whose answer was lost
+		left = releaseTry // a request whose response was lost may have renewed it
 	}
 	ctx, cancel := retry.Detached(ctx, min(left, releaseTime))
 	defer cancel()
 	err := l.releaseID(ctx, ids[0])
 	if v, _ := judge(err); v == definitive && len(ids) > 1 {
-		err = l.releaseID(ctx, ids[1]) // the change has been carried out
+		err = l.releaseID(ctx, ids[1]) // the change was applied
 	}
 	return err
 }
@@ -125,9 +125,9 @@ const (
 	releaseTry  = 3 * time.Second  // for one
 )
 
-// releaseUntil sends a release until it is answered or ctx ends. A refusal after an answer that was lost is a success:
-// the lease is gone, by the first of our requests as far as anybody can tell. ambiguous says that it may have been
-// carried out although err is not nil.
+// releaseUntil sends a release until it is answered or ctx ends. A refusal after a lost response is a success: the
+// lease is gone, presumably released by the first request. ambiguous reports that the release may have been applied
+// although err is not nil.
 func (w wire) releaseUntil(ctx context.Context, id string) (err error, ambiguous bool) {
 	again := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}}.Start()
 	for {

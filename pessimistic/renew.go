@@ -10,8 +10,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It goes on
-// trying until the lease is over: an error, whatever it is, is no reason to stop as long as there is time.
+// renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It
+// continues until the lease is over: no error is a reason to stop while time is left.
 func (l *Lease) renewer() {
 	timer := time.NewTimer(l.timing.cadence)
 	defer timer.Stop()
@@ -41,15 +41,15 @@ func (l *Lease) renewer() {
 	}
 }
 
-// brokenByUs tells whether we have broken the lease ourselves: then there is nothing left to renew.
+// brokenByUs reports whether this process has broken the lease: then there is nothing left to renew.
 func (l *Lease) brokenByUs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.broken != nil && !l.broken.foreign
 }
 
-// pauseAfterFailure is about a second. The service may wish for more, and gets it only as far as another try still
-// fits in before the work has to stop: a lease is worth more than good manners.
+// pauseAfterFailure returns about a second. The service may ask for more in Retry-After, which is respected only as far
+// as another try still fits in before the work has to stop.
 func (l *Lease) pauseAfterFailure() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,14 +61,14 @@ func (l *Lease) pauseAfterFailure() time.Duration {
 	return pause
 }
 
-// renewOnce sends one renewal, and before it the change of id that is still open. The error says why the lease was not
-// renewed; the lease may be over then or not.
+// renewOnce sends one renewal, preceded by any unsettled change of id. The error says why the lease was not renewed;
+// the lease may or may not be over then.
 //
-// It does not wait for any other request of this lease: one that hangs must not cost the lease.
+// It does not wait for any other request of this lease: a hanging request must not cost the lease.
 func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	clock := l.wire.clock()
 	defer func() {
-		if p := recover(); p != nil { // of a hook, a health check or the SDK
+		if p := recover(); p != nil { // a panic in a hook, a health check or the SDK
 			err = l.settle(clock.now(), fmt.Errorf("panic while renewing: %v", p))
 		}
 	}()
@@ -89,7 +89,7 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	for {
 		t0, overlapped, err := l.renewal(ctx)
 		switch v, reason := judge(err); {
-		case v == definitive && overlapped: // it was about the id that the lease had before
+		case v == definitive && overlapped: // the response was about the lease's previous id
 			if retry.Sleep(ctx, 100*time.Millisecond) == nil {
 				continue
 			}
@@ -101,8 +101,8 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	}
 }
 
-// renewal sends the requests of renewOnce. overlapped says that the lease's id was being changed meanwhile, so that an
-// answer about the id that was sent says nothing about the lease.
+// renewal sends the requests of renewOnce. overlapped reports that the lease's id was being changed meanwhile, so that
+// a response about the id that was sent says nothing about the lease.
 func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err error) {
 	clock := l.wire.clock()
 	l.mu.Lock()
@@ -130,11 +130,11 @@ type unhealthyError struct{ err error }
 func (e *unhealthyError) Error() string { return "unhealthy: " + e.err.Error() }
 func (e *unhealthyError) Unwrap() error { return e.err }
 
-// settle takes note of a renewal's outcome.
+// settle records a renewal's outcome.
 func (l *Lease) settle(t0 instant, err error) error {
 	now := l.wire.clock().now()
 	if l.keeping.Err() != nil && errors.Is(err, context.Canceled) {
-		return err // given up by Release: that says nothing
+		return err // cut off by Release: that says nothing
 	}
 	if v, reason := judge(err); v == definitive {
 		return l.lose(reason, err)
@@ -142,7 +142,8 @@ func (l *Lease) settle(t0 instant, err error) error {
 	l.mu.Lock()
 	_, hard := l.remaining(now)
 	if hard <= 0 || l.lost != nil {
-		// Too late, even if it succeeded: this handle was over before the answer came, and its users have been told.
+		// Too late, even if it succeeded: this handle was over before the response arrived, and its users have been
+		// notified.
 		l.mu.Unlock()
 		return l.lose(Expired, err)
 	}
@@ -176,8 +177,8 @@ func (l *Lease) settle(t0 instant, err error) error {
 	return nil
 }
 
-// watchman looks at the clocks, and at nothing else: no request and no hook can keep it from ending the work in time. It
-// looks when a deadline is due, and once a second for the case that the machine has stood still.
+// watchman only compares clocks: no request and no hook can keep it from ending the work in time. It checks when a
+// deadline is due, and once a second in case the machine was suspended.
 func (l *Lease) watchman() {
 	timer := time.NewTimer(watch)
 	defer timer.Stop()
@@ -226,7 +227,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		l.stir()
 	}
 	if now.jumpSince(l.granted) > jumpTolerance {
-		// The renewer tells: a hook of the watchman's that hangs here might let the next deadline pass.
+		// The renewer reports it: a watchman blocked in a hook might miss the next deadline.
 		if !l.doubted {
 			l.doubted, l.untold = true, l.loss(now, Stopped, failure)
 		}
@@ -255,7 +256,7 @@ func (l *Lease) tellDoubt() {
 	}
 }
 
-// renewNow asks the renewer not to wait.
+// renewNow tells the renewer not to wait.
 func (l *Lease) renewNow() {
 	select {
 	case l.hurry <- struct{}{}:

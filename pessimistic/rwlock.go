@@ -10,27 +10,28 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// RWLock lets many readers in, or one writer, over all processes that use the same name.
+// RWLock admits many readers, or one writer, across all processes that use the same name.
 //
-// Writers hold a gate, the named lock "name/gate"; readers hold a slot each of a Semaphore "name". A reader takes a slot
-// first and then looks at the gate; a writer takes the gate first and then looks at the slots. The service is strongly
-// consistent, so one of the two sees the other. A writer who waits for readers to leave keeps the gate, so that new ones
-// do not come in: writers do not starve. Readers can, if writers leave no gap.
+// Writers hold a gate, the named lock "name/gate"; each reader holds a slot of a Semaphore "name". A reader first
+// acquires a slot and then looks at the gate; a writer first acquires the gate and then looks at the slots. The service
+// is strongly consistent, so at least one of the two sees the other. A writer that waits for readers to leave holds the
+// gate, so that no new ones enter: writers do not starve. Readers can, if writers follow each other without a gap.
 //
-// Each holder's context ends before his lease could be given to another, and a holder who has crashed is out of the way
-// when his lease has run out. The writer has a fence that grows from writer to writer, to write with. That of a reader is
-// of no use for writing.
+// Each holder's context ends before its lease can be granted to another, and a crashed holder stops blocking others
+// when its lease has expired. A writer has a fence, which grows from writer to writer, to write with. A reader's fence
+// must not be used for writing.
 //
-// It binds those who ask for it. An RWLock is safe for concurrent use.
+// An RWLock binds only clients that use it. It is safe for concurrent use.
 type RWLock struct {
 	locker  *Locker
 	gate    string
 	readers *Semaphore
 }
 
-// RWLockOptions tunes an RWLock. The zero value is the default.
+// RWLockOptions configures an RWLock. The zero value selects the defaults.
 type RWLockOptions struct {
-	// Readers is how many readers there can be at a time, 1 to 1000. All processes must agree. Defaults to 64.
+	// Readers is the maximum number of concurrent readers, 1 to 1000. All processes must use the same value. Defaults
+	// to 64.
 	Readers int
 
 	_ struct{}
@@ -49,10 +50,10 @@ func NewRWLock(k *Locker, name string, opts *RWLockOptions) (*RWLock, error) {
 	return &RWLock{locker: k, gate: name + "/gate", readers: readers}, nil
 }
 
-// Lock waits until it is alone. Errors are those of Locker.Lock; on any nothing is left behind. The caller must call
-// Release.
+// Lock waits until it holds the lock alone. Errors are those of Locker.Lock; on any error nothing is left behind. The
+// caller must call Release.
 //
-// Requests: those of Locker.Lock, and 1 to look at the readers, again and again while there are any.
+// Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
 func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
 	var o LockOptions
 	if opts != nil {
@@ -96,7 +97,7 @@ func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait b
 		pause := p.next()
 		switch {
 		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
-			return context.Cause(h.Context()) // the gate was lost meanwhile
+			return context.Cause(h.Context()) // the gate was lost during the wait
 		case err != nil && wait && (limit == 0 || time.Since(began) < limit) && azerr.Classify(err).Transient():
 			pause = retryLook.Wait(failed)
 			failed++
@@ -124,10 +125,10 @@ func (w *RWLock) reader(ctx context.Context) (LockInfo, bool, error) {
 	return LockInfo{}, false, nil
 }
 
-// RLock waits until there is no writer, and no writer waiting. Errors are those of Locker.Lock; on any nothing is left
-// behind. The caller must call Release.
+// RLock waits until no writer holds the lock or waits for it. Errors are those of Locker.Lock; on any error nothing is
+// left behind. The caller must call Release.
 //
-// Requests: those of Semaphore.Acquire, and 1 to look at the gate. Waiting costs one HEAD per look.
+// Requests: those of Semaphore.Acquire, and 1 to look at the gate. Waiting costs one HEAD request per poll.
 func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 	var o LockOptions
 	if opts != nil {
@@ -166,7 +167,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 			}
 			if w.readers.pause(limited, pause) != nil {
 				if err != nil && ctx.Err() == nil && !errors.Is(err, errWaited) {
-					return nil, err // an outage is what kept us waiting
+					return nil, err // an outage caused the wait
 				}
 				return nil, w.readers.waited(limited, began, writer, false)
 			}
@@ -193,7 +194,7 @@ func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 	return slot, nil
 }
 
-// writer looks at the gate. One that nobody has ever been through is open.
+// writer looks at the gate. A gate that was never used is open.
 func (w *RWLock) writer(ctx context.Context) (LockInfo, error) {
 	info, err := w.locker.Show(ctx, w.gate)
 	if errors.Is(err, ErrNotFound) {
@@ -202,7 +203,7 @@ func (w *RWLock) writer(ctx context.Context) (LockInfo, error) {
 	return info, err
 }
 
-// Do runs fn as the only one. Errors are as with the package's Do.
+// Do runs fn while holding the lock alone. Errors are those of the package's Do.
 func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
 	h, err := w.Lock(ctx, opts)
 	if err != nil {
@@ -211,7 +212,7 @@ func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.
 	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
-// RDo runs fn as one of the readers. Errors are as with the package's Do.
+// RDo runs fn as one of the readers. Errors are those of the package's Do.
 func (w *RWLock) RDo(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, s *Slot) error) error {
 	s, err := w.RLock(ctx, opts)
 	if err != nil {

@@ -17,7 +17,7 @@ type wire struct {
 	target   Resource
 	hooks    Hooks
 	requests *atomic.Int64
-	heard    *atomic.Bool // an answer of the service, whatever it said
+	heard    *atomic.Bool // the service has answered, with whatever result
 	// clockJump, in tests, is by how much the wall clock has moved against the monotonic clock; see clock.
 	clockJump func() time.Duration
 }
@@ -30,13 +30,13 @@ func (w wire) clock() clock { return clock{w.clockJump} }
 
 func (w wire) usable() error {
 	if w.target.leasable == nil {
-		return errors.New("no resource: Blob or Container was not called, or with a nil client")
+		return errors.New("no resource: the Resource is zero, or was made from a nil client")
 	}
 	return nil
 }
 
-// send prepares one request. The SDK's own retries are off, always: they would hide when the try that succeeded was
-// sent, they outlast a short lease, and they turn a lost answer into a wrong one.
+// send prepares one request. The SDK's own retries are always off: they would hide when the successful try was sent,
+// they outlast a short lease, and they turn a lost response into a wrong one.
 func (w wire) send(ctx context.Context, op string) (context.Context, func(error)) {
 	w.requests.Add(1)
 	if onlyInfinite(w.target) {
@@ -97,23 +97,23 @@ func (w wire) look(ctx context.Context, id string) (Observation, error) {
 	return seen, err
 }
 
-// verdict is what an answer means for a lease that we hold, or think we hold.
+// verdict is what a response means for a lease that this process holds, or believes it holds.
 type verdict uint8
 
 const (
-	unclear    verdict = iota // no answer, or one that says nothing about the lease: it may still be ours
-	definitive                // it is not ours any more; reason says why
+	unclear    verdict = iota // no response, or one that says nothing about the lease: it may still be held
+	definitive                // the lease is no longer held; the reason says why
 )
 
-// judge is the allow-list of answers that end a lease. Everything else does not: a 403 during a change of keys, a 503,
-// a name that does not resolve for a minute leave the service's idea of the lease as it is, and the deadline decides.
+// judge is the allow-list of responses that end a lease. All others do not: a 403 during a key rotation, a 503, or a
+// name that does not resolve for a minute leave the service's state of the lease as it is, and the deadline decides.
 func judge(err error) (verdict, Reason) {
 	switch o := azerr.Classify(err); {
 	case o.Kind == azerr.Lost && azerr.Has(err, "LeaseIsBrokenAndCannotBeRenewed", "LeaseAlreadyBroken", "LeaseIsBreakingAndCannotBeChanged"):
 		return definitive, Broken
 	case o.Kind == azerr.Lost:
 		return definitive, Taken
-	case o.Kind == azerr.NotFound && o.Code != "": // a 404 without a code may come from anything on the way
+	case o.Kind == azerr.NotFound && o.Code != "": // a 404 without a code may come from an intermediary
 		return definitive, Deleted
 	case errors.Is(err, errForeign):
 		return definitive, Taken
@@ -121,6 +121,6 @@ func judge(err error) (verdict, Reason) {
 	return unclear, 0
 }
 
-// errForeign is a success that was somebody else's: emulators renew an expired lease for whoever asks, and answer with
-// the id of the true holder.
-var errForeign = errors.New("the service renewed somebody else's lease")
+// errForeign reports a successful renewal of another client's lease: emulators renew an expired lease under any id, and
+// answer with the id of the true holder.
+var errForeign = errors.New("the service renewed another client's lease")
