@@ -227,7 +227,7 @@ func TestWhatCannotBeReadIsPoisonAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{Encoding: Envelope, Poison: r.poison})
-		if b := r.buried(); len(b) != 1 || string(b[0].body) != "not an envelope" || !strings.Contains(fmt.Sprint(r.events[1].Err), "not an envelope") {
+		if b := r.buried(); len(b) != 1 || string(b[0].body) != "not an envelope" || !strings.Contains(fmt.Sprint(r.events[1].Err), "not an azconc envelope") {
 			t.Errorf("buried %+v, events %+v", b, r.events)
 		}
 	})
