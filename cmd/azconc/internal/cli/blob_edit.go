@@ -187,8 +187,8 @@ func (e *editing) write(ctx context.Context) error {
 	return err
 }
 
-// reconcile brings the text onto what somebody else has written. It leaves the result in mine, and the version that it
-// may replace in base.
+// reconcile merges the text with the version another writer has stored. It leaves the result in mine, and the version that
+// it may replace in base.
 func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
 	f := e.opts.factory
 	theirs, err := e.read(ctx)
@@ -250,7 +250,7 @@ type keepTheirs struct {
 func (e *keepTheirs) Error() string { return e.err.Error() }
 func (e *keepTheirs) Unwrap() error { return e.err }
 
-// keep makes err say where the text is and how to write it over the version that is there now, as far as that is known.
+// keep adds to err where the text is and, if the current version is known, how to overwrite it.
 func (e *editing) keep(err error) error {
 	etag := e.base.ETag
 	if k, ok := errors.AsType[*keepTheirs](err); ok {

@@ -18,8 +18,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// createStamp is the metadata name under which a container remembers which create made it. It is what tells a create
-// whose answer was lost from somebody else's.
+// createStamp is the metadata name that holds the id of the create request. If the response is lost, the id shows whether
+// that request or another client created the container.
 const createStamp = "azconcop"
 
 type containerCreateOptions struct {
@@ -99,10 +99,10 @@ func containerCreateRun(ctx context.Context, opts *containerCreateOptions) error
 	return f.Print(r)
 }
 
-// containerMadeBy settles a create whose answer was lost. Our stamp proves that it was ours. A container that was last
-// modified before our first request left proves that it was there before, and so that ours never was. A stamp alone
-// that is not ours proves nothing: ours may have been made, deleted, and made anew by another, or re-stamped by a
-// writer of metadata.
+// containerMadeBy resolves a create whose response was lost. Our stamp proves that our request created the container. A
+// container last modified before our first request left existed before, so our request did not create it. A different stamp
+// proves nothing: our container may have been deleted and created again by another client, or a writer of metadata may have
+// replaced the stamp.
 func containerMadeBy(ctx context.Context, client *container.Client, id string, first time.Time, answer error) (string, error) {
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
@@ -121,7 +121,7 @@ func containerMadeBy(ctx context.Context, client *container.Client, id string, f
 			return string(deref(props.ETag)), nil
 		}
 	}
-	// The service's clock when our first request left, at the earliest: it stamped this answer no later than now. Both
+	// The service's clock when our first request left, at the earliest: it stamped this response no later than now. Both
 	// times are in whole seconds.
 	began := deref(props.Date).Add(-time.Since(first)).Truncate(time.Second)
 	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(began) {

@@ -99,8 +99,8 @@ func (f *Factory) into(name string, p *progress, read func(to io.Writer, restart
 	return false, out.keep()
 }
 
-// untilEnd reads r until ctx ends. Whoever waits for a stdin that nobody writes to can still be stopped; the read itself
-// cannot, and ends with the process.
+// untilEnd reads r until ctx ends, so that a command waiting for stdin can be stopped. The pending read itself cannot be
+// stopped, and ends with the process.
 func untilEnd(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
@@ -112,8 +112,8 @@ func untilEnd(ctx context.Context, r io.Reader) io.ReadCloser {
 	return out
 }
 
-// outputFile takes content that is not known to be whole until the end. It is written beside its place, and takes it
-// only in keep: nobody ever sees half of it under the final name.
+// outputFile receives content that is not known to be complete until the end. It is a temporary file in the same directory
+// until keep renames it, so partial content never appears under the final name.
 type outputFile struct {
 	*os.File
 	final  string

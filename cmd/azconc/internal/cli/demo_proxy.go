@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// lossyProxy stands between the demo and the service. It lets every write through and keeps the answer of one in so
-// many to itself, as a network does that breaks at the wrong moment.
+// lossyProxy is a proxy between the demo and the service. It forwards every write and drops a fraction of the responses, like
+// a network that fails at the wrong moment.
 type lossyProxy struct {
 	server *http.Server
 	url    string

@@ -50,8 +50,8 @@ func (d *desk) stored() string {
 	return string(buf[:n])
 }
 
-// edit runs blob edit with answers typed at its questions. The editor writes a word to the terminal when it is open; that
-// is when somebody else stores theirs.
+// edit runs blob edit with answers typed at its questions. When the editor is open, it writes a word to the terminal, and
+// another writer stores theirs.
 func (d *desk) edit(editor, theirs, answers string, args ...string) ran {
 	d.Helper()
 	streams := func(s *Streams) {

@@ -21,8 +21,8 @@ func (f *Factory) editor() (string, error) {
 	return cmp.Or(editor, "vi"), nil
 }
 
-// edit opens the user's editor on a file. The editor is not ended when ctx is: what is in it would be lost. SIGINT goes
-// to the editor too, which knows better what to do with it.
+// edit opens the user's editor on a file. The editor is not stopped when ctx ends, which would lose unsaved text. SIGINT goes
+// to the editor too, which decides how to handle it.
 func (f *Factory) edit(file string) error {
 	editor, err := f.editor()
 	if err != nil {

@@ -35,7 +35,7 @@ type verdict struct {
 }
 
 // judge is the only place that turns errors into exit codes. An unknown outcome comes first: whatever ended the command,
-// that a write may have happened is what its caller has to know.
+// the caller has to know that a write may have happened.
 func judge(err error) verdict {
 	if err == nil {
 		return verdict{exitOK, "ok"}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Factory is what a command is given to work with. Everything that needs a connection is built when it is asked for, so
-// that help and flag errors need none.
+// Factory gives a command its streams, settings and clients. Clients are built on first use, so that help and flag errors
+// need no connection.
 type Factory struct {
 	In  io.Reader
 	Out io.Writer // content of blobs, as it is; everything else goes through Print

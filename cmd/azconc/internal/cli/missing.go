@@ -10,8 +10,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// missing names the container, table, queue or share that does not exist, when that is what err says: by the code, or
-// because the command is about nothing else.
+// missing names the container, table, queue or share that does not exist, if err reports that: by its code, or because the
+// command concerns no other resource.
 func missing(err error, command, on string) (noun, name string) {
 	name, _, _ = strings.Cut(on, "/")
 	switch azerr.Classify(err).Code {

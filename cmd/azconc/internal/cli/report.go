@@ -103,8 +103,8 @@ var (
 	verbFirst   = regexp.MustCompile(`^[a-z]+ `)
 )
 
-// explain is the message without what stands before it: the command and the resource are named once. An answer of the
-// service comes after what it means.
+// explain returns the message without its prefix, since the command and the resource are named once. The service's response
+// follows its meaning.
 func explain(err error, v verdict, command, on string) string {
 	if v.code == exitNotFound {
 		if noun, name := missing(err, command, on); noun != "" {

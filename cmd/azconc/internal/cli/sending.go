@@ -19,9 +19,9 @@ type sent struct {
 	first     time.Time // when the first request left
 }
 
-// sendWrite sends one write with the SDK's retries off, and sends it again while the answer is transient. It returns the
-// service's last answer untouched: after an ambiguous one, a refusal does not mean what it says, and the caller has to
-// look. answered is the caller's word that an error is an answer.
+// sendWrite sends one write with the SDK's retries off, and sends it again while the error is transient. It returns the
+// service's last response untouched: after an ambiguous one, a refusal may be the effect of our own write, and the caller has
+// to read the resource.
 func sendWrite(ctx context.Context, send func(context.Context) error) (sent, error) {
 	s := sent{first: time.Now()}
 	loop := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()

@@ -19,8 +19,8 @@ type group struct {
 var resumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
 func newGroup(cmd *exec.Cmd, _ *os.File) *group {
-	// It begins suspended, so that it can start nothing before it is in the job. The group of its own is what a CTRL_BREAK
-	// can be sent to.
+	// It starts suspended, so that it can start no process before it is in the job. It has its own group, so that a CTRL_BREAK
+	// can be sent to it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
 	return &group{cmd: cmd}
 }

@@ -48,15 +48,15 @@ type Command struct {
 	// Signals are passed on to the command and its process group. On Windows each is a CTRL_BREAK.
 	Signals <-chan os.Signal
 
-	// GoOn is called when everything was suspended and goes on: if it returns false, all of it is killed. Nil means true.
+	// GoOn is called when a suspended command resumes: if it returns false, every process is killed. Nil means true.
 	GoOn func() bool
 
 	// Deadline is when all of the command is killed unless Deadlines has delivered another one before. Linux only.
 	Deadline  Deadline
 	Deadlines <-chan Deadline
 
-	// KillAfter is the time between TERM and KILL for what the command leaves running when it ends by itself. Defaults to a
-	// second.
+	// KillAfter is the time between TERM and KILL for processes that the command leaves running when it ends by itself.
+	// Defaults to one second.
 	KillAfter time.Duration
 
 	// Started is called with the process id as soon as there is one.

@@ -34,14 +34,14 @@ type run struct {
 	ended    *endedEvent
 }
 
-// Run runs the command, and returns when nothing of it is left, or what is left cannot be ended (see Status). What stop
-// delivers ends it: TERM, and after the time given KILL for all that it has started; KILL at once if the time is not
-// positive. Stop may deliver more than once; a shorter time counts.
+// Run runs the command, and returns when none of its processes is left, or when the remaining ones cannot be stopped (see
+// Status). A duration from stop ends it: TERM, and after that duration KILL for every process it has started; KILL at once if
+// the duration is not positive. Stop may deliver more than one; the shorter counts.
 //
 // TERM reaches the command, its process group and every process whose parent has ended; others get it when their parent
 // ends, or when half of the time is over.
 //
-// When the command ends by itself, what it leaves running is ended too, and waited for.
+// When the command ends by itself, Run also stops the processes that it leaves running, and waits for them.
 func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	path, err := Look(c.Args[0])
 	if err != nil {

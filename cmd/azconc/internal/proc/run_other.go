@@ -20,11 +20,11 @@ func Watchdog([]string) bool { return false }
 // Reap does nothing: orphans go to the first process.
 func Reap() (stop func()) { return func() {} }
 
-// Run runs the command, and returns when nothing of its group is left, or what is left cannot be ended (see Status). What
-// stop delivers ends it: TERM for the whole group, and after the time given KILL; KILL at once if the time is not positive.
-// Stop may deliver more than once; a shorter time counts.
+// Run runs the command, and returns when no process of its group is left, or when the remaining ones cannot be stopped (see
+// Status). A duration from stop ends it: TERM for the whole group, and after that duration KILL; KILL at once if the duration
+// is not positive. Stop may deliver more than one; the shorter counts.
 //
-// When the command ends by itself, what it leaves running in its group is ended too.
+// When the command ends by itself, Run also stops the processes that it leaves running in its group.
 func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	path, err := Look(c.Args[0])
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// typed tells whether a signal was sent to the whole job, so that the command has got it already: by a key, or because the
-// terminal was closed. An INT or QUIT that another process sends to azconc while it is in the terminal's foreground cannot
-// be told from a key.
+// typed reports whether a signal was sent to the whole job, so that the command has already received it: by a key, or because
+// the terminal was closed. An INT or QUIT that another process sends to azconc while it is in the terminal's foreground is
+// indistinguishable from a key.
 func (r *run) typed(s syscall.Signal) bool {
 	if r.tty == nil {
 		return false

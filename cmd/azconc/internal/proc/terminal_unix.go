@@ -14,7 +14,7 @@ import (
 // orphaned is how long we wait to be suspended: the system does not suspend a process that no shell could resume.
 const orphaned = time.Second
 
-// foreground tells whether we are in the foreground of a terminal. Who is not must not take it from those who are.
+// foreground reports whether we are in the foreground of a terminal. A background process must not take the terminal.
 func foreground(terminal *os.File) bool {
 	pgrp, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && pgrp == unix.Getpgrp()
