@@ -3,6 +3,7 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,40 @@ func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
 		}
 		if _, err := o.Do(t.Context(), "", nil, work); err == nil {
 			t.Error("no key: no error")
+		}
+	})
+}
+
+// meanwhile runs a function before the second request.
+type meanwhile struct {
+	next     policy.Transporter
+	requests int
+	do       func()
+}
+
+func (m *meanwhile) Do(r *http.Request) (*http.Response, error) {
+	if m.requests++; m.requests == 2 {
+		m.do()
+	}
+	return m.next.Do(r)
+}
+
+// A process finishes the key after another has read that there is no result, and before that one has the lock.
+func TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first := r.once(r.service)
+		second := r.once(&meanwhile{next: r.service, do: func() {
+			out, err := first.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { return []byte("first"), nil })
+			if err != nil || out.Replayed {
+				t.Errorf("%+v, %v", out, err)
+			}
+		}})
+		out, err := second.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) {
+			t.Error("the function ran twice")
+			return nil, nil
+		})
+		if err != nil || !out.Replayed || string(out.Result) != "first" {
+			t.Errorf("%+v, %v", out, err)
 		}
 	})
 }
