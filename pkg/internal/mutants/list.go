@@ -15,7 +15,7 @@ var mutants = []mutant{
 		file: "optimistic/judge.go",
 		old:  "return w.traced && !w.anyBase && !w.remove && !c.s.TrustConflicts",
 		new:  "return false",
-		pkg:  "./pkg/aztest/explore", run: "TestUpdateIsAppliedOnceInEverySchedule|TestATransferIsMadeOnce|TestADocumentAppliesOnce",
+		pkg:  "./optimistic", run: "TestNothingIsAppliedTwiceInBadWeather",
 	},
 	{
 		name: "our own entry in the lineage is overlooked",
@@ -29,7 +29,7 @@ var mutants = []mutant{
 		file: "optimistic/judge.go",
 		old:  "return unprovable, \"it changed, and its lineage no longer reaches back to the version written to\"",
 		new:  "return refused, \"\"",
-		pkg:  "./optimistic", run: "TestNoOperationIsAppliedTwice|Lineage|Judge|Unprov|Unknown",
+		pkg:  "./optimistic", run: "TestALineageThatIsTooShortIsUnknownNeverWrong",
 	},
 	{
 		name: "a create whose response was lost is sent again",
@@ -51,7 +51,7 @@ var mutants = []mutant{
 		file: "pessimistic/timing.go",
 		old:  "t.cadence, t.try, t.stop = duration/3, duration/6, duration*2/3",
 		new:  "t.cadence, t.try, t.stop = duration/3, duration/6, duration*4/3",
-		pkg:  "./pessimistic", run: "Deadline|Trial|Work|Stops|TheTime",
+		pkg:  "./pessimistic", run: "TestTheTimeCountsFromTheRequest",
 	},
 	{
 		name: "the time of a lease counts from the response to a renewal",
@@ -98,8 +98,8 @@ var mutants = []mutant{
 	{
 		name: "a lease is released while its renewal is under way",
 		file: "pessimistic/release.go",
-		old:  "\tl.keepers.Wait()                 // a renewal must not follow the release\n",
-		new:  "\tdefer l.keepers.Wait()\n",
+		old:  "\tlost := l.close()\n\tl.keepers.Wait()",
+		new:  "\tlost := l.close()\n\tdefer l.keepers.Wait()",
 		pkg:  "./pessimistic", run: "TestTheRenewerIsJoinedBeforeTheRelease",
 	},
 	{
@@ -122,7 +122,7 @@ var mutants = []mutant{
 		file: "pkg/fence/fence.go",
 		old:  "if stored > t {",
 		new:  "if stored > t+1<<40 {",
-		pkg:  "./pessimistic", run: "Fence",
+		pkg:  "./pessimistic", run: "TestTheFenceOfATableLockKeepsAnEarlierHolderOut",
 	},
 	{
 		name: "the fence does not grow from holder to holder",
@@ -156,8 +156,8 @@ var mutants = []mutant{
 	{
 		name: "a message is settled while its heartbeat is under way",
 		file: "idempotent/handle.go",
-		old:  "\th.stop() // a renewal must not follow what is decided now\n",
-		new:  "\tdefer h.stop()\n",
+		old:  "\tc.enter(d, closing)\n\th.stop()",
+		new:  "\tc.enter(d, closing)\n\tdefer h.stop()",
 		pkg:  "./idempotent", run: "TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay",
 	},
 	{
@@ -226,8 +226,8 @@ var mutants = []mutant{
 	{
 		name: "Once does not look again under its lock",
 		file: "idempotent/once.go",
-		old:  "if out, done, err := o.look(h.Context(), key, hash); done || err != nil { // done",
-		new:  "if out, done, err := o.look(h.Context(), key, hash); done && err != nil { // done",
+		old:  "o.look(h.Context(), key, hash); done || err != nil {",
+		new:  "o.look(h.Context(), key, hash); done && err != nil {",
 		pkg:  "./idempotent", run: "TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed",
 	},
 	{
