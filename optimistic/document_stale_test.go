@@ -2,7 +2,15 @@ package optimistic
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // TestAPanicOnAStaleValueIsNotRaised when the rerun on the current value succeeded.
@@ -26,3 +34,56 @@ func TestAPanicOnAStaleValueIsNotRaised(t *testing.T) {
 		t.Errorf("Update = %v, n = %d", err, got)
 	}
 }
+
+// TestADocumentKeepsNoValueOfAWriteWhoseResponseWasLost: the version found after it may be a later one, of a writer
+// outside azconc that keeps the metadata. The next change must be made on what that writer has written.
+func TestADocumentKeepsNoValueOfAWriteWhoseResponseWasLost(t *testing.T) {
+	s, foreign := quiet(t, `{"n":0}`)
+	lose := false
+	credential, err := blob.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := blockblob.NewClientWithSharedKeyCredential(s.BlobURL()+"/box/n.json", credential, &blockblob.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: transporter(func(r *http.Request) (*http.Response, error) {
+			resp, err := s.Do(r)
+			if !lose || r.Method != http.MethodPut || err != nil {
+				return resp, err
+			}
+			lose = false
+			resp.Body.Close()
+			props, err := foreign.GetProperties(t.Context(), nil)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := foreign.Upload(t.Context(), body(`{"n":100}`), &blockblob.UploadOptions{Metadata: props.Metadata}); err != nil {
+				return nil, err
+			}
+			return nil, io.ErrUnexpectedEOF
+		})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDocument(JSONBlob[counter](client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lose = true
+	if res, err := d.Update(t.Context(), increment); err != nil || res.Resolved != 1 || res.ETag != "" {
+		t.Fatalf("Update = %+v, %v, want a lost response that is resolved, and no version", res, err)
+	}
+	s.Reset()
+	res, err := d.Update(t.Context(), increment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests(t, s, res, 2) // read and written
+	if got := count(t, foreign); got != 101 {
+		t.Errorf("n = %d, want 101: the foreign writer's 100 and one more", got)
+	}
+}
+
+type transporter func(*http.Request) (*http.Response, error)
+
+func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }

@@ -45,6 +45,13 @@ var mutants = []mutant{
 		new:  "\tcase w.remove && !now.Exists:\n\t\treturn committed, \"\"\n",
 		pkg:  "./pkg/aztest/explore", run: "TestATicketIsClaimedOnce",
 	},
+	{
+		name: "a Document keeps its value under the version found after a lost response",
+		file: "optimistic/commit.go",
+		old:  "\t\t\treturn \"\", c.proved(f, now)\n\t\tcase refused:\n\t\t\tc.res.Resolved++\n\t\t\treturn \"\", c.observed(c.refusal(w, out, err), w, now)\n",
+		new:  "\t\t\treturn now.ETag, c.proved(f, now)\n\t\tcase refused:\n\t\t\tc.res.Resolved++\n\t\t\treturn \"\", c.observed(c.refusal(w, out, err), w, now)\n",
+		pkg:  "./optimistic", run: "TestADocumentKeepsNoValueOfAWriteWhoseResponseWasLost",
+	},
 	// The time of a lease: package pessimistic.
 	{
 		name: "work under a lease goes on until the lease is over",
