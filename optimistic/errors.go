@@ -105,6 +105,10 @@ type UnknownError struct {
 	Elapsed  time.Duration
 	Err      error // the last response or transport error
 
+	// Unconfirmed says that the service refused the write, and that nothing confirms that it was not applied: a first
+	// delivery of it may be what the refusal is about. With Sending.TrustConflicts the error would be a *ConflictError.
+	Unconfirmed bool
+
 	attempt write // what Resolve judges again
 }
 

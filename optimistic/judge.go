@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -116,7 +118,7 @@ func (c *call) refusal(w write, out azerr.Outcome, err error) error {
 	reason := out.Reason
 	switch {
 	case out.Kind == azerr.Conflict:
-	case out.Kind == azerr.NotFound && w.base.Exists && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
+	case out.Kind == azerr.NotFound && w.base.Exists && w.base.ETag != azcore.ETagAny && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
 		reason = azerr.Gone // it existed when the caller read it
 	case out.Kind == azerr.NotFound:
 		return &NotFoundError{Op: c.op, Resource: c.resource, Err: azerr.Clean(err)}
@@ -145,7 +147,7 @@ func (c *call) observed(err error, w write, now State) error {
 	return conflict
 }
 
-func (c *call) unknown(w write, why string, err error) error {
+func (c *call) unknown(w write, why string, err error) *UnknownError {
 	w.sent = c.sent
 	return &UnknownError{
 		Op: c.op, Resource: c.resource, WriteID: w.id, Base: w.base.ETag, Why: why,

@@ -88,10 +88,17 @@ func (c *call) confirm(open *refusal, now State) (done bool, err error) {
 	case f == performed:
 		return true, unlessPerformed(c.proved(f, now))
 	case f == unprovable && c.doubtful(open.write):
-		return true, c.unknown(open.write, why, open.conflict.Err)
+		return true, c.unconfirmed(open, why, open.conflict.Err)
 	}
 	open.conflict.judged = true
 	return false, nil
+}
+
+// unconfirmed is the outcome of a refused write that may have been applied by a first delivery.
+func (c *call) unconfirmed(open *refusal, why string, err error) error {
+	u := c.unknown(open.write, why, err)
+	u.Unconfirmed = true
+	return u
 }
 
 // abandon ends a call with err, an error that does not concern the refused write. If no look has confirmed the refusal
@@ -104,7 +111,7 @@ func (c *call) abandon(ctx context.Context, open *refusal, err error) error {
 	defer cancel()
 	now, lookErr := c.look(detached, open.write.look)
 	if lookErr != nil {
-		return c.unknown(open.write, "the resource could not be read back", errors.Join(err, azerr.Clean(lookErr)))
+		return c.unconfirmed(open, whyUnread, errors.Join(err, azerr.Clean(lookErr)))
 	}
 	if done, verdict := c.confirm(open, now); done {
 		return verdict

@@ -19,6 +19,7 @@ type pairsOptions struct {
 	Conditions  optimistic.Conditions
 	OperationID string
 	MaxAttempts int
+	Trust       bool
 }
 
 // pairsKind is how metadata and tags differ.
@@ -93,6 +94,7 @@ func newPairsCmd(f *Factory, runF func(*pairsOptions) error, kind pairsKind, cha
 	}
 	addOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	addTrustConflicts(cmd, &opts.Trust)
 	conditions.add(cmd, kind.conditions)
 	return cmd, opts
 }
@@ -106,6 +108,7 @@ func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, change fu
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
+	update.TrustConflicts = opts.Trust
 	r, err := optimistic.Update(ctx, kind.target(client, opts.Conditions), func(_ context.Context, pairs *map[string]string) error {
 		// The target keeps what it read to compare with: the change is made on a copy.
 		*pairs = maps.Clone(*pairs)
@@ -116,7 +119,7 @@ func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, change fu
 		return nil
 	}, update)
 	if err != nil {
-		return updateHint(tally(err, r), opts.Conditions, true)
+		return updateHint(unconfirmedHint(tally(err, r)), opts.Conditions, true)
 	}
 	if !kind.versioned {
 		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match

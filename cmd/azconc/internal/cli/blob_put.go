@@ -17,6 +17,7 @@ type blobPutOptions struct {
 	Headers    headerFlags
 	Sending    sendingFlags
 	Conditions optimistic.Conditions
+	Trust      bool
 }
 
 func newBlobPutCmd(f *Factory, runF func(*blobPutOptions) error) *cobra.Command {
@@ -60,6 +61,7 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	addTrustConflicts(cmd, &opts.Trust)
 	opts.Headers.add(cmd)
 	opts.Sending.add(cmd)
 	conditions.add(cmd, condAll)
@@ -81,14 +83,16 @@ func blobPutRun(ctx context.Context, opts *blobPutOptions) error {
 	if headers.BlobContentType == nil {
 		headers.BlobContentType = optional(contentType(opts.Blob.Blob))
 	}
+	sending := opts.Sending.sending()
+	sending.TrustConflicts = opts.Trust
 	p := f.progress("put " + opts.Blob.String())
 	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
-		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: opts.Sending.sending(),
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: sending,
 		Progress: func(done int64) { p.show(done, size) },
 	})
 	p.end()
 	if err != nil {
-		err = tally(err, r)
+		err = unconfirmedHint(tally(err, r))
 		c, ok := errors.AsType[*optimistic.ConflictError](err)
 		switch {
 		case ok && c.Reason == azerr.BlockList && opts.Conditions == optimistic.Conditions{}:

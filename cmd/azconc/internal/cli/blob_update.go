@@ -27,6 +27,7 @@ type blobUpdateOptions struct {
 	DryRun      bool
 	OperationID string
 	MaxAttempts int
+	Trust       bool
 
 	change change
 }
@@ -84,6 +85,7 @@ code is 5.`,
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 	addOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	addTrustConflicts(cmd, &opts.Trust)
 	opts.Headers.add(cmd)
 	opts.Sending.add(cmd)
 	addMaxSize(cmd, &opts.MaxSize)
@@ -125,6 +127,7 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
+	update.TrustConflicts = opts.Trust
 	var before, after []byte
 	r, err := optimistic.Update(ctx, target, func(ctx context.Context, content *[]byte) (err error) {
 		before = *content
@@ -136,7 +139,7 @@ func blobUpdateRun(ctx context.Context, opts *blobUpdateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return updateHint(maxSizeHint(tally(err, r)), opts.Conditions, opts.Create)
+		return updateHint(unconfirmedHint(maxSizeHint(tally(err, r))), opts.Conditions, opts.Create)
 	}
 	result := newWriteResult(opts.Blob, "updated", r)
 	if opts.DryRun {

@@ -200,11 +200,6 @@ func (r entityResult) text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-// pinnedVersion is the version that a write replaces without having read it.
-func pinnedVersion(etag azcore.ETag) *optimistic.Version[optimistic.Properties] {
-	return &optimistic.Version[optimistic.Properties]{State: optimistic.State{Exists: true, ETag: etag}, Value: optimistic.Properties{}}
-}
-
 // tableETag reads an ETag of a table, which is weak and used as it was given. Without one, last writer wins has to be
 // said by name.
 func tableETag(s string, required bool) (azcore.ETag, error) {

@@ -13,6 +13,7 @@ type entityWriteOptions struct {
 	Entity  tableRef
 	Source  entityFlags
 	IfMatch string
+	Trust   bool
 }
 
 // newEntityWriteCmd is a verb that writes an entity from given properties.

@@ -20,5 +20,6 @@ more, unless "name@odata.type" names the types.`
 	cmd.Example = `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	addTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 const ifMatchUsage = "the `ETag` that it must have; '*': any version, last writer wins"
@@ -23,10 +24,12 @@ func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra
 	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	addTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }
 
-// pinnedEntity overwrites a version that was not read: only the given properties remain, and a new lineage starts.
+// pinnedEntity is an entity whose properties are replaced, or set, as they are given, whatever the version that they
+// replace holds.
 type pinnedEntity struct {
 	optimistic.Entity[optimistic.Properties]
 	on   tableRef
@@ -36,6 +39,9 @@ type pinnedEntity struct {
 func (e pinnedEntity) Prepare(base *optimistic.Version[optimistic.Properties], value optimistic.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
 	properties := maps.Clone(value)
 	properties[optimistic.LineageKey] = optimistic.Property{Type: optimistic.EDMString, Value: l.String()}
+	if operations := l.OperationsString(); operations != "" {
+		properties[optimistic.OperationsKey] = optimistic.Property{Type: optimistic.EDMString, Value: operations}
+	}
 	body, err := entityBody(e.on, properties)
 	if err != nil {
 		return nil, err
@@ -57,16 +63,51 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 	if err != nil {
 		return err
 	}
-	var properties optimistic.Properties
-	if mode == aztables.UpdateModeMerge {
-		properties, err = opts.Source.loadMerge(ctx, opts.factory, target.Client, opts.Entity, true)
-	} else {
-		properties, err = opts.Source.load(ctx, opts.factory)
-	}
+	data, err := opts.Source.document(ctx, opts.factory)
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, pinnedVersion(etag), properties, nil)
-	r.Requests = int(opts.factory.requests.Load()) // with the one that read the types
-	return opts.factory.printEntity(opts.Entity, done, r, err)
+	merge := mode == aztables.UpdateModeMerge
+	var properties optimistic.Properties
+	if !merge {
+		if properties, err = parsedOr(data, nil); err != nil {
+			return err
+		}
+	}
+	base, err := entityBase(ctx, target, etag, merge && untyped(data))
+	if err != nil {
+		return err
+	}
+	if merge {
+		if properties, err = opts.Source.typed(base.Value, data); err != nil {
+			return err
+		}
+	}
+	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
+	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
+	r.Requests = int(opts.factory.requests.Load()) // with the one that read the base
+	return opts.factory.printEntity(opts.Entity, done, r, unconfirmedHint(err))
+}
+
+// entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations
+// that the write carries on. "*" is read only where types says that the types of the stored properties are needed; the
+// write must not carry on its lineage, because the version that it replaces may be a later one.
+func entityBase(ctx context.Context, target optimistic.Entity[optimistic.Properties], etag azcore.ETag, types bool) (*optimistic.Version[optimistic.Properties], error) {
+	whatever := &optimistic.Version[optimistic.Properties]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+	if etag == azcore.ETagAny && !types {
+		return whatever, nil
+	}
+	base, err := optimistic.Read(ctx, target, nil)
+	switch {
+	case azerr.Classify(err).Kind == azerr.Unauthorised && etag == azcore.ETagAny:
+		return nil, typesHint(err)
+	case err != nil:
+		return nil, err
+	case etag == azcore.ETagAny:
+		whatever.Value = base.Value
+		return whatever, nil
+	case base.ETag != etag:
+		return nil, &optimistic.ConflictError{Op: "replace", Resource: target.Resource(), Reason: azerr.Changed, Base: etag, Current: base.ETag}
+	}
+	return base, nil
 }

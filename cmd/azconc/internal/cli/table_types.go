@@ -89,20 +89,19 @@ func untyped(data []byte) bool {
 	return false
 }
 
-// loadMerge reads the properties to set of an entity, with the types that they have in the stored one. That costs a
-// request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztables.Client, on tableRef, mustExist bool) (optimistic.Properties, error) {
+// loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
+// one. That costs a request, unless all types are named.
+func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztables.Client, on tableRef) (optimistic.Properties, error) {
 	data, err := e.document(ctx, f)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
 	}
 	stored, err := client.GetEntity(ctx, on.Partition, on.Row, nil)
 	switch {
-	case azerr.Classify(err).Kind == azerr.NotFound && !mustExist:
+	case azerr.Classify(err).Kind == azerr.NotFound:
 		return parsedOr(data, nil)
 	case azerr.Classify(err).Kind == azerr.Unauthorised:
-		return nil, withHint(fmt.Errorf("read the types of the stored properties: %w", err),
-			`with the types given, nothing is read:  --set 'n@odata.type=Edm.Double' --set n=2`)
+		return nil, typesHint(err)
 	case err != nil:
 		return nil, err
 	}
@@ -110,8 +109,19 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *Factory, client *aztable
 	if err := json.Unmarshal(stored.Value, &was); err != nil {
 		return nil, err
 	}
+	return e.typed(was, data)
+}
+
+// typed reads the properties to set, with the types that they have in was.
+func (e *entityFlags) typed(was optimistic.Properties, data []byte) (optimistic.Properties, error) {
 	p, err := parseChanged(was, data, len(e.Set) > 0)
 	return p, badDocument(err)
+}
+
+// typesHint adds the way to merge without permission to read.
+func typesHint(err error) error {
+	return withHint(fmt.Errorf("read the types of the stored properties: %w", err),
+		`with the types given, nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
 }
 
 // parsedOr parses the given properties, unless reading them failed.

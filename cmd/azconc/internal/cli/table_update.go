@@ -19,6 +19,7 @@ type tableUpdateOptions struct {
 	DryRun      bool
 	OperationID string
 	MaxAttempts int
+	Trust       bool
 
 	change change
 }
@@ -69,6 +70,7 @@ programs would round it.`,
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 	addOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
 	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	addTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }
 
@@ -91,6 +93,7 @@ func tableUpdateRun(ctx context.Context, opts *tableUpdateOptions) error {
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
+	update.TrustConflicts = opts.Trust
 	seen := &guarded[optimistic.Properties]{Target: target, op: "update"}
 	var before, after []byte
 	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *optimistic.Properties) (err error) {
@@ -116,7 +119,7 @@ func tableUpdateRun(ctx context.Context, opts *tableUpdateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return tally(updateHint(err, optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
+		return tally(updateHint(unconfirmedHint(err), optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
 	}
 	if opts.DryRun {
 		result := newWriteResult(blobRef{}, "updated", r)

@@ -38,7 +38,7 @@ func tableUpsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) e
 	mode := aztables.UpdateModeReplace
 	if merge {
 		mode = aztables.UpdateModeMerge
-		properties, err = opts.Source.loadMerge(ctx, opts.factory, client, opts.Entity, false)
+		properties, err = opts.Source.loadMerge(ctx, opts.factory, client, opts.Entity)
 	} else {
 		properties, err = opts.Source.load(ctx, opts.factory)
 	}
