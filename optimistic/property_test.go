@@ -60,11 +60,7 @@ func (w workload) run(t *testing.T) (v verdicts) {
 			{Kind: aztest.LoseRequest, Match: commit, Probability: 0.02},
 			{Kind: aztest.DelayCommit, Match: commit, Probability: 0.02, Delay: 300 * time.Millisecond},
 			{Kind: aztest.Throttle, Match: commit, Probability: 0.01, RetryAfter: time.Second},
-		}
-		if !w.wipes {
-			// Delivered twice without a sign of trouble, and then wiped by a writer outside azconc: that is beyond what
-			// can be known, and the package's limits say so.
-			faults = append(faults, aztest.Fault{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02})
+			{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02},
 		}
 		var wg, foreign sync.WaitGroup
 		stop := make(chan struct{})
