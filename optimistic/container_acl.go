@@ -39,7 +39,8 @@ const maxPolicies = 5 // REST: "Set Container ACL"
 // that take turns. Other writers are noticed through If-Unmodified-Since, if they write in a later second than the last
 // change. The request has no room for a lineage. It rarely matters: during its turn a writer is alone, and sends the
 // same request again after a lost response. Only if no response arrives until the turn is over, and the container has
-// changed since, is the error ErrOutcomeUnknown. OperationID is refused.
+// changed since, is the error ErrOutcomeUnknown. A write that an intermediary delivers twice, without any sign of
+// trouble, may look like a conflict, and Update then runs the change again. OperationID is refused.
 //
 // A policy that is replaced or removed may remain in force for up to 30 s (REST: "Set Container ACL").
 //

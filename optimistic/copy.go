@@ -68,6 +68,10 @@ var ErrCopyFailed = errors.New("copy failed")
 // The metadata contain the lineage. It resolves lost responses, and tells the copy from one that another client has
 // started. A copy is started at most once, and ErrConflict means that it was not started.
 //
+// That does not hold for a request that an intermediary delivers twice, without any sign of trouble, if another client
+// writes to the destination or to the source between the first delivery and the look that follows the refusal of the
+// second. The copy then looks like a conflict; a changed source is copied again.
+//
 // Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
 // before each of Attempts starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
 // After an error the destination is unchanged by this call, except with ErrOutcomeUnknown, and except after an error

@@ -21,6 +21,9 @@ import (
 // Headers, a lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless its metadata show that
 // another writer replaced the base. For a fence, which only grows, RaiseSequenceNumber leaves nothing unknown.
 //
+// A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, after which Update runs
+// the change again: a change that counts in the number may be applied twice.
+//
 // Cost: 1 request to read, 1 to write.
 type SequenceNumber struct {
 	Client *pageblob.Client
@@ -100,6 +103,7 @@ func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionTy
 // CompareAndSwapSequenceNumber sets the number to next on the condition that it is old. Otherwise the error is a
 // *ConflictError with Reason Sequence. Other writes to the blob are no conflict: the number is compared again. Other
 // errors are those of Update on a SequenceNumber. Cost: 2 requests, and 2 more for each write in between.
+// A swap that an intermediary delivers twice, without any sign of trouble, looks like such a conflict.
 func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, old, next int64, opts *UpdateOptions) (Result, error) {
 	target := BlobSequence(client)
 	return Update(ctx, target, func(_ context.Context, n *int64) error {

@@ -18,6 +18,8 @@ import (
 // before it sends the request again. Policies that are as requested are a success, no matter who set them; policies
 // that are neither that nor the old ones are ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
 //
+// A write that an intermediary delivers twice may overwrite what another client has written in between.
+//
 // Cost: 1 request to read, 1 to write.
 type QueueACL struct{ queue *azqueue.QueueClient }
 

@@ -21,6 +21,8 @@ import (
 // to an empty slice, not nil. Lost responses are handled as with QueueACL. OperationID, IfTags and LeaseID are refused.
 // Settings may take up to 30 s to be in force.
 //
+// A write that an intermediary delivers twice may overwrite what another client has written in between.
+//
 // Cost: 1 request to read, 1 to write.
 type ServiceProperties[T any] struct {
 	name string

@@ -15,8 +15,8 @@ func newTableMergeCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra.C
 	cmd.Short = "Set some of an entity's properties, keep the rest, if it is still at a version"
 	cmd.Long = `Set some of an entity's properties, keep the rest, if it is still at a version.
 
-A property that is there keeps its type as far as its new value is one of it: the entity is read first, which is a request
-more, unless "name@odata.type" names the types.`
+The entity is read first. A property that is there keeps its type as far as its new value is one of it. With
+--if-match '*' nothing is read if "name@odata.type" names the types.`
 	cmd.Example = `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)

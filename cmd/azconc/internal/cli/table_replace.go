@@ -20,7 +20,10 @@ func newTableReplaceCmd(f *Factory, runF func(*entityWriteOptions) error) *cobra
 	})
 	cmd.Use = "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
 	cmd.Short = "Replace all of an entity's properties, if it is still at a version"
-	cmd.Long = "Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed."
+	cmd.Long = `Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed.
+
+The entity is read first, so that the operations that it remembers (--op-id) are kept. --if-match '*' reads nothing and
+forgets them.`
 	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
