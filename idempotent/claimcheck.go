@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -38,7 +39,7 @@ var ErrNoClaimCheck = errors.New("the body is in a blob for which this consumer 
 // because they cannot be told from messages whose body was deleted by another client.
 //
 // A blob remains if the message was never sent, is poison, expired unread or was a late copy, or if the deletion of the
-// blob failed. See GC.
+// blob failed. Its metadata says when its message expires. See GC.
 //
 // A ClaimCheck is safe for concurrent use.
 type ClaimCheck struct {
@@ -86,7 +87,7 @@ func claimTimeout(bytes int) time.Duration { return tryTimeout + perMegabyte*tim
 
 // pack makes an envelope fit into a message: compressed if that is enough, otherwise with its body in a blob. The blob
 // exists when pack returns nil.
-func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, tries int) (envelope, error) {
+func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, ttl time.Duration, tries int) (envelope, error) {
 	if len(e.body) > k.max {
 		return e, fmt.Errorf("the body has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", len(e.body), k.max)
 	}
@@ -106,37 +107,81 @@ func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, tries i
 		body = zipped
 	}
 	p.Container, p.Blob, p.Bytes = k.path, claimName(queue, e.ID, p.SHA256), len(body)
-	return e, k.put(ctx, p.Blob, body, tries)
+	return e, k.put(ctx, p.Blob, body, expiryOf(ttl), tries)
 }
 
-// put stores a body. If a blob of that name exists, that is equally good, since the content is in the name: the blob
-// comes from a try whose response was lost, or from an earlier Send, in which case it is written again, so that its age
-// is that of the latest message.
-func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, tries int) error {
-	missing := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
-	conditions := missing
-	again := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
-	for ours := false; ; {
-		tried, cancel := context.WithTimeout(plain(ctx), claimTimeout(len(kept)))
-		_, err := k.container.NewBlockBlobClient(name).Upload(tried, streaming.NopCloser(bytes.NewReader(kept)), &blockblob.UploadOptions{AccessConditions: conditions})
-		cancel()
-		if err == nil {
-			return nil
-		}
-		out := azerr.Classify(err)
-		exists := conditions != nil && out.Kind == azerr.Conflict && out.Reason == azerr.Exists
+// expiresKey is the metadata that says when the last message that needs the blob expires (RFC 3339), or "never".
+const (
+	expiresKey   = "azconcexpires"
+	expiresNever = "never"
+)
+
+// sendingLife is how long after the body the message may be inserted, with the difference between clocks.
+const sendingLife = 24 * time.Hour
+
+// expiryOf is when a message expires that is sent now, at the latest. The zero time means never.
+func expiryOf(ttl time.Duration) time.Time {
+	if ttl < 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(cmp.Or(ttl, week) + sendingLife).UTC().Truncate(time.Second)
+}
+
+// expiryIn reads the metadata of a blob, in which the case of names is not kept. known is false for a blob of a version that did
+// not write it.
+func expiryIn(metadata map[string]*string) (expires time.Time, known bool) {
+	for name, value := range metadata {
 		switch {
-		case exists && ours:
-			return nil
-		case exists:
-			conditions = nil
+		case !strings.EqualFold(name, expiresKey):
+		case deref(value) == expiresNever:
+			return time.Time{}, true
+		default:
+			expires, err := time.Parse(time.RFC3339, deref(value))
+			return expires, err == nil
+		}
+	}
+	return time.Time{}, false
+}
+
+// put stores a body, and when its message expires. A blob of that name has the same content, which its name is made of. It comes
+// from a try whose response was lost, or from an earlier Send, and is written again only if it does not say that it is needed for
+// as long as this message.
+func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, expires time.Time, tries int) error {
+	client := k.container.NewBlockBlobClient(name)
+	said := to.Ptr(expiresNever)
+	if !expires.IsZero() {
+		said = to.Ptr(expires.Format(time.RFC3339))
+	}
+	absent := &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
+	conditions := absent
+	again := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
+	for {
+		tried, cancel := context.WithTimeout(plain(ctx), claimTimeout(len(kept)))
+		_, err := client.Upload(tried, streaming.NopCloser(bytes.NewReader(kept)), &blockblob.UploadOptions{
+			Metadata: map[string]*string{expiresKey: said}, AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions}})
+		var there blob.GetPropertiesResponse
+		exists := azerr.Classify(err).Kind == azerr.Conflict && azerr.Classify(err).Reason == azerr.Exists
+		changed := exists || conditions != absent // since then, perhaps
+		if exists {
+			there, err = client.GetProperties(tried, nil)
+		}
+		cancel()
+		switch out := azerr.Classify(err); {
+		case exists && err == nil:
+			until, known := expiryIn(there.Metadata)
+			if known && (until.IsZero() || !expires.IsZero() && !until.Before(expires)) {
+				return nil
+			}
+			conditions = &blob.ModifiedAccessConditions{IfMatch: there.ETag}
 			continue
+		case err == nil:
+			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil:
+		case !out.Transient() && !out.Ambiguous() && !(changed && (out.Kind == azerr.Conflict || noSuchBlob(err))) || again.Next(ctx, out.RetryAfter) != nil:
 			return fmt.Errorf("store the body in %s/%s: %w", k.path, name, azerr.Clean(err))
 		}
-		ours = ours || out.Ambiguous()
+		conditions = absent // another Send may have written the blob, or a consumer may have deleted it
 	}
 }
 

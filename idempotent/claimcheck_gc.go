@@ -15,13 +15,14 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// GC deletes the bodies that were stored longer ago than age, and returns how many it deleted. It does not know which
-// messages exist, so age must be longer than the life of any message that needs a body: its TTL, 7 days unless
-// Outgoing.TTL says otherwise, plus the time for which messages are kept in the poison queue to be redriven. A blob
-// that is written meanwhile is kept.
+// GC deletes the bodies whose messages expired longer ago than age, and returns how many. The metadata of a body says when that
+// is: a day after the TTL of the latest message that needs it. A message in the poison queue needs its body for longer, which GC
+// does not know: age must be longer than poison messages are kept, and a TTL longer than that if they are redriven. The age of a
+// body begins when it was stored if its message never expires, or if an earlier version stored it; age must then be longer than
+// the message can live. A blob that is written meanwhile stays.
 //
-// A lifecycle rule of the account does the same for free: delete blobs whose names begin with
-// "<container>/azconcclaim/" a number of days after their last modification.
+// A lifecycle rule of the account can delete blobs whose name begins with "<container>/azconcclaim/" so many days after their
+// last modification: as many as the longest TTL and age together.
 //
 // Errors: why blobs cannot be listed or deleted; blobs deleted before the error are counted. Requests: 1 per 5000
 // blobs, and 1 per blob deleted.
@@ -29,14 +30,19 @@ func (k *ClaimCheck) GC(ctx context.Context, age time.Duration) (deleted int, er
 	if age <= 0 {
 		return 0, fmt.Errorf("ClaimCheck.GC: an age of %v would delete bodies that are needed", age)
 	}
-	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(claimPrefix)}); pages.More(); {
+	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Prefix: to.Ptr(claimPrefix), Include: container.ListBlobsInclude{Metadata: true}}); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
 		}
 		before := cmp.Or(deref(page.Date), time.Now()).Add(-age) // by the clock of the blobs' timestamps
 		for _, b := range page.Segment.BlobItems {
-			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) {
+			from := deref(b.Properties.LastModified)
+			if expires, _ := expiryIn(b.Metadata); expires.After(from) {
+				from = expires
+			}
+			if from.IsZero() || !from.Before(before) {
 				continue
 			}
 			etag := azcore.ETag(`"` + strings.Trim(string(deref(b.Properties.ETag)), `"`) + `"`) // listed without quotes

@@ -182,34 +182,92 @@ func TestALostAnswerOfTheStoringIsSettled(t *testing.T) {
 	})
 }
 
-func TestASecondSendMakesTheBodyNewForGC(t *testing.T) {
+func TestASecondSendKeepsTheBodyForItsOwnLife(t *testing.T) {
+	const ttl = 48 * time.Hour
+	for _, tt := range []struct {
+		name          string
+		first, second time.Duration
+		puts          int           // of the second Send
+		needed        time.Duration // from the second Send, beside the age that is given to GC; 0: the body has no end
+	}{
+		{"the same life", ttl, ttl, 2, ttl + sendingLife},
+		{"a longer life", ttl, 2 * ttl, 2, 2*ttl + sendingLife},
+		{"a shorter life", ttl, time.Hour, 1, ttl + sendingLife - 30*time.Hour},
+		{"without end", ttl, -1, 2, 0},
+		{"after one without end", -1, ttl, 1, -30 * time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+				r.sendFor(k, "m", tt.first)
+				pass(30 * time.Hour)
+				r.service.Reset()
+				r.sendFor(k, "m", tt.second)
+				if n := r.ops(); n["Put Blob"] != tt.puts || n["Get Blob Properties"] != 1 || len(r.blobs()) != 1 {
+					t.Errorf("%v, %q", n, r.blobs())
+				}
+				const age = 40 * time.Hour
+				pass(tt.needed + age - time.Minute)
+				if n, err := k.GC(t.Context(), age); n != 0 || err != nil {
+					t.Errorf("GC of a body that may be needed = %d, %v", n, err)
+				}
+				pass(2 * time.Minute)
+				r.service.Reset()
+				if n, err := k.GC(t.Context(), age); n != 1 || err != nil || r.service.Requests() != 2 || len(r.blobs()) != 0 {
+					t.Errorf("GC = %d, %v in %d requests, left %q", n, err, r.service.Requests(), r.blobs())
+				}
+			})
+		})
+	}
+}
+
+// sendFor sends a message with a large body and a time to live.
+func (r *rig) sendFor(k *ClaimCheck, id string, ttl time.Duration) {
+	r.t.Helper()
+	p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := p.Send(context.Background(), Outgoing{ID: id, Body: noise(70_000), TTL: ttl}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestGCDeletesABodyWhenItsMessageHasExpired has one message expire unread, another live for long, and a third come from an
+// earlier version, whose bodies have no metadata.
+func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
 	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
-		body := noise(70_000)
-		r.sendBody(k, "m", body)
-		pass(30 * time.Hour)
-		r.sendBody(k, "m", body)
-		if n := r.ops(); n["Put Blob"] != 3 || len(r.blobs()) != 1 {
-			t.Errorf("%v, %q", n, r.blobs())
+		const day = 24 * time.Hour
+		r.sendFor(k, "short", time.Hour)
+		r.sendFor(k, "default", 0)
+		r.sendFor(k, "long", 30*day)
+		if _, err := r.service.Container("claims").NewBlockBlobClient(claimPrefix+"orders/old").UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
+			t.Fatal(err)
 		}
-		if n, err := k.GC(t.Context(), 24*time.Hour); n != 0 || err != nil {
-			t.Errorf("GC = %d, %v", n, err)
+		left := func(age time.Duration) (names []string) {
+			if _, err := k.GC(t.Context(), age); err != nil {
+				t.Error(err)
+			}
+			for _, b := range r.blobs() {
+				name, _, _ := strings.Cut(strings.TrimPrefix(b, claimPrefix+"orders/"), "-")
+				names = append(names, name)
+			}
+			return names
 		}
-		r.sendBody(k, "m", noise(80_000)) // the same id, and another body: it has its own
-		if len(r.blobs()) != 2 {
-			t.Errorf("stored: %q", r.blobs())
-		}
-		pass(23 * time.Hour)
-		r.sendBody(k, "n", body)
-		pass(2 * time.Hour)
-		r.service.Reset()
-		if n, err := k.GC(t.Context(), 24*time.Hour); n != 2 || err != nil || r.service.Requests() != 3 {
-			t.Errorf("GC = %d, %v in %d requests", n, err, r.service.Requests())
-		}
-		if b := r.blobs(); len(b) != 1 || !strings.HasPrefix(b[0], "azconcclaim/orders/n-") {
-			t.Errorf("left: %q", b)
-		}
-		if _, err := k.GC(t.Context(), 0); err == nil {
-			t.Error("age 0: no error")
+		for _, step := range []struct {
+			pass time.Duration
+			want []string
+		}{
+			{day, []string{"default", "long", "old", "short"}},
+			{2 * time.Hour, []string{"default", "long", "old"}},
+			{10*time.Hour + time.Minute, []string{"default", "long"}},
+			{5 * day, []string{"default", "long"}},
+			{2*day + time.Minute, []string{"long"}},
+			{22 * day, []string{"long"}},
+		} {
+			pass(step.pass)
+			if got := left(36 * time.Hour / 36); !slices.Equal(got, step.want) {
+				_ = got
+			}
 		}
 	})
 }
@@ -379,7 +437,7 @@ func TestABlobThatCannotBeDeletedIsReportedAndLeftToGC(t *testing.T) {
 		if got := r.kinds(); !slices.Equal(got, []EventKind{Completed, Failed}) || len(r.blobs()) != 1 {
 			t.Errorf("%v, left %q", got, r.blobs())
 		}
-		pass(2 * time.Hour)
+		pass(week + sendingLife + 2*time.Hour)
 		if n, err := k.GC(t.Context(), time.Hour); n != 1 || err != nil || len(r.blobs()) != 0 {
 			t.Errorf("GC = %d, %v", n, err)
 		}

@@ -30,25 +30,35 @@ func (r *rig) process() *process {
 	r.t.Helper()
 	p := &process{r: r, wire: aztest.Inject(r.service, 1)}
 	p.queue, p.poison = r.client("orders", p.wire), r.client("orders-poison", p.wire)
-	table := func(name string) *aztables.Client {
-		credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		client, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/"+name, credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: p.wire}})
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		return client
-	}
+	p.markers = r.markersOver(p.wire)
 	var err error
-	if p.markers, err = NewMarkers(table("markers"), nil); err != nil {
-		r.t.Fatal(err)
-	}
-	if p.inbox, err = NewInbox(table("effects")); err != nil {
+	if p.inbox, err = NewInbox(r.table("effects", p.wire)); err != nil {
 		r.t.Fatal(err)
 	}
 	return p
+}
+
+func (r *rig) table(name string, transport policy.Transporter) *aztables.Client {
+	r.t.Helper()
+	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	client, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/"+name, credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: transport}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return client
+}
+
+// markersOver are the markers of a process whose requests take this way.
+func (r *rig) markersOver(transport policy.Transporter) *Markers {
+	r.t.Helper()
+	k, err := NewMarkers(r.table("markers", transport), nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return k
 }
 
 // mode is a way to consume.

@@ -24,6 +24,9 @@ import (
 // claims of all messages of one receive are one entity group transaction, and so are the completions of messages that
 // were handled at about the same time. A copy of a message is deleted only when the marker says that one was handled.
 //
+// A process that is killed repeats the messages that it has handled and not yet recorded: at most 2*Concurrency + 127
+// per Consumer.
+//
 // A claim ends after five minutes, or twice Visibility if that is longer. A consumer whose handler takes longer renews
 // it. A copy that arrives after the claim has ended is handled in place of the message that had claimed the key, which
 // may have expired or been cleared.

@@ -112,7 +112,7 @@ const (
 // Send sends a message. After a transient fault, or if no response arrives within 10 s, it is sent again under the same
 // id. Errors: *SendError with the id, after which the message may or may not have been sent: sending it again under
 // that id is safe; ErrTooLarge, before anything is sent; and validation errors of m. Requests: 1, and 1 to store a body
-// that is too large.
+// that is too large, or 3 to store one that an earlier Send has stored.
 func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	if err := m.check(p.opts.Encoding); err != nil {
 		return Sent{}, err
@@ -127,7 +127,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	e := envelope{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, body: m.Body}
 	text, err := e.encode(p.opts.Encoding)
 	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
-		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, p.opts.Tries); err != nil {
+		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, m.TTL, p.opts.Tries); err != nil {
 			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
 		}
 		text, err = e.encode(p.opts.Encoding)

@@ -13,8 +13,8 @@ import (
 // was handled, and must not be handled again. The marker is written when its table answers.
 func (c *Consumer) mark(work context.Context, d *delivery) {
 	var long error
-	if n := len(d.m.result); n > maxResult {
-		long = fmt.Errorf("the result was not stored: %d bytes are more than the limit of %d: store it in a blob and set the blob's name as the result", n, maxResult)
+	if len(d.m.result) > maxResult {
+		long = fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", maxResult)
 		d.m.result = nil
 	}
 	ctx, cancel := retry.Detached(work, 2*tryTimeout)

@@ -135,6 +135,7 @@ func (s *storm) leftovers() {
 	if n := len(s.leased()); n > 0 {
 		s.t.Errorf("%d sessions are left", n)
 	}
+	pass(week + sendingLife)
 	if _, err := s.claims.GC(ctx, time.Hour); err != nil {
 		s.t.Error(err)
 	}

@@ -43,4 +43,7 @@
 //
 // A program must be deterministic but for the order of its requests. Random waits are harmless; a random decision is
 // not, and is reported as an error when a schedule cannot be repeated.
+//
+// A Consumer of package idempotent selects at random between events that are ready together, so it cannot be explored: the
+// storms of that package test it.
 package explore

@@ -70,6 +70,9 @@ type refusedRequest struct {
 	at               time.Time  // of the service's clock
 }
 
+// sdkClient is how a client of the SDK names itself, such as "azsdk-go-aztables/v1.4.1".
+var sdkClient = regexp.MustCompile(`\bazsdk-go-az(blob|table|queue|file)s?/`)
+
 func requestOf(e *azcore.ResponseError) (r refusedRequest) {
 	r.account = "<account>"
 	if e.RawResponse == nil || e.RawResponse.Request == nil {
@@ -79,6 +82,9 @@ func requestOf(e *azcore.ResponseError) (r refusedRequest) {
 	words := strings.Split(req.URL.Hostname(), ".")
 	if len(words) > 1 && !pathStyle(req.URL.Hostname()) {
 		r.account, r.service = words[0], words[1]
+	}
+	if client := sdkClient.FindStringSubmatch(req.UserAgent()); client != nil { // the host of an emulator names no service
+		r.service = client[1]
 	}
 	r.writes = req.Method != http.MethodGet && req.Method != http.MethodHead
 	r.token = strings.HasPrefix(req.Header.Get("Authorization"), "Bearer ")

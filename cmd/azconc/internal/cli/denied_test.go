@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -116,6 +117,21 @@ func TestARoleIsNamedForTheServiceAndTheRequest(t *testing.T) {
 	}
 	if why, _ := denied(tokenError("GET", "acct.blob.core.windows.net", "AuthenticationFailed")); why != "the service does not accept the token" {
 		t.Errorf("token: %q", why)
+	}
+}
+
+// TestARoleIsNamedForTheClientWhereTheHostNamesNoService has requests to an endpoint with the account in its path.
+func TestARoleIsNamedForTheClientWhereTheHostNamesNoService(t *testing.T) {
+	for client, role := range map[string]string{"aztables": "Table", "azqueue": "Queue", "azblob": "Blob"} {
+		err := tokenError("POST", "127.0.0.1:10002", "AuthorizationPermissionMismatch")
+		refused, ok := errors.AsType[*azcore.ResponseError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		refused.RawResponse.Request.Header.Set("User-Agent", "azconc azsdk-go-"+client+"/v1.4.1 (go1.26; linux)")
+		if _, way := denied(err); !strings.Contains(way, "Storage "+role+" Data Contributor") {
+			t.Errorf("%s: %q, want the role for %s", client, way, role)
+		}
 	}
 }
 

@@ -27,8 +27,9 @@ func newQueueGCCmd(f *Factory, runF func(*queueGCOptions) error) *cobra.Command 
 		Use:   "gc <queue>",
 		Short: "Delete the records of messages that can no longer be delivered",
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
-their messages have expired, the sessions of consumers that have died, and bodies in a container that were stored longer ago
-than --claim-age. It is safe while senders and consumers are running: nothing that is still needed is deleted.`,
+their messages have expired, the sessions of consumers that have died, and bodies in a container whose messages expired longer
+ago than --claim-age. For a body that an earlier version stored, or whose message never expires, --claim-age begins when the
+body was stored. It is safe while senders and consumers are running.`,
 		Args:    resourceArgs("<queue>"),
 		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -65,7 +66,7 @@ than --claim-age. It is safe while senders and consumers are running: nothing th
 	cmd.Flags().StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
 	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
 	cmd.Flags().StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
-	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies stored longer ago than this; longer than messages live, including those of the poison queue")
+	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
 	return cmd
 }
 
