@@ -289,7 +289,7 @@ func TestABodyThatIsGoneOrChangedIsPoisonWithAReason(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		}},
-		{"shorter", "has 3 bytes, not the 70000", func(r *rig, blob string) {
+		{"shorter", "has 3 bytes instead of the stored 70000", func(r *rig, blob string) {
 			if _, err := r.service.BlockBlob("claims", blob).UploadBuffer(context.Background(), []byte("abc"), nil); err != nil {
 				r.t.Fatal(err)
 			}
