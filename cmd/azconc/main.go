@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
@@ -16,7 +17,7 @@ func main() {
 		return
 	}
 	ctx, stop := cli.WithSignals(context.Background())
-	code := cli.Run(ctx, os.Args[1:], cli.SystemStreams(), os.Environ())
+	code := root.Run(ctx, os.Args[1:], cli.SystemStreams(), os.Environ())
 	stop()
 	if cli.Interrupted(ctx, code) {
 		endByInterrupt()

@@ -57,14 +57,14 @@ var mutants = []mutant{
 		file: "optimistic/judge.go",
 		old:  " && w.base.ETag != azcore.ETagAny && ",
 		new:  " && ",
-		pkg:  "./cmd/azconc/internal/cli", run: "TestAWriteOfAMissingEntityIsNotFound",
+		pkg:  "./cmd/azconc/internal/cli/root", run: "TestAWriteOfAMissingEntityIsNotFound",
 	},
 	{
 		name: "a pinned write of an entity forgets the operations",
-		file: "cmd/azconc/internal/cli/table_replace.go",
+		file: "cmd/azconc/internal/cli/table/replace.go",
 		old:  "if operations := l.OperationsString(); operations != \"\" {",
 		new:  "if operations := l.OperationsString(); operations == \"-\" {",
-		pkg:  "./cmd/azconc/internal/cli", run: "TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered",
+		pkg:  "./cmd/azconc/internal/cli/root", run: "TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered",
 	},
 	{
 		name: "our own entry in the lineage is overlooked",

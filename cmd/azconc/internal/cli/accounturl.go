@@ -35,9 +35,9 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 		if s == tableService {
 			name = entityPath(name)
 		}
-		f.redactor.know(secretsOf("", at.sas)...)
+		f.Redactor.know(secretsOf("", at.sas)...)
 		if given, ok := f.urls[s]; ok && given != at {
-			return withHint(usagef("the URLs name two accounts, or carry two signatures"), "the command works within one account")
+			return WithHint(Usagef("the URLs name two accounts, or carry two signatures"), "the command works within one account")
 		}
 		if f.urls == nil {
 			f.urls = map[service]accountURL{}
@@ -51,7 +51,7 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 func splitURL(text string) (at accountURL, name string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return at, "", usagef("the resource is not a valid URL")
+		return at, "", Usagef("the resource is not a valid URL")
 	}
 	prefix, rest := "", strings.TrimPrefix(u.Path, "/")
 	if pathStyle(u.Hostname()) {
@@ -102,5 +102,5 @@ func (c *connection) sameAccount(s service, endpoint string) error {
 	if own == "" || c.login || strings.EqualFold(own, endpoint) {
 		return nil
 	}
-	return withHint(usagef("the URL names a different account than the credential"), "give --auth-mode login, or a URL with a SAS")
+	return WithHint(Usagef("the URL names a different account than the credential"), "give --auth-mode login, or a URL with a SAS")
 }

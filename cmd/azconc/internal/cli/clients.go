@@ -10,7 +10,7 @@ import (
 )
 
 // Container returns the client of r's container.
-func (f *Factory) Container(r blobRef) (*container.Client, error) {
+func (f *Factory) Container(r BlobRef) (*container.Client, error) {
 	s, err := f.blobServiceClient(r)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func (f *Factory) Container(r blobRef) (*container.Client, error) {
 }
 
 // BlockBlob returns the client of a block blob.
-func (f *Factory) BlockBlob(r blobRef) (*blockblob.Client, error) {
+func (f *Factory) BlockBlob(r BlobRef) (*blockblob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (f *Factory) BlockBlob(r blobRef) (*blockblob.Client, error) {
 }
 
 // Blob returns the client of a blob of any kind, at the snapshot or version that r names.
-func (f *Factory) Blob(r blobRef) (*blob.Client, error) {
+func (f *Factory) Blob(r BlobRef) (*blob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -44,12 +44,12 @@ func (f *Factory) Blob(r blobRef) (*blob.Client, error) {
 }
 
 // BlobService returns the client of the account's Blob service.
-func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServiceClient(blobRef{}) }
+func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServiceClient(BlobRef{}) }
 
-func (f *Factory) blobServiceClient(r blobRef) (*azservice.Client, error) {
+func (f *Factory) blobServiceClient(r BlobRef) (*azservice.Client, error) {
 	opts := &azservice.ClientOptions{ClientOptions: f.ClientOptions()}
 	if r.sas != "" {
-		f.redactor.know(secretsOf("", r.sas)...)
+		f.Redactor.know(secretsOf("", r.sas)...)
 		return azservice.NewClientWithNoCredential(r.endpoint+"/?"+r.sas, opts)
 	}
 	c, err := f.connection()
@@ -70,7 +70,7 @@ func (f *Factory) blobServiceClient(r blobRef) (*azservice.Client, error) {
 	case c.key != "":
 		cred, err := azservice.NewSharedKeyCredential(c.account, c.key)
 		if err != nil {
-			return nil, usagef("the account key is not usable")
+			return nil, Usagef("the account key is not usable")
 		}
 		return azservice.NewClientWithSharedKeyCredential(endpoint+"/", cred, opts)
 	case c.sas != "":
@@ -85,7 +85,7 @@ func (f *Factory) blobServiceClient(r blobRef) (*azservice.Client, error) {
 }
 
 func noAccount() error {
-	return withHint(usagef("no account is given"),
+	return WithHint(Usagef("no account is given"),
 		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for Azurite)")
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// conditionFlags are the conditional headers. A verb takes those that the service lets its request carry.
-type conditionFlags struct {
+// ConditionFlags are the conditional headers. A verb takes those that the service lets its request carry.
+type ConditionFlags struct {
 	IfMatch           string
 	IfNoneMatch       string
 	IfModifiedSince   string
@@ -23,44 +23,44 @@ type conditionFlags struct {
 	LeaseID           string
 }
 
-type conditionSet uint8
+type ConditionSet uint8
 
 const (
-	condETag conditionSet = 1 << iota
-	condDates
-	condTags
-	condLease
-	condAll = condETag | condDates | condTags | condLease
+	condETag ConditionSet = 1 << iota
+	CondDates
+	CondTags
+	CondLease
+	CondAll = condETag | CondDates | CondTags | CondLease
 )
 
-func (c *conditionFlags) add(cmd *cobra.Command, which conditionSet) {
+func (c *ConditionFlags) Add(cmd *cobra.Command, which ConditionSet) {
 	f := cmd.Flags()
 	if which&condETag != 0 {
 		f.StringVar(&c.IfMatch, "if-match", "", "only if the blob has this `ETag`; '*': only if it exists")
 		f.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it does not have this `ETag`; '*': only if it does not exist")
 	}
-	if which&condDates != 0 {
+	if which&CondDates != 0 {
 		f.StringVar(&c.IfModifiedSince, "if-modified-since", "", "only if it changed after this `time`, in whole seconds")
 		f.StringVar(&c.IfUnmodifiedSince, "if-unmodified-since", "", "only if it did not change after this `time`")
 	}
-	if which&condTags != 0 {
+	if which&CondTags != 0 {
 		f.StringVar(&c.IfTags, "if-tags", "", "only if its index tags satisfy this `predicate`")
 	}
-	if which&condLease != 0 {
+	if which&CondLease != 0 {
 		f.StringVar(&c.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
 	}
 }
 
-// forRead parses the conditions of a request that only reads: there the service takes every combination.
-func (c *conditionFlags) forRead() (optimistic.Conditions, error) {
+// ForRead parses the conditions of a request that only reads: there the service takes every combination.
+func (c *ConditionFlags) ForRead() (optimistic.Conditions, error) {
 	if c.IfNoneMatch == "*" {
-		return optimistic.Conditions{}, withHint(usagef("--if-none-match '*' can never hold for a read"), "azconc blob show reports whether a blob exists (exit code 3 if not)")
+		return optimistic.Conditions{}, WithHint(Usagef("--if-none-match '*' can never hold for a read"), "azconc blob show reports whether a blob exists (exit code 3 if not)")
 	}
 	return c.parse()
 }
 
-// forWrite parses the conditions of a request that writes, which may carry one of two pairs at most.
-func (c *conditionFlags) forWrite() (optimistic.Conditions, error) {
+// ForWrite parses the conditions of a request that writes, which may carry one of two pairs at most.
+func (c *ConditionFlags) ForWrite() (optimistic.Conditions, error) {
 	type flag struct{ name, value string }
 	match, none := flag{"--if-match", c.IfMatch}, flag{"--if-none-match", c.IfNoneMatch}
 	modified, unmodified := flag{"--if-modified-since", c.IfModifiedSince}, flag{"--if-unmodified-since", c.IfUnmodifiedSince}
@@ -74,37 +74,37 @@ func (c *conditionFlags) forWrite() (optimistic.Conditions, error) {
 		{modified, unmodified, "to pin a version use --if-match with its ETag"},
 	} {
 		if pair.a.value != "" && pair.b.value != "" {
-			return optimistic.Conditions{}, withHint(usagef("%s and %s cannot both be given on a write", pair.a.name, pair.b.name), pair.way)
+			return optimistic.Conditions{}, WithHint(Usagef("%s and %s cannot both be given on a write", pair.a.name, pair.b.name), pair.way)
 		}
 	}
 	return c.parse()
 }
 
-func (c *conditionFlags) parse() (out optimistic.Conditions, err error) {
-	if out.IfMatch, err = parseETag("--if-match", c.IfMatch); err != nil {
+func (c *ConditionFlags) parse() (out optimistic.Conditions, err error) {
+	if out.IfMatch, err = ParseETag("--if-match", c.IfMatch); err != nil {
 		return out, err
 	}
-	if out.IfNoneMatch, err = parseETag("--if-none-match", c.IfNoneMatch); err != nil {
+	if out.IfNoneMatch, err = ParseETag("--if-none-match", c.IfNoneMatch); err != nil {
 		return out, err
 	}
-	if out.IfModifiedSince, err = parseTime("--if-modified-since", c.IfModifiedSince); err != nil {
+	if out.IfModifiedSince, err = ParseTime("--if-modified-since", c.IfModifiedSince); err != nil {
 		return out, err
 	}
-	if out.IfUnmodifiedSince, err = parseTime("--if-unmodified-since", c.IfUnmodifiedSince); err != nil {
+	if out.IfUnmodifiedSince, err = ParseTime("--if-unmodified-since", c.IfUnmodifiedSince); err != nil {
 		return out, err
 	}
 	out.IfTags = c.IfTags
-	out.LeaseID, err = parseLeaseID(c.LeaseID)
+	out.LeaseID, err = ParseLeaseID(c.LeaseID)
 	return out, err
 }
 
 var (
 	bareETag = regexp.MustCompile(`^[!#-)+-~]+$`)
-	guid     = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	Guid     = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// parseETag takes an ETag as the service writes it, or without the quotes that a shell swallowed, or *.
-func parseETag(flag, s string) (azcore.ETag, error) {
+// ParseETag takes an ETag as the service writes it, or without the quotes that a shell swallowed, or *.
+func ParseETag(flag, s string) (azcore.ETag, error) {
 	s = strings.TrimSpace(s)
 	strong := strings.TrimPrefix(s, "W/")
 	switch {
@@ -115,10 +115,10 @@ func parseETag(flag, s string) (azcore.ETag, error) {
 	case bareETag.MatchString(s) && !strings.Contains(s, ","):
 		return azcore.ETag(`"` + s + `"`), nil
 	}
-	return "", withHint(usagef("%s %s is not a single ETag", flag, s), `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
+	return "", WithHint(Usagef("%s %s is not a single ETag", flag, s), `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
 }
 
-func parseTime(flag, s string) (time.Time, error) {
+func ParseTime(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -127,39 +127,39 @@ func parseTime(flag, s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, withHint(usagef("%s %q is not a time", flag, s), "a time looks like 2026-01-31T12:00:05Z or Sat, 31 Jan 2026 12:00:05 GMT")
+	return time.Time{}, WithHint(Usagef("%s %q is not a time", flag, s), "a time looks like 2026-01-31T12:00:05Z or Sat, 31 Jan 2026 12:00:05 GMT")
 }
 
-// parseLeaseID lower-cases the id, because the service compares it by letter on some operations and not on others.
-func parseLeaseID(s string) (string, error) {
+// ParseLeaseID lower-cases the id, because the service compares it by letter on some operations and not on others.
+func ParseLeaseID(s string) (string, error) {
 	id := strings.ToLower(strings.TrimSpace(s))
-	if id != "" && !guid.MatchString(id) {
-		return "", usagef("--lease-id is not a GUID")
+	if id != "" && !Guid.MatchString(id) {
+		return "", Usagef("--lease-id is not a GUID")
 	}
 	return id, nil
 }
 
-func blobAccess(c optimistic.Conditions) *blob.AccessConditions {
+func BlobAccess(c optimistic.Conditions) *blob.AccessConditions {
 	return &blob.AccessConditions{
-		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(c.LeaseID)},
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: Optional(c.LeaseID)},
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
-			IfMatch: optional(c.IfMatch), IfNoneMatch: optional(c.IfNoneMatch), IfTags: optional(c.IfTags),
+			IfMatch: Optional(c.IfMatch), IfNoneMatch: Optional(c.IfNoneMatch), IfTags: Optional(c.IfTags),
 			IfModifiedSince: optionalTime(c.IfModifiedSince), IfUnmodifiedSince: optionalTime(c.IfUnmodifiedSince),
 		},
 	}
 }
 
-func containerAccess(c optimistic.Conditions) *container.AccessConditions {
+func ContainerAccess(c optimistic.Conditions) *container.AccessConditions {
 	return &container.AccessConditions{
-		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: optional(c.LeaseID)},
+		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: Optional(c.LeaseID)},
 		ModifiedAccessConditions: &container.ModifiedAccessConditions{
 			IfModifiedSince: optionalTime(c.IfModifiedSince), IfUnmodifiedSince: optionalTime(c.IfUnmodifiedSince),
 		},
 	}
 }
 
-// optional keeps an empty value off the wire: an empty If-Match would be taken for none.
-func optional[S ~string](s S) *S {
+// Optional keeps an empty value off the wire: an empty If-Match would be taken for none.
+func Optional[S ~string](s S) *S {
 	if s == "" {
 		return nil
 	}
@@ -173,8 +173,8 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// quoted gives an ETag the quotes that listings leave out.
-func quoted(e azcore.ETag) string {
+// Quoted gives an ETag the quotes that listings leave out.
+func Quoted(e azcore.ETag) string {
 	s := string(e)
 	if s == "" || strings.HasSuffix(s, `"`) {
 		return s

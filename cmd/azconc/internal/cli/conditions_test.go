@@ -10,23 +10,23 @@ func TestETagsAreTakenQuotedOrBare(t *testing.T) {
 		"": "", "*": "*", `"0x8D"`: `"0x8D"`, "0x8D": `"0x8D"`, ` 0x8D `: `"0x8D"`,
 		`W/"datetime'2026-01-01T00%3A00%3A00Z'"`: `W/"datetime'2026-01-01T00%3A00%3A00Z'"`,
 	} {
-		if got, err := parseETag("--if-match", in); err != nil || string(got) != want {
+		if got, err := ParseETag("--if-match", in); err != nil || string(got) != want {
 			t.Errorf("parseETag(%q) = %q, %v, want %q", in, got, err, want)
 		}
 	}
 	for _, in := range []string{`"0x8D`, `0x8D"`, `"a","b"`, "a,b", "a b", `""`, "a*", "\"a\r\nX: y\""} {
-		if got, err := parseETag("--if-match", in); err == nil || judge(err).code != exitUsage {
+		if got, err := ParseETag("--if-match", in); err == nil || Judge(err).Code != ExitUsage {
 			t.Errorf("parseETag(%q) = %q, %v, want a usage error", in, got, err)
 		}
 	}
 }
 
 func TestAWriteTakesTheLegalPairsOnly(t *testing.T) {
-	set := map[string]func(*conditionFlags){
-		"--if-match":            func(c *conditionFlags) { c.IfMatch = "a" },
-		"--if-none-match":       func(c *conditionFlags) { c.IfNoneMatch = "b" },
-		"--if-modified-since":   func(c *conditionFlags) { c.IfModifiedSince = "2026-01-01" },
-		"--if-unmodified-since": func(c *conditionFlags) { c.IfUnmodifiedSince = "2026-01-01" },
+	set := map[string]func(*ConditionFlags){
+		"--if-match":            func(c *ConditionFlags) { c.IfMatch = "a" },
+		"--if-none-match":       func(c *ConditionFlags) { c.IfNoneMatch = "b" },
+		"--if-modified-since":   func(c *ConditionFlags) { c.IfModifiedSince = "2026-01-01" },
+		"--if-unmodified-since": func(c *ConditionFlags) { c.IfUnmodifiedSince = "2026-01-01" },
 	}
 	legal := map[string]bool{"--if-match --if-unmodified-since": true, "--if-modified-since --if-none-match": true}
 	for a, setA := range set {
@@ -34,17 +34,17 @@ func TestAWriteTakesTheLegalPairsOnly(t *testing.T) {
 			if a >= b {
 				continue
 			}
-			var c conditionFlags
+			var c ConditionFlags
 			setA(&c)
 			setB(&c)
-			_, err := c.forWrite()
+			_, err := c.ForWrite()
 			switch {
 			case legal[a+" "+b] && err != nil:
 				t.Errorf("%s with %s: %v, want it accepted", a, b, err)
-			case !legal[a+" "+b] && (err == nil || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) || hintOf(err) == ""):
+			case !legal[a+" "+b] && (err == nil || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) || HintOf(err) == ""):
 				t.Errorf("%s with %s: %v, want both flags named and a way out", a, b, err)
 			}
-			if _, err := c.forRead(); err != nil {
+			if _, err := c.ForRead(); err != nil {
 				t.Errorf("%s with %s on a read: %v, want it accepted", a, b, err)
 			}
 		}

@@ -55,7 +55,7 @@ func (f *Factory) connection() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.redactor.know(secretsOf(c.key, c.sas)...)
+	f.Redactor.know(secretsOf(c.key, c.sas)...)
 	return c, nil
 }
 
@@ -104,23 +104,23 @@ func (c *connectionFlags) contradictions() error {
 	if c.ConnectionString != "" {
 		for _, o := range append(credentials, flag{"--account-name", c.AccountName}) {
 			if o.value != "" {
-				return withHint(usagef("--connection-string and %s cannot both be given", o.name), "the connection string names the account and its credential: drop "+o.name)
+				return WithHint(Usagef("--connection-string and %s cannot both be given", o.name), "the connection string names the account and its credential: drop "+o.name)
 			}
 		}
 	}
 	if c.AccountKey != "" && c.SASToken != "" {
-		return withHint(usagef("--account-key and --sas-token cannot both be given"), "give the one to authorise requests with")
+		return WithHint(Usagef("--account-key and --sas-token cannot both be given"), "give the one to authorise requests with")
 	}
 	switch c.AuthMode {
 	case "", "key":
 	case "login":
 		for _, o := range credentials {
 			if o.value != "" {
-				return withHint(usagef("--auth-mode login and %s cannot both be given", o.name), "drop "+o.name+" to sign in, or --auth-mode to use it")
+				return WithHint(Usagef("--auth-mode login and %s cannot both be given", o.name), "drop "+o.name+" to sign in, or --auth-mode to use it")
 			}
 		}
 	default:
-		return usagef("--auth-mode %q is neither login nor key", c.AuthMode)
+		return Usagef("--auth-mode %q is neither login nor key", c.AuthMode)
 	}
 	if err := validKey("--account-key", c.AccountKey); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *connection) credentials(flags connectionFlags, env Env, key, sas string
 		c.login = true
 		return nil
 	case key != "" && sas != "":
-		return withHint(usagef("AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN are both set"), "unset one of them, or give --account-key, --sas-token or --auth-mode login")
+		return WithHint(Usagef("AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN are both set"), "unset one of them, or give --account-key, --sas-token or --auth-mode login")
 	case key != "":
 		if err := validKey("AZURE_STORAGE_KEY", key); err != nil {
 			return err
@@ -179,14 +179,14 @@ func (c *connection) credentials(flags connectionFlags, env Env, key, sas string
 		switch mode {
 		case "", "login":
 		case "key":
-			return withHint(usagef("auth mode key, but neither a key nor a SAS is given"), "give --account-key or --sas-token, or see azconc help environment")
+			return WithHint(Usagef("auth mode key, but neither a key nor a SAS is given"), "give --account-key or --sas-token, or see azconc help environment")
 		default:
-			return usagef("AZURE_STORAGE_AUTH_MODE %q is neither login nor key", mode)
+			return Usagef("AZURE_STORAGE_AUTH_MODE %q is neither login nor key", mode)
 		}
 		c.login = true
 	}
 	if c.key != "" && c.account == "" {
-		return withHint(usagef("an account key is given without an account"), "give --account-name")
+		return WithHint(Usagef("an account key is given without an account"), "give --account-name")
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestABadConnectionStringNamesTheFieldAndNeverASecret(t *testing.T) {
 			t.Errorf("parseConnectionString(%q): error %v, want one about %q", c.text, err, c.want)
 			continue
 		}
-		all := err.Error() + hintOf(err)
+		all := err.Error() + HintOf(err)
 		for _, secret := range []string{testKey[:8], testKey[10:], "c2VjcmV0", "sig="} {
 			if strings.Contains(all, secret) {
 				t.Errorf("parseConnectionString(%q): the error shows %q: %s", c.text, secret, all)
@@ -140,7 +140,7 @@ func TestContradictoryConnectionsAreNamed(t *testing.T) {
 		{connectionFlags{BlobEndpoint: "acme"}, nil, "--blob-endpoint is not a URL"},
 	} {
 		_, err := resolveConnection(c.flags, c.env)
-		if err == nil || judge(err).code != exitUsage || !strings.Contains(err.Error(), c.want) {
+		if err == nil || Judge(err).Code != ExitUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("resolveConnection(%+v): %v, want a usage error about %q", c.flags, err, c.want)
 		} else if s := err.Error(); strings.Contains(s, testKey) || strings.Contains(s, "sig=") {
 			t.Errorf("the error shows a secret: %s", s)
@@ -150,16 +150,16 @@ func TestContradictoryConnectionsAreNamed(t *testing.T) {
 
 func TestACredentialIsNotShownToAnotherAccount(t *testing.T) {
 	s, _, _, _ := TestStreams()
-	f := newFactory(s, Env{"AZURE_STORAGE_CONNECTION_STRING=AccountName=acme;AccountKey=" + testKey})
-	defer f.close()
-	r, err := parseBlob("https://evil.blob.core.windows.net/jobs/a")
+	f := NewFactory(s, Env{"AZURE_STORAGE_CONNECTION_STRING=AccountName=acme;AccountKey=" + testKey})
+	defer f.Close()
+	r, err := ParseBlob("https://evil.blob.core.windows.net/jobs/a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.BlockBlob(r); err == nil || !strings.Contains(err.Error(), "a different account") {
 		t.Errorf("a URL of another account: %v, want it refused", err)
 	}
-	r, err = parseBlob("https://evil.blob.core.windows.net/jobs/a?" + testSAS)
+	r, err = ParseBlob("https://evil.blob.core.windows.net/jobs/a?" + testSAS)
 	if err != nil {
 		t.Fatal(err)
 	}

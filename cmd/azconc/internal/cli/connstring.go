@@ -42,10 +42,10 @@ func parseConnectionString(s string) (connectionString, error) {
 		sas:     strings.TrimPrefix(fields["SharedAccessSignature"], "?"),
 	}
 	if c.key != "" && c.sas != "" {
-		return c, usagef("connection string: AccountKey and SharedAccessSignature are both given: keep one of them")
+		return c, Usagef("connection string: AccountKey and SharedAccessSignature are both given: keep one of them")
 	}
 	if c.key != "" && c.account == "" {
-		return c, usagef("connection string: AccountKey is given without AccountName")
+		return c, Usagef("connection string: AccountKey is given without AccountName")
 	}
 	if err := validKey("connection string: AccountKey", c.key); err != nil {
 		return c, err
@@ -59,13 +59,13 @@ func parseConnectionString(s string) (connectionString, error) {
 		protocol = "https"
 	case "http", "https":
 	default:
-		return c, usagef("connection string: DefaultEndpointsProtocol %q is neither http nor https", protocol)
+		return c, Usagef("connection string: DefaultEndpointsProtocol %q is neither http nor https", protocol)
 	}
 	if suffix == "" {
 		suffix = "core.windows.net"
 	}
 	if strings.ContainsAny(suffix, "/?#@: ") {
-		return c, usagef("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
+		return c, Usagef("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
 	}
 	for service, to := range map[string]*string{"Blob": &c.blob, "Table": &c.table, "Queue": &c.queue, "File": &c.file} {
 		name := service + "Endpoint"
@@ -81,7 +81,7 @@ func parseConnectionString(s string) (connectionString, error) {
 		}
 	}
 	if c.account == "" && c.blob == "" && c.table == "" && c.queue == "" && c.file == "" {
-		return c, usagef("connection string: neither AccountName nor an endpoint is given")
+		return c, Usagef("connection string: neither AccountName nor an endpoint is given")
 	}
 	return c, nil
 }
@@ -94,7 +94,7 @@ func splitConnectionString(s string) (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return nil, usagef("connection string: field %d has no %q", i+1, "=")
+			return nil, Usagef("connection string: field %d has no %q", i+1, "=")
 		}
 		known := ""
 		for _, k := range connectionFields {
@@ -103,26 +103,26 @@ func splitConnectionString(s string) (map[string]string, error) {
 			}
 		}
 		if known == "" {
-			return nil, withHint(usagef("connection string: field %d has an unknown name", i+1),
+			return nil, WithHint(Usagef("connection string: field %d has an unknown name", i+1),
 				"the names are "+strings.Join(connectionFields, ", "))
 		}
 		if _, twice := fields[known]; twice {
-			return nil, usagef("connection string: %s is given twice", known)
+			return nil, Usagef("connection string: %s is given twice", known)
 		}
 		if value = strings.TrimSpace(value); value == "" {
-			return nil, usagef("connection string: %s is empty", known)
+			return nil, Usagef("connection string: %s is empty", known)
 		}
 		fields[known] = value
 	}
 	if len(fields) == 0 {
-		return nil, usagef("connection string: it is empty")
+		return nil, Usagef("connection string: it is empty")
 	}
 	return fields, nil
 }
 
 func developmentStorage(value string, fields map[string]string) (connectionString, error) {
 	if !strings.EqualFold(value, "true") {
-		return connectionString{}, usagef("connection string: UseDevelopmentStorage can only be true")
+		return connectionString{}, Usagef("connection string: UseDevelopmentStorage can only be true")
 	}
 	base := "http://127.0.0.1"
 	if proxy, ok := fields["DevelopmentStorageProxyUri"]; ok {
@@ -133,7 +133,7 @@ func developmentStorage(value string, fields map[string]string) (connectionStrin
 	}
 	for name := range fields {
 		if name != "UseDevelopmentStorage" && name != "DevelopmentStorageProxyUri" {
-			return connectionString{}, usagef("connection string: %s cannot be given with UseDevelopmentStorage", name)
+			return connectionString{}, Usagef("connection string: %s cannot be given with UseDevelopmentStorage", name)
 		}
 	}
 	return connectionString{
@@ -149,7 +149,7 @@ func validKey(field, key string) error {
 		return nil
 	}
 	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
-		return usagef("%s is not base64: it may have been cut off", field)
+		return Usagef("%s is not base64: it may have been cut off", field)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func validSAS(field, sas string) error {
 		return nil
 	}
 	if q, err := url.ParseQuery(sas); err != nil || q.Get("sig") == "" {
-		return usagef("%s is not a shared access signature: it has no sig parameter", field)
+		return Usagef("%s is not a shared access signature: it has no sig parameter", field)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func validAccount(field, name string) error {
 	}
 	// A secondary endpoint is addressed by the account's name with a suffix.
 	if !ok && (len(name) < 13 || !strings.HasSuffix(name, "-secondary") || validAccount(field, strings.TrimSuffix(name, "-secondary")) != nil) {
-		return usagef("%s is not an account name: 3 to 24 lower-case letters and digits", field)
+		return Usagef("%s is not an account name: 3 to 24 lower-case letters and digits", field)
 	}
 	return nil
 }
@@ -179,10 +179,10 @@ func validAccount(field, name string) error {
 func validEndpoint(field, s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", usagef("%s is not a URL such as https://account.blob.core.windows.net", field)
+		return "", Usagef("%s is not a URL such as https://account.blob.core.windows.net", field)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return "", usagef("%s must be a URL without a query: a SAS goes into its own field", field)
+		return "", Usagef("%s must be a URL without a query: a SAS goes into its own field", field)
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// headerFlags are the properties that a write can set in addition to the content.
-type headerFlags struct {
+// HeaderFlags are the properties that a write can set in addition to the content.
+type HeaderFlags struct {
 	ContentType     string
 	ContentEncoding string
 	CacheControl    string
@@ -25,7 +25,7 @@ type headerFlags struct {
 	metadata []string
 }
 
-func (h *headerFlags) add(cmd *cobra.Command) {
+func (h *HeaderFlags) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
 	f.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
@@ -33,27 +33,27 @@ func (h *headerFlags) add(cmd *cobra.Command) {
 	f.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
 }
 
-func (h *headerFlags) parse() (err error) {
-	h.Metadata, err = parsePairs("--metadata", h.metadata)
+func (h *HeaderFlags) Parse() (err error) {
+	h.Metadata, err = ParsePairs("--metadata", h.metadata)
 	return err
 }
 
-func (h *headerFlags) headers() *blob.HTTPHeaders {
+func (h *HeaderFlags) Headers() *blob.HTTPHeaders {
 	return &blob.HTTPHeaders{
-		BlobContentType: optional(h.ContentType), BlobContentEncoding: optional(h.ContentEncoding), BlobCacheControl: optional(h.CacheControl),
+		BlobContentType: Optional(h.ContentType), BlobContentEncoding: Optional(h.ContentEncoding), BlobCacheControl: Optional(h.CacheControl),
 	}
 }
 
-// contentType is the type that a new blob of this name gets when none is given.
-func contentType(name string) string {
+// ContentType is the type that a new blob of this name gets when none is given.
+func ContentType(name string) string {
 	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
 		return t
 	}
 	return "application/octet-stream"
 }
 
-// openContent opens what --file names, "-" being stdin, and tells its size if it has one.
-func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+// OpenContent opens what --file names, "-" being stdin, and tells its size if it has one.
+func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return untilEnd(ctx, f.In), -1, nil
 	}
@@ -68,7 +68,7 @@ func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, 
 	}
 	if info.IsDir() {
 		_ = file.Close()
-		return nil, 0, usagef("--file %s is a directory", name)
+		return nil, 0, Usagef("--file %s is a directory", name)
 	}
 	if !info.Mode().IsRegular() {
 		return file, -1, nil
@@ -76,10 +76,10 @@ func (f *Factory) openContent(ctx context.Context, name string) (io.ReadCloser, 
 	return file, info.Size(), nil
 }
 
-// into has read write a content to stdout, or into a file, which appears under its name only when the content is complete.
+// Into has read write a content to stdout, or into a file, which appears under its name only when the content is complete.
 // restart takes back what was written; it is nil where that cannot be. stdout tells where it went.
-func (f *Factory) into(name string, p *progress, read func(to io.Writer, restart func() error) error) (stdout bool, err error) {
-	defer p.end()
+func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart func() error) error) (stdout bool, err error) {
+	defer p.End()
 	if name == "" || name == "-" {
 		p.hidden = f.OutTerminal // which shows the content itself
 		return true, read(f.Content(), nil)
@@ -127,7 +127,7 @@ func createOutput(name string) (*outputFile, error) {
 	}
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return nil, usagef("--file %s is a directory", name)
+		return nil, Usagef("--file %s is a directory", name)
 	case err == nil && !info.Mode().IsRegular():
 		file, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &outputFile{File: file, direct: true}, err

@@ -19,9 +19,9 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// denied says why the service refused the caller, and what to do about it. Both are empty for an error that is something
+// Denied says why the service refused the caller, and what to do about it. Both are empty for an error that is something
 // else, or that says no more than its code does.
-func denied(err error) (why, way string) {
+func Denied(err error) (why, way string) {
 	if why := signInFailure(err); why != "" {
 		return why, "sign in with az login, or give a key or a SAS: see azconc help environment"
 	}
@@ -119,10 +119,10 @@ func (r refusedRequest) unauthenticated(detail string) (why, way string) {
 	switch {
 	case r.sas != nil:
 		if end, err := parseSASTime(r.sas.Get("se")); err == nil && !end.After(now) {
-			return "the SAS expired on " + timeText(end), "create a new one"
+			return "the SAS expired on " + TimeText(end), "create a new one"
 		}
 		if begin, err := parseSASTime(r.sas.Get("st")); err == nil && begin.After(now) {
-			return "the SAS is not valid before " + timeText(begin), "wait, or create one that starts earlier: clocks differ by minutes"
+			return "the SAS is not valid before " + TimeText(begin), "wait, or create one that starts earlier: clocks differ by minutes"
 		}
 		return withDetail("the service does not accept the SAS", detail),
 			"is it complete, of this account, and signed with one of the account's current keys?"
@@ -167,7 +167,7 @@ func detailOf(e *azcore.ResponseError) string {
 		strings.Contains(said.AuthenticationErrorDetail, "The MAC signature") {
 		return ""
 	}
-	return strings.TrimSuffix(oneLine(said.AuthenticationErrorDetail), ".")
+	return strings.TrimSuffix(OneLine(said.AuthenticationErrorDetail), ".")
 }
 
 var troubleshooting = regexp.MustCompile(`(?i)\.?\s*To troubleshoot, visit https://\S+`)
@@ -180,7 +180,7 @@ func signInFailure(err error) string {
 	case ok && failed.RawResponse != nil:
 		said = entraReason(failed.RawResponse)
 		if said == "" {
-			said = firstLine(failed.Error())
+			said = FirstLine(failed.Error())
 		}
 	case ok:
 		said = failed.Error()
@@ -202,7 +202,7 @@ func signInFailure(err error) string {
 		}
 		said = strings.TrimPrefix(said, "; ")
 	}
-	return "sign-in failed: " + oneLine(said)
+	return "sign-in failed: " + OneLine(said)
 }
 
 // entraReason is the first line of Entra ID's response, such as "AADSTS7000215: Invalid client secret provided".
@@ -217,5 +217,5 @@ func entraReason(r *http.Response) string {
 	if json.Unmarshal(body, &said) != nil {
 		return ""
 	}
-	return strings.TrimSuffix(firstLine(said.Description), ".")
+	return strings.TrimSuffix(FirstLine(said.Description), ".")
 }

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// badDocument makes a document that was given, and that is not what it should be, a usage error: nothing has been sent.
-func badDocument(err error) error {
-	bad, ok := errors.AsType[*filterError](err)
+// BadDocument makes a document that was given, and that is not what it should be, a usage error: nothing has been sent.
+func BadDocument(err error) error {
+	bad, ok := errors.AsType[*FilterError](err)
 	switch {
 	case !ok:
 		return err
-	case bad.err == nil:
-		return keepHint(usagef("%s", bad.what), err)
+	case bad.Err == nil:
+		return keepHint(Usagef("%s", bad.What), err)
 	}
-	return keepHint(usagef("%s: %s", bad.what, oneLine(plainJSON(bad.err))), err)
+	return keepHint(Usagef("%s: %s", bad.What, OneLine(PlainJSON(bad.Err))), err)
 }
 
 // keepHint gives err the hint of another error, if that has one.
 func keepHint(err, of error) error {
-	if hint := hintOf(of); hint != "" {
-		return withHint(err, hint)
+	if hint := HintOf(of); hint != "" {
+		return WithHint(err, hint)
 	}
 	return err
 }
 
-// plainJSON describes an error in a JSON document without naming Go types.
-func plainJSON(err error) string {
+// PlainJSON describes an error in a JSON document without naming Go types.
+func PlainJSON(err error) string {
 	text := strings.TrimPrefix(err.Error(), "not an entity: ")
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		where := "it is"

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// usageError is a command line that cannot be carried out as it stands. Nothing has been sent.
-type usageError struct{ err error }
+// UsageError is a command line that cannot be carried out as it stands. Nothing has been sent.
+type UsageError struct{ Err error }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
 
-func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
+func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
 
 // hintError carries the way out of an error, for a line of its own.
 type hintError struct {
@@ -22,9 +22,9 @@ type hintError struct {
 func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 
-func withHint(err error, hint string) error { return &hintError{err: err, hint: hint} }
+func WithHint(err error, hint string) error { return &hintError{err: err, hint: hint} }
 
-func hintOf(err error) string {
+func HintOf(err error) string {
 	if h, ok := errors.AsType[*hintError](err); ok {
 		return h.hint
 	}
@@ -34,5 +34,5 @@ func hintOf(err error) string {
 // facter is implemented by errors that have more to say with -o json than their text.
 type facter interface {
 	error
-	facts() map[string]any
+	Facts() map[string]any
 }

@@ -14,95 +14,95 @@ import (
 
 const (
 	exitOK           = 0
-	exitFailed       = 1
-	exitUsage        = 2
-	exitNotFound     = 3
-	exitConflict     = 4
-	exitUnknown      = 5
-	exitHeld         = 6
+	ExitFailed       = 1
+	ExitUsage        = 2
+	ExitNotFound     = 3
+	ExitConflict     = 4
+	ExitUnknown      = 5
+	ExitHeld         = 6
 	exitExists       = 7
-	exitFilter       = 8
-	exitLost         = 9
-	exitUnauthorised = 77
-	exitTimeout      = 124
+	ExitFilter       = 8
+	ExitLost         = 9
+	ExitUnauthorised = 77
+	ExitTimeout      = 124
 	exitInterrupted  = 130
 )
 
-// verdict is the meaning of an error: its exit code and its outcome in JSON.
-type verdict struct {
-	code    int
-	outcome string
+// Verdict is the meaning of an error: its exit code and its outcome in JSON.
+type Verdict struct {
+	Code    int
+	Outcome string
 }
 
-// judge is the only place that turns errors into exit codes. An unknown outcome comes first: whatever ended the command,
+// Judge is the only place that turns errors into exit codes. An unknown outcome comes first: whatever ended the command,
 // the caller has to know that a write may have happened.
-func judge(err error) verdict {
+func Judge(err error) Verdict {
 	if err == nil {
-		return verdict{exitOK, "ok"}
+		return Verdict{Code: exitOK, Outcome: "ok"}
 	}
-	if _, ok := errors.AsType[*usageError](err); ok {
-		return verdict{exitUsage, "usage"}
+	if _, ok := errors.AsType[*UsageError](err); ok {
+		return Verdict{Code: ExitUsage, Outcome: "usage"}
 	}
 	if errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, pessimistic.ErrUnknown) {
-		return verdict{exitUnknown, "unknown"}
+		return Verdict{Code: ExitUnknown, Outcome: "unknown"}
 	}
 	if v, ok := errors.AsType[exitStatus](err); ok {
-		return v.verdict()
+		return v.Verdict()
 	}
 	if s, ok := errors.AsType[*SignalError](err); ok {
-		return verdict{s.exitCode(), "interrupted"}
+		return Verdict{Code: s.exitCode(), Outcome: "interrupted"}
 	}
-	if _, ok := errors.AsType[*timeoutError](err); ok {
-		return verdict{exitTimeout, "timed_out"}
+	if _, ok := errors.AsType[*TimeoutError](err); ok {
+		return Verdict{Code: ExitTimeout, Outcome: "timed_out"}
 	}
 	switch {
 	case errors.Is(err, pessimistic.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
-		return verdict{exitFailed, "torn"}
+		return Verdict{Code: ExitFailed, Outcome: "torn"}
 	case errors.Is(err, optimistic.ErrExists):
-		return verdict{exitExists, "exists"}
+		return Verdict{Code: exitExists, Outcome: "exists"}
 	case errors.Is(err, optimistic.ErrNotFound), errors.Is(err, pessimistic.ErrNotFound):
-		return verdict{exitNotFound, "not_found"}
+		return Verdict{Code: ExitNotFound, Outcome: "not_found"}
 	case errors.Is(err, pessimistic.ErrHeld):
-		return verdict{exitHeld, "held"}
+		return Verdict{Code: ExitHeld, Outcome: "held"}
 	case errors.Is(err, pessimistic.ErrLost):
-		return verdict{exitLost, "lost"}
+		return Verdict{Code: ExitLost, Outcome: "lost"}
 	case errors.Is(err, optimistic.ErrNotModified):
-		return verdict{exitConflict, "not_modified"}
+		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
 	case errors.Is(err, pessimistic.ErrContent):
-		return verdict{exitConflict, "has_content"}
+		return Verdict{Code: ExitConflict, Outcome: "has_content"}
 	case errors.Is(err, pessimistic.ErrUndeleted):
-		return verdict{exitConflict, "undeleted"}
+		return Verdict{Code: ExitConflict, Outcome: "undeleted"}
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):
-		return verdict{exitConflict, "conflict"}
+		return Verdict{Code: ExitConflict, Outcome: "conflict"}
 	}
 	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		return verdict{exitUnauthorised, "unauthorised"}
+		return Verdict{Code: ExitUnauthorised, Outcome: "unauthorised"}
 	}
 	switch out := azerr.Classify(err); out.Kind {
 	case azerr.Conflict:
 		switch out.Reason {
 		case azerr.Exists:
-			return verdict{exitExists, "exists"}
+			return Verdict{Code: exitExists, Outcome: "exists"}
 		case azerr.NotModified:
-			return verdict{exitConflict, "not_modified"}
+			return Verdict{Code: ExitConflict, Outcome: "not_modified"}
 		}
-		return verdict{exitConflict, "conflict"}
+		return Verdict{Code: ExitConflict, Outcome: "conflict"}
 	case azerr.Held:
-		return verdict{exitHeld, "held"}
+		return Verdict{Code: ExitHeld, Outcome: "held"}
 	case azerr.Lost:
-		return verdict{exitLost, "lost"}
+		return Verdict{Code: ExitLost, Outcome: "lost"}
 	case azerr.NotFound:
-		return verdict{exitNotFound, "not_found"}
+		return Verdict{Code: ExitNotFound, Outcome: "not_found"}
 	case azerr.Unauthorised:
-		return verdict{exitUnauthorised, "unauthorised"}
+		return Verdict{Code: ExitUnauthorised, Outcome: "unauthorised"}
 	}
-	return verdict{exitFailed, "failed"}
+	return Verdict{Code: ExitFailed, Outcome: "failed"}
 }
 
 // exitStatus is implemented by errors that are the command line's own, such as a filter that failed or a child's status.
 type exitStatus interface {
 	error
-	verdict() verdict
+	Verdict() Verdict
 }
 
 // ended puts the reason for which ctx ended in front of an error that only says that it did.
@@ -121,3 +121,6 @@ type endedError struct{ cause, err error }
 
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// exitLostRunning is the exit code of the run verbs for what was lost while the command ran.
+const exitLostRunning = 76

@@ -21,7 +21,7 @@ func answer(status int, code string) error {
 }
 
 func TestEveryErrorHasItsExitCode(t *testing.T) {
-	timeout := &timeoutError{}
+	timeout := &TimeoutError{}
 	for _, c := range []struct {
 		name    string
 		err     error
@@ -30,11 +30,11 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}{
 		{"none", nil, 0, "ok"},
 		{"any", errors.New("x"), 1, "failed"},
-		{"usage", fmt.Errorf("x: %w", withHint(usagef("x"), "y")), 2, "usage"},
+		{"usage", fmt.Errorf("x: %w", WithHint(Usagef("x"), "y")), 2, "usage"},
 		{"not found", &optimistic.NotFoundError{}, 3, "not_found"},
 		{"service: no blob", answer(404, "BlobNotFound"), 3, "not_found"},
 		{"service: no container", answer(404, "ContainerNotFound"), 3, "not_found"},
-		{"conflict", tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
+		{"conflict", Tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
 		{"service: condition", answer(412, "ConditionNotMet"), 4, "conflict"},
 		{"not modified", answer(304, "ConditionNotMet"), 4, "not_modified"},
 		{"unknown", &optimistic.UnknownError{}, 5, "unknown"},
@@ -43,7 +43,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"service: no lease id", answer(412, "LeaseIdMissing"), 6, "held"},
 		{"exists", &optimistic.ConflictError{Reason: azerr.Exists}, 7, "exists"},
 		{"service: exists", answer(409, "ContainerAlreadyExists"), 7, "exists"},
-		{"filter", tally(&filterError{what: "x"}, optimistic.Result{}), 8, "filter_failed"},
+		{"filter", Tally(&FilterError{What: "x"}, optimistic.Result{}), 8, "filter_failed"},
 		{"lease lost", answer(412, "LeaseLost"), 9, "lost"},
 		{"a lock that another holds", &pessimistic.HeldError{}, 6, "held"},
 		{"a lock that was lost", &pessimistic.LostError{}, 9, "lost"},
@@ -61,7 +61,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"interrupted", &SignalError{Signal: syscall.SIGINT}, 130, "interrupted"},
 		{"terminated", &SignalError{Signal: syscall.SIGTERM}, 143, "interrupted"},
 	} {
-		if got := judge(c.err); got != (verdict{c.code, c.outcome}) {
+		if got := Judge(c.err); got != (Verdict{Code: c.code, Outcome: c.outcome}) {
 			t.Errorf("%s: %+v, want %d %s", c.name, got, c.code, c.outcome)
 		}
 	}
@@ -70,7 +70,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 func TestTheReasonWhyAContextEndedComesFirst(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(&SignalError{Signal: syscall.SIGINT})
-	if err := ended(ctx, fmt.Errorf("read: %w", context.Canceled)); judge(err).code != 130 || err.Error() != "interrupted" {
+	if err := ended(ctx, fmt.Errorf("read: %w", context.Canceled)); Judge(err).Code != 130 || err.Error() != "interrupted" {
 		t.Errorf("ended = %v", err)
 	}
 	other := errors.New("something else")

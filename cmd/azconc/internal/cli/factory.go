@@ -27,24 +27,24 @@ type Factory struct {
 	Output string
 	Quiet  bool
 
-	terminal   io.Writer // what an editor draws on
+	Terminal   io.Writer // what an editor draws on
 	verbose    bool
 	timeout    time.Duration
-	version    bool
+	Version    bool
 	flags      connectionFlags
 	urls       map[service]accountURL
-	redactor   *redactor
+	Redactor   *redactor
 	transport  *http.Transport
-	wire       policy.Transporter // in place of transport, for tests
+	Wire       policy.Transporter // in place of transport, for tests
 	credential azcore.TokenCredential
-	requests   atomic.Int64
-	began      time.Time
+	Requests   atomic.Int64
+	Began      time.Time
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
 
-func newFactory(s *Streams, env Env) *Factory {
-	r := &redactor{w: s.Err}
+func NewFactory(s *Streams, env Env) *Factory {
+	r := &redactor{W: s.Err}
 	terminal := s.Err
 	if s.OutTerminal {
 		terminal = s.Out
@@ -52,19 +52,19 @@ func newFactory(s *Streams, env Env) *Factory {
 	return &Factory{
 		In: s.In, Out: s.Out, Err: r,
 		InTerminal: s.InTerminal, OutTerminal: s.OutTerminal, ErrTerminal: s.ErrTerminal,
-		Env: env, terminal: terminal, redactor: r, began: time.Now(), cancel: func() {},
+		Env: env, Terminal: terminal, Redactor: r, Began: time.Now(), cancel: func() {},
 	}
 }
 
-func (f *Factory) close() {
+func (f *Factory) Close() {
 	f.cancel()
 	if f.transport != nil {
 		f.transport.CloseIdleConnections()
 	}
-	f.redactor.Flush()
+	f.Redactor.Flush()
 }
 
-func (f *Factory) addFlags(cmd *cobra.Command) {
+func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result; only the exit code reports it")
@@ -73,34 +73,34 @@ func (f *Factory) addFlags(cmd *cobra.Command) {
 	f.flags.add(p)
 }
 
-// begin is the root's PersistentPreRunE: a command must not have its own.
-func (f *Factory) begin(cmd *cobra.Command, args []string) error {
+// Begin is the root's PersistentPreRunE: a command must not have its own.
+func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	f.ctx = cmd.Context()
-	if err := checkGiven(cmd, args); err != nil {
+	if err := CheckGiven(cmd, args); err != nil {
 		return err
 	}
 	if f.Output != "text" && f.Output != "json" {
-		return usagef("--output %q is neither text nor json", f.Output)
+		return Usagef("--output %q is neither text nor json", f.Output)
 	}
-	if f.JSON() && (cmd.Annotations[textOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.version) {
-		return withHint(usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
+	if f.JSON() && (cmd.Annotations[TextOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.Version) {
+		return WithHint(Usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
 	}
 	if err := f.localNames(cmd, args); err != nil {
 		return err
 	}
 	if f.timeout < 0 {
-		return usagef("--timeout %v is negative", f.timeout)
+		return Usagef("--timeout %v is negative", f.timeout)
 	}
 	if f.timeout > 0 {
-		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &timeoutError{after: f.timeout})
+		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &TimeoutError{After: f.timeout})
 		cmd.SetContext(f.ctx)
 	}
 	return nil
 }
 
-type timeoutError struct{ after time.Duration }
+type TimeoutError struct{ After time.Duration }
 
-func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.after) }
+func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.After) }
 
 // JSON tells whether the result is asked for as JSON.
 func (f *Factory) JSON() bool { return f.Output == "json" }
@@ -136,8 +136,8 @@ func (f *Factory) ClientOptions() azcore.ClientOptions {
 // sender keeps enough idle connections for the parallel parts of azconc (the SDK's 10 made p99 three times worse at
 // 32 workers), and gives up on a server that took a request and stays silent for longer than any service timeout.
 func (f *Factory) sender() policy.Transporter {
-	if f.wire != nil {
-		return f.wire
+	if f.Wire != nil {
+		return f.Wire
 	}
 	if f.transport == nil {
 		dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}

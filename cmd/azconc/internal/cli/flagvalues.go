@@ -11,26 +11,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// emptyAllowed annotates a flag for which an empty value says something that leaving the flag out says, too.
-const emptyAllowed = "azconc-empty-allowed"
+// EmptyAllowed annotates a flag for which an empty value says something that leaving the flag out says, too.
+const EmptyAllowed = "azconc-empty-allowed"
 
-// allowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
+// AllowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
 // condition, id or credential comes from a variable that is not set, and must not be taken for none.
-func allowEmpty(cmd *cobra.Command, names ...string) {
+func AllowEmpty(cmd *cobra.Command, names ...string) {
 	for _, name := range names {
-		if err := cmd.Flags().SetAnnotation(name, emptyAllowed, []string{"true"}); err != nil {
+		if err := cmd.Flags().SetAnnotation(name, EmptyAllowed, []string{"true"}); err != nil {
 			panic(err) // the flag does not exist
 		}
 	}
 }
 
-// checkGiven refuses the flags that were given as an empty string, and empty arguments, before anything is sent. It
+// CheckGiven refuses the flags that were given as an empty string, and empty arguments, before anything is sent. It
 // covers every flag of every command; a flag is exempt only through allowEmpty.
-func checkGiven(cmd *cobra.Command, args []string) error {
+func CheckGiven(cmd *cobra.Command, args []string) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && isEmpty(f) && f.Annotations[emptyAllowed] == nil {
-			err = withHint(usagef("--%s is empty", f.Name), fmt.Sprintf(
+		if err == nil && isEmpty(f) && f.Annotations[EmptyAllowed] == nil {
+			err = WithHint(Usagef("--%s is empty", f.Name), fmt.Sprintf(
 				`is the variable set, and quoted? to run without --%s, omit the flag, as in ${VAR:+--%s "$VAR"}`, f.Name, f.Name))
 		}
 	})
@@ -42,7 +42,7 @@ func checkGiven(cmd *cobra.Command, args []string) error {
 	}
 	for i, arg := range args {
 		if strings.TrimSpace(arg) == "" {
-			return withHint(usagef("argument %d is empty", i+1), "is the variable set, and quoted?")
+			return WithHint(Usagef("argument %d is empty", i+1), "is the variable set, and quoted?")
 		}
 	}
 	return nil
@@ -61,8 +61,8 @@ func isEmpty(f *pflag.Flag) bool {
 	return f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == ""
 }
 
-// secondsWithoutUnit makes every duration flag of cmd and of its verbs take a bare number as seconds.
-func secondsWithoutUnit(cmd *cobra.Command) {
+// SecondsWithoutUnit makes every duration flag of cmd and of its verbs take a bare number as seconds.
+func SecondsWithoutUnit(cmd *cobra.Command) {
 	replace := func(f *pflag.Flag) {
 		if _, done := f.Value.(*durationValue); f.Value.Type() != "duration" || done {
 			return
@@ -74,7 +74,7 @@ func secondsWithoutUnit(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(replace)
 	for _, verb := range cmd.Commands() {
-		secondsWithoutUnit(verb)
+		SecondsWithoutUnit(verb)
 	}
 }
 
@@ -90,26 +90,26 @@ func withUnit(s string) string {
 	return s
 }
 
-// parseDuration is time.ParseDuration, where a bare number is seconds.
-func parseDuration(s string) (time.Duration, error) { return time.ParseDuration(withUnit(s)) }
+// ParseDuration is time.ParseDuration, where a bare number is seconds.
+func ParseDuration(s string) (time.Duration, error) { return time.ParseDuration(withUnit(s)) }
 
 const durationHint = "a duration looks like 30s, 5m or 1h30m; a bare number is seconds"
 
-// flagError is the usage error of a command line that pflag refused.
-func flagError(_ *cobra.Command, err error) error {
+// FlagError is the usage error of a command line that pflag refused.
+func FlagError(_ *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
-		return &usageError{err: err}
+		return &UsageError{Err: err}
 	}
 	f, value := invalid.GetFlag(), invalid.GetValue()
 	if f.Value.Type() == "duration" {
-		return withHint(usagef("--%s %q is not a duration", f.Name, value), durationHint)
+		return WithHint(Usagef("--%s %q is not a duration", f.Name, value), durationHint)
 	}
 	if strings.HasPrefix(f.Value.Type(), "int") || strings.HasPrefix(f.Value.Type(), "uint") {
-		return usagef("--%s %q is not a whole number", f.Name, value)
+		return Usagef("--%s %q is not a whole number", f.Name, value)
 	}
 	if f.Value.Type() == "bool" {
-		return usagef("--%s %q is neither true nor false", f.Name, value)
+		return Usagef("--%s %q is neither true nor false", f.Name, value)
 	}
-	return usagef("--%s %q: %v", f.Name, value, errors.Unwrap(invalid))
+	return Usagef("--%s %q: %v", f.Name, value, errors.Unwrap(invalid))
 }

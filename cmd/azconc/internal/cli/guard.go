@@ -10,34 +10,34 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// guarded holds the version that a write builds on against conditions that the write itself cannot carry, because its
+// Guarded holds the version that a write builds on against conditions that the write itself cannot carry, because its
 // If-Match takes their place. The two together are as strict as the headers: the version that was judged is the version
 // that is replaced. It also remembers the version for those who run inside the change.
-type guarded[T any] struct {
+type Guarded[T any] struct {
 	optimistic.Target[T]
-	op         string
-	conditions optimistic.Conditions
-	seen       *optimistic.Version[T]
+	Op         string
+	Conditions optimistic.Conditions
+	Seen       *optimistic.Version[T]
 }
 
 // Unwrap returns the target that is changed, so that one --op-id on content and on metadata is two operations.
-func (g *guarded[T]) Unwrap() any { return g.Target }
+func (g *Guarded[T]) Unwrap() any { return g.Target }
 
-func (g *guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (g *Guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	v, err := g.Target.Read(ctx)
-	g.seen = v
+	g.Seen = v
 	return v, err
 }
 
-func (g *guarded[T]) Prepare(base *optimistic.Version[T], value T, l optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
-	if err := holds(g.op, g.Resource(), g.conditions, base.State, base.LastModified); err != nil {
+func (g *Guarded[T]) Prepare(base *optimistic.Version[T], value T, l optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := Holds(g.Op, g.Resource(), g.Conditions, base.State, base.LastModified); err != nil {
 		return nil, err
 	}
 	return g.Target.Prepare(base, value, l, c)
 }
 
-// holds judges If-None-Match and the dates; If-Match is the optimistic package's.
-func holds(op, resource string, c optimistic.Conditions, now optimistic.State, modified time.Time) error {
+// Holds judges If-None-Match and the dates; If-Match is the optimistic package's.
+func Holds(op, resource string, c optimistic.Conditions, now optimistic.State, modified time.Time) error {
 	if !now.Exists {
 		return nil
 	}
@@ -56,7 +56,7 @@ func holds(op, resource string, c optimistic.Conditions, now optimistic.State, m
 	return conflict
 }
 
-// carried is the part of the conditions that the optimistic package sends along.
-func carried(c optimistic.Conditions) optimistic.Conditions {
+// Carried is the part of the conditions that the optimistic package sends along.
+func Carried(c optimistic.Conditions) optimistic.Conditions {
 	return optimistic.Conditions{IfMatch: c.IfMatch, IfTags: c.IfTags, LeaseID: c.LeaseID}
 }

@@ -8,45 +8,45 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// notAcquired reports that another holder had the lease for the whole time.
-type notAcquired struct {
-	err  error
-	code int
+// NotAcquired reports that another holder had the lease for the whole time.
+type NotAcquired struct {
+	Err  error
+	Code int
 }
 
-func (e *notAcquired) Error() string    { return e.err.Error() }
-func (e *notAcquired) Unwrap() error    { return e.err }
-func (e *notAcquired) verdict() verdict { return verdict{e.code, "not_acquired"} }
+func (e *NotAcquired) Error() string    { return e.Err.Error() }
+func (e *NotAcquired) Unwrap() error    { return e.Err }
+func (e *NotAcquired) Verdict() Verdict { return Verdict{Code: e.Code, Outcome: "not_acquired"} }
 
-// lostRunning is that the command had to be stopped.
-type lostRunning struct {
-	err error
-	why string // in place of err's text, if not ""
+// LostRunning is that the command had to be stopped.
+type LostRunning struct {
+	Err error
+	Why string // in place of err's text, if not ""
 }
 
-func (e *lostRunning) Error() string {
-	return "the command was stopped: " + cmp.Or(e.why, e.err.Error())
+func (e *LostRunning) Error() string {
+	return "the command was stopped: " + cmp.Or(e.Why, e.Err.Error())
 }
-func (e *lostRunning) Unwrap() error    { return e.err }
-func (e *lostRunning) verdict() verdict { return verdict{exitLostRunning, "lost"} }
+func (e *LostRunning) Unwrap() error    { return e.Err }
+func (e *LostRunning) Verdict() Verdict { return Verdict{Code: exitLostRunning, Outcome: "lost"} }
 
-// commandLeft is that something of the command could not be ended, so that nothing is released. It ends by itself, if it
+// CommandLeft is that something of the command could not be ended, so that nothing is released. It ends by itself, if it
 // does not last for ever.
-type commandLeft struct{ lost *pessimistic.LostError }
+type CommandLeft struct{ Lost *pessimistic.LostError }
 
-func (e *commandLeft) Error() string {
+func (e *CommandLeft) Error() string {
 	text := "a process of the command is still running and cannot be stopped; the lease is kept until it expires"
-	if e.lost != nil {
-		text += ": " + e.lost.Error()
+	if e.Lost != nil {
+		text += ": " + e.Lost.Error()
 	}
 	return text
 }
 
-func (e *commandLeft) verdict() verdict { return verdict{exitLostRunning, "lost"} }
+func (e *CommandLeft) Verdict() Verdict { return Verdict{Code: exitLostRunning, Outcome: "lost"} }
 
-func notStarted(err error) error {
+func NotStarted(err error) error {
 	if e, ok := errors.AsType[*proc.StartError](err); ok {
-		return &commandStatus{code: e.Code, text: e.Error()}
+		return &CommandStatus{Code: e.Code, Text: e.Error()}
 	}
 	return err
 }

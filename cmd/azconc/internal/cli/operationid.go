@@ -9,15 +9,15 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// addOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
-func addOperationID(cmd *cobra.Command, to *string, what string, keeps int) {
+// AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
+func AddOperationID(cmd *cobra.Command, to *string, what string, keeps int) {
 	cmd.Flags().StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: if it is among the last %[2]d ids of %[1]s, nothing is\nwritten (azconc help operations)", what, keeps))
 }
 
-// operationsInTags is the number of operations that azconc's own tag has room for.
-const operationsInTags = 7
+// OperationsInTags is the number of operations that azconc's own tag has room for.
+const OperationsInTags = 7
 
-func operationsHelp() string {
+func OperationsHelp() string {
 	return fmt.Sprintf(`--op-id gives a change an id, so that running the same command again does not apply it again:
 
   azconc blob update jobs/state.json --jq '.n += 1' --op-id deploy-42
@@ -32,5 +32,5 @@ without azconc. The content, the metadata and the tags of a blob are separate: o
 id does not identify the kind of change: a different change under the same id is not applied.
 
 For an operation that must never repeat, however late, use azconc once run, which keeps its results in a table.`,
-		optimistic.OperationsKept, int(optimistic.OperationAge/(24*time.Hour)), operationsInTags)
+		optimistic.OperationsKept, int(optimistic.OperationAge/(24*time.Hour)), OperationsInTags)
 }

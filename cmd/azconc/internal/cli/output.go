@@ -12,7 +12,7 @@ import (
 
 // result is the result of a command: an object with snake_case names and an "outcome" for -o json, lines of text otherwise.
 type result interface {
-	text(w io.Writer)
+	Text(w io.Writer)
 }
 
 // Print writes a command's result to stdout, in the form that was asked for.
@@ -24,12 +24,12 @@ func (f *Factory) Print(r result) error {
 		return f.printJSON(r)
 	}
 	var b bytes.Buffer
-	r.text(&b)
+	r.Text(&b)
 	text := b.String()
 	if f.OutTerminal {
 		text = printable(text)
 	}
-	_, err := io.WriteString(f.Out, f.redactor.Redact(text))
+	_, err := io.WriteString(f.Out, f.Redactor.Redact(text))
 	return err
 }
 
@@ -51,12 +51,12 @@ func (f *Factory) printJSON(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(f.Out, f.redactor.Redact(b.String()))
+	_, err := io.WriteString(f.Out, f.Redactor.Redact(b.String()))
 	return err
 }
 
-// printFields prints name and value pairs one per line, values aligned; empty values are left out.
-func printFields(w io.Writer, pairs ...string) {
+// PrintFields prints name and value pairs one per line, values aligned; empty values are left out.
+func PrintFields(w io.Writer, pairs ...string) {
 	width := 0
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -70,22 +70,22 @@ func printFields(w io.Writer, pairs ...string) {
 	}
 }
 
-// plural is "1 conflict", "2 conflicts".
-func plural(n int, what string) string {
+// Plural is "1 conflict", "2 conflicts".
+func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func timeText(t time.Time) string {
+func TimeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339)
 }
 
-func byteCount(n int64) string {
+func ByteCount(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -97,7 +97,7 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
-func deref[T any](p *T) T {
+func Deref[T any](p *T) T {
 	var zero T
 	if p == nil {
 		return zero
@@ -105,4 +105,4 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

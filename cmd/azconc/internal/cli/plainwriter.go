@@ -2,10 +2,10 @@ package cli
 
 import "io"
 
-// plainWriter passes text on without what only a terminal understands: escape sequences and control characters. It is for
+// PlainWriter passes text on without what only a terminal understands: escape sequences and control characters. It is for
 // the output of another program where there is no terminal.
-type plainWriter struct {
-	w     io.Writer
+type PlainWriter struct {
+	W     io.Writer
 	state escape
 }
 
@@ -20,7 +20,7 @@ const (
 	leaving        // after the ESC in it
 )
 
-func (p *plainWriter) Write(data []byte) (int, error) {
+func (p *PlainWriter) Write(data []byte) (int, error) {
 	plain := make([]byte, 0, len(data))
 	for _, b := range data {
 		if p.state == outside && (b >= ' ' && b != 0x7f || b == '\n' || b == '\t') {
@@ -29,7 +29,7 @@ func (p *plainWriter) Write(data []byte) (int, error) {
 		}
 		p.state = p.state.next(b)
 	}
-	if _, err := p.w.Write(plain); err != nil {
+	if _, err := p.W.Write(plain); err != nil {
 		return 0, err
 	}
 	return len(data), nil

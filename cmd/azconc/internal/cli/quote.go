@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// shellQuote makes one word for a shell of s, so that a printed command can be copied.
-func shellQuote(s string) string {
+// ShellQuote makes one word for a shell of s, so that a printed command can be copied.
+func ShellQuote(s string) string {
 	plain := s != ""
 	for _, c := range s {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -19,8 +19,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// report says on stderr, and with -o json on stdout too, how a command failed, and returns its exit code.
-func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int {
+// Report says on stderr, and with -o json on stdout too, how a command failed, and returns its exit code.
+func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
 	}
@@ -28,7 +28,7 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 		ctx = f.ctx
 	}
 	err = ended(ctx, err)
-	v := judge(err)
+	v := Judge(err)
 	command, on := f.where(cmd)
 	message, hint := explain(err, v, command, on), hintFor(err, v, command, on)
 	if message != "" {
@@ -37,12 +37,12 @@ func (f *Factory) report(ctx context.Context, cmd *cobra.Command, err error) int
 	if hint != "" {
 		f.Notef("hint: %s", hint)
 	}
-	if _, wrong := errors.AsType[*usageError](err); wrong {
+	if _, wrong := errors.AsType[*UsageError](err); wrong {
 		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
 	} else if f.JSON() && !f.Quiet {
 		_ = f.printJSON(failure(err, v, on, message, hint))
 	}
-	return v.code
+	return v.Code
 }
 
 // where names the command and its resource as messages begin: "blob update", "c/n.json".
@@ -52,17 +52,17 @@ func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 		return command, ""
 	}
 	arg := 0
-	if cmd.Annotations[resourceArg] != "" {
+	if cmd.Annotations[ResourceArg] != "" {
 		arg = 1
 	}
 	return command, display(cmd.Flags().Arg(arg))
 }
 
-// resourceArg annotates a command whose resource is its second argument: the one that it changes.
-const resourceArg = "azconc-resource-is-second"
+// ResourceArg annotates a command whose resource is its second argument: the one that it changes.
+const ResourceArg = "azconc-resource-is-second"
 
-func failure(err error, v verdict, on, message, hint string) map[string]any {
-	out := map[string]any{"outcome": v.outcome, "error": message, "exit_code": v.code}
+func failure(err error, v Verdict, on, message, hint string) map[string]any {
+	out := map[string]any{"outcome": v.Outcome, "error": message, "exit_code": v.Code}
 	put := func(name string, value any) {
 		if s := fmt.Sprint(value); s != "" && s != "0" {
 			out[name] = value
@@ -84,7 +84,7 @@ func failure(err error, v verdict, on, message, hint string) map[string]any {
 	if h, ok := errors.AsType[*pessimistic.HeldError](err); ok {
 		put("owner", h.Holder)
 		put("fence", int64(h.Fence))
-		put("since", timeText(h.Since))
+		put("since", TimeText(h.Since))
 		out["waited_ms"] = h.Waited.Milliseconds()
 	}
 	if l, ok := errors.AsType[*pessimistic.LostError](err); ok {
@@ -105,15 +105,15 @@ var (
 
 // explain returns the message without its prefix, since the command and the resource are named once. The service's response
 // follows its meaning.
-func explain(err error, v verdict, command, on string) string {
-	if v.code == exitNotFound {
+func explain(err error, v Verdict, command, on string) string {
+	if v.Code == ExitNotFound {
 		if noun, name := missing(err, command, on); noun != "" {
 			return "not found: there is no " + noun + " " + name
 		}
 	}
 	text := azerr.Clean(err).Error()
-	if v.code == exitUnauthorised {
-		if why, _ := denied(err); why != "" {
+	if v.Code == ExitUnauthorised {
+		if why, _ := Denied(err); why != "" {
 			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.StatusCode != 0 {
 				why += ": " + azerr.Summary(answer)
 			}
@@ -129,19 +129,19 @@ func explain(err error, v verdict, command, on string) string {
 		text = rest
 	}
 	switch {
-	case v.outcome == "not_modified":
+	case v.Outcome == "not_modified":
 		text = "not modified"
 	case statusFirst.MatchString(text):
 		meaning := map[int]string{
-			exitNotFound: "not found: ", exitConflict: "a condition did not hold: ", exitHeld: "held by another holder: ", exitExists: "already exists: ",
-			exitLost: "the lease is not valid: ", exitUnauthorised: "not authorised: ",
+			ExitNotFound: "not found: ", ExitConflict: "a condition did not hold: ", ExitHeld: "held by another holder: ", exitExists: "already exists: ",
+			ExitLost: "the lease is not valid: ", ExitUnauthorised: "not authorised: ",
 		}
 		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
-			meaning[exitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
+			meaning[ExitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
 		}
-		text = meaning[v.code] + text
+		text = meaning[v.Code] + text
 	}
-	return strings.TrimSuffix(firstLine(text), ".")
+	return strings.TrimSuffix(FirstLine(text), ".")
 }
 
 // allFacts gathers the facts of every error in the tree; those of an outer one win.
@@ -155,22 +155,22 @@ func allFacts(err error, into map[string]any) {
 		}
 	}
 	if e, ok := err.(facter); ok { //nolint:errorlint // this error's own facts; the others' have been gathered
-		maps.Copy(into, e.facts())
+		maps.Copy(into, e.Facts())
 	}
 }
 
-func firstLine(s string) string {
+func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(line)
 }
 
 // hintFor is the hint the error brings, or the usual one for what happened.
-func hintFor(err error, v verdict, command, on string) string {
+func hintFor(err error, v Verdict, command, on string) string {
 	noun, name := missing(err, command, on)
-	if h := hintOf(err); h != "" && (v.code != exitNotFound || noun == "") {
+	if h := HintOf(err); h != "" && (v.Code != ExitNotFound || noun == "") {
 		return h
 	}
-	if _, theirs := errors.AsType[*commandStatus](err); theirs {
+	if _, theirs := errors.AsType[*CommandStatus](err); theirs {
 		return "" // the code is the command's, and means what the command means by it
 	}
 	_, inUse := errors.AsType[*pessimistic.InUseError](err)
@@ -185,16 +185,16 @@ func hintFor(err error, v verdict, command, on string) string {
 		return wrongType(err)
 	case azerr.Has(err, "LeaseIdMissing"):
 		return "--lease-id writes under the lease, if you hold it"
-	case v.code == exitUnknown:
+	case v.Code == ExitUnknown:
 		return "the write may or may not have been applied: check the resource before trying again"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens at the endpoint: is the address right, and is Azurite running?"
-	case v.code == exitUnauthorised:
-		if _, way := denied(err); way != "" {
+	case v.Code == ExitUnauthorised:
+		if _, way := Denied(err); way != "" {
 			return way
 		}
 		return "azconc help environment lists the ways to give a credential"
-	case v.code == exitNotFound:
+	case v.Code == ExitNotFound:
 		return createHint(command, noun, name)
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {

@@ -17,7 +17,7 @@ import (
 type requestLog struct{ f *Factory }
 
 func (l *requestLog) Do(req *policy.Request) (*http.Response, error) {
-	l.f.requests.Add(1)
+	l.f.Requests.Add(1)
 	began := time.Now()
 	resp, err := req.Next()
 	if !l.f.verbose {

@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// blobRef names a container, or a blob in it. The rest is only there when it was given as a URL.
-type blobRef struct {
+// BlobRef names a container, or a blob in it. The rest is only there when it was given as a URL.
+type BlobRef struct {
 	Container string
 	Blob      string
 	Snapshot  string
@@ -24,7 +24,7 @@ type blobRef struct {
 	sas      string
 }
 
-func (r blobRef) String() string {
+func (r BlobRef) String() string {
 	switch {
 	case r.Blob == "":
 		return r.Container
@@ -41,65 +41,65 @@ const snapshotMark = "?snapshot="
 
 var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
 
-// addSnapshot adds the flag that names a snapshot of the blob.
-func addSnapshot(cmd *cobra.Command, of *string, which string) {
+// AddSnapshot adds the flag that names a snapshot of the blob.
+func AddSnapshot(cmd *cobra.Command, of *string, which string) {
 	cmd.Flags().StringVar(of, "snapshot", "", "the snapshot of this `time`"+which+", as blob snapshot prints it")
 }
 
-// at is the snapshot of r that a flag names, or r.
-func (r blobRef) at(snapshot string) (blobRef, error) {
+// At is the snapshot of r that a flag names, or r.
+func (r BlobRef) At(snapshot string) (BlobRef, error) {
 	switch {
 	case snapshot == "":
 		return r, nil
 	case !snapshotTime.MatchString(snapshot):
-		return r, withHint(usagef("--snapshot %q is not the time of a snapshot", snapshot), "it looks like 2026-01-31T12:00:05.1234567Z, as blob snapshot and blob list --snapshots print it")
+		return r, WithHint(Usagef("--snapshot %q is not the time of a snapshot", snapshot), "it looks like 2026-01-31T12:00:05.1234567Z, as blob snapshot and blob list --snapshots print it")
 	case r.Version != "", r.Snapshot != "" && r.Snapshot != snapshot:
-		return r, usagef("--snapshot and the resource name two versions of the blob")
+		return r, Usagef("--snapshot and the resource name two versions of the blob")
 	}
 	r.Snapshot = snapshot
 	return r, nil
 }
 
-// parseBlob reads container/blob/path or a blob's URL.
-func parseBlob(arg string) (blobRef, error) {
+// ParseBlob reads container/blob/path or a blob's URL.
+func ParseBlob(arg string) (BlobRef, error) {
 	r, err := parseBlobRef(arg)
 	if err != nil {
 		return r, err
 	}
 	if r.Blob == "" {
-		return r, withHint(usagef("%q names a container, not a blob", r.Container), "a blob is named container/path")
+		return r, WithHint(Usagef("%q names a container, not a blob", r.Container), "a blob is named container/path")
 	}
 	return r, nil
 }
 
-// parseContainer reads a container's name or URL.
-func parseContainer(arg string) (blobRef, error) {
+// ParseContainer reads a container's name or URL.
+func ParseContainer(arg string) (BlobRef, error) {
 	r, err := parseBlobRef(strings.TrimSuffix(arg, "/"))
 	if err != nil {
 		return r, err
 	}
 	if r.Blob != "" {
-		return r, withHint(usagef("%q names a blob, not a container", r.String()), "the container is "+r.Container)
+		return r, WithHint(Usagef("%q names a blob, not a container", r.String()), "the container is "+r.Container)
 	}
 	return r, nil
 }
 
-// parseWritable is parseBlob for a command that changes the blob, which a snapshot or a version cannot be.
-func parseWritable(arg string) (blobRef, error) {
-	r, err := parseBlob(arg)
+// ParseWritable is parseBlob for a command that changes the blob, which a snapshot or a version cannot be.
+func ParseWritable(arg string) (BlobRef, error) {
+	r, err := ParseBlob(arg)
 	if err == nil && (r.Snapshot != "" || r.Version != "") {
-		return r, usagef("%s is a snapshot or a version, which cannot be changed", blobRef{Container: r.Container, Blob: r.Blob})
+		return r, Usagef("%s is a snapshot or a version, which cannot be changed", BlobRef{Container: r.Container, Blob: r.Blob})
 	}
 	return r, err
 }
 
-func parseBlobRef(arg string) (blobRef, error) {
-	var r blobRef
+func parseBlobRef(arg string) (BlobRef, error) {
+	var r BlobRef
 	path := arg
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		u, err := url.Parse(arg)
 		if err != nil {
-			return r, usagef("the resource is not a valid URL")
+			return r, Usagef("the resource is not a valid URL")
 		}
 		q := u.Query()
 		r.Snapshot, r.Version = q.Get("snapshot"), q.Get("versionid")
@@ -120,29 +120,29 @@ func parseBlobRef(arg string) (blobRef, error) {
 	}
 	r.Container, r.Blob, _ = strings.Cut(path, "/")
 	if r.Container == "" && strings.HasPrefix(path, "/") {
-		return r, withHint(usagef("the resource begins with a slash"), "a blob is named container/path")
+		return r, WithHint(Usagef("the resource begins with a slash"), "a blob is named container/path")
 	}
 	if strings.HasSuffix(path, "/") && r.Blob == "" {
-		return r, usagef("the name of the blob is missing after %q", r.Container+"/")
+		return r, Usagef("the name of the blob is missing after %q", r.Container+"/")
 	}
-	if err := validContainer(r.Container); err != nil {
+	if err := ValidContainer(r.Container); err != nil {
 		return r, err
 	}
 	if utf8.RuneCountInString(r.Blob) > 1024 {
-		return r, usagef("the blob's name has %d characters: the limit is 1024", utf8.RuneCountInString(r.Blob))
+		return r, Usagef("the blob's name has %d characters: the limit is 1024", utf8.RuneCountInString(r.Blob))
 	}
 	if !utf8.ValidString(r.Blob) {
-		return r, usagef("the blob's name is not UTF-8")
+		return r, Usagef("the blob's name is not UTF-8")
 	}
 	return r, nil
 }
 
-// validContainer holds a name against the rules of "Naming and referencing containers, blobs, and metadata".
-func validContainer(name string) error {
+// ValidContainer holds a name against the rules of "Naming and referencing containers, blobs, and metadata".
+func ValidContainer(name string) error {
 	const rule = "a container's name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
 	switch name {
 	case "":
-		return withHint(usagef("the container's name is empty"), rule)
+		return WithHint(Usagef("the container's name is empty"), rule)
 	case "$root", "$web", "$logs", "$blobchangefeed":
 		return nil
 	}
@@ -167,12 +167,12 @@ func validContainer(name string) error {
 	if why == "" && (len(name) < 3 || len(name) > 63) {
 		// Too long a name may be something else altogether, so it is not repeated.
 		if len(name) > 63 {
-			return withHint(usagef("the container's name is too long: %d characters", len(name)), rule)
+			return WithHint(Usagef("the container's name is too long: %d characters", len(name)), rule)
 		}
 		why = "it is too short"
 	}
 	if why != "" {
-		return withHint(usagef("container name %q: %s", name, why), rule)
+		return WithHint(Usagef("container name %q: %s", name, why), rule)
 	}
 	return nil
 }

@@ -8,16 +8,16 @@ import (
 func TestResourcesAreParsed(t *testing.T) {
 	for _, c := range []struct {
 		arg  string
-		want blobRef
+		want BlobRef
 	}{
-		{"jobs", blobRef{Container: "jobs"}},
-		{"$root/a", blobRef{Container: "$root", Blob: "a"}},
-		{"jobs/a/b c%20?.json", blobRef{Container: "jobs", Blob: "a/b c%20?.json"}},
-		{"jobs//a", blobRef{Container: "jobs", Blob: "/a"}},
-		{"https://acme.blob.core.windows.net/jobs/a%20b/c", blobRef{Container: "jobs", Blob: "a b/c", endpoint: "https://acme.blob.core.windows.net"}},
-		{"http://127.0.0.1:10000/devstoreaccount1/jobs/a", blobRef{Container: "jobs", Blob: "a", endpoint: "http://127.0.0.1:10000/devstoreaccount1"}},
-		{"http://localhost:1/acct/jobs", blobRef{Container: "jobs", endpoint: "http://localhost:1/acct"}},
-		{"https://acme.blob.core.windows.net/jobs/a?sv=1&sig=x%2By&snapshot=S", blobRef{
+		{"jobs", BlobRef{Container: "jobs"}},
+		{"$root/a", BlobRef{Container: "$root", Blob: "a"}},
+		{"jobs/a/b c%20?.json", BlobRef{Container: "jobs", Blob: "a/b c%20?.json"}},
+		{"jobs//a", BlobRef{Container: "jobs", Blob: "/a"}},
+		{"https://acme.blob.core.windows.net/jobs/a%20b/c", BlobRef{Container: "jobs", Blob: "a b/c", endpoint: "https://acme.blob.core.windows.net"}},
+		{"http://127.0.0.1:10000/devstoreaccount1/jobs/a", BlobRef{Container: "jobs", Blob: "a", endpoint: "http://127.0.0.1:10000/devstoreaccount1"}},
+		{"http://localhost:1/acct/jobs", BlobRef{Container: "jobs", endpoint: "http://localhost:1/acct"}},
+		{"https://acme.blob.core.windows.net/jobs/a?sv=1&sig=x%2By&snapshot=S", BlobRef{
 			Container: "jobs", Blob: "a", Snapshot: "S", endpoint: "https://acme.blob.core.windows.net", sas: "sig=x%2By&sv=1",
 		}},
 	} {
@@ -35,9 +35,9 @@ func TestInvalidNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		{"jobs/\xff", "UTF-8"}, {"$other/x", "other than letters"}, {"https://acme.blob.core.windows.net/?" + testSAS, "empty"}, {"http://[::1", "not a valid URL"},
 	} {
 		_, err := parseBlobRef(c.arg)
-		if err == nil || judge(err).code != exitUsage || !strings.Contains(err.Error(), c.want) {
+		if err == nil || Judge(err).Code != ExitUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("parseBlobRef(%q): %v, want a usage error about %q", c.arg, err, c.want)
-		} else if strings.Contains(err.Error()+hintOf(err), "sig=") {
+		} else if strings.Contains(err.Error()+HintOf(err), "sig=") {
 			t.Errorf("parseBlobRef(%q): the error shows the SAS", c.arg)
 		}
 	}

@@ -9,47 +9,47 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// sendingFlags bound a single try of a request that carries content.
-type sendingFlags struct {
+// SendingFlags bound a single try of a request that carries content.
+type SendingFlags struct {
 	TryTimeout time.Duration
 	MinRate    int64
 }
 
-func (s *sendingFlags) add(cmd *cobra.Command) {
+func (s *SendingFlags) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&s.TryTimeout, "try-timeout", 0, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)")
 	f.Int64Var(&s.MinRate, "min-rate", 0, "slowest transfer to wait for, in `bytes` per second (default 65536)")
 }
 
-func (s *sendingFlags) parse(cmd *cobra.Command) error {
+func (s *SendingFlags) Parse(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	switch {
 	case s.TryTimeout < 0 || flags.Changed("try-timeout") && s.TryTimeout == 0:
-		return withHint(usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
+		return WithHint(Usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
 	case s.MinRate < 0 || flags.Changed("min-rate") && s.MinRate == 0:
-		return withHint(usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
+		return WithHint(Usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
 	}
 	return nil
 }
 
-func (s *sendingFlags) sending() optimistic.Sending {
+func (s *SendingFlags) Sending() optimistic.Sending {
 	return optimistic.Sending{TryTimeout: s.TryTimeout, MinRate: s.MinRate}
 }
 
-// addMaxSize adds the flag of the verbs that hold the content of a blob in memory.
-func addMaxSize(cmd *cobra.Command, size *int64) {
+// AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
+func AddMaxSize(cmd *cobra.Command, size *int64) {
 	cmd.Flags().Int64Var(size, "max-size", optimistic.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
-func checkMaxSize(size int64) error {
+func CheckMaxSize(size int64) error {
 	if size <= 0 {
-		return usagef("--max-size %d is not positive", size)
+		return Usagef("--max-size %d is not positive", size)
 	}
 	return nil
 }
 
-// maxSizeHint names the flag that raises the bound that a blob's content exceeds.
-func maxSizeHint(err error) error {
+// MaxSizeHint names the flag that raises the bound that a blob's content exceeds.
+func MaxSizeHint(err error) error {
 	large, ok := errors.AsType[interface {
 		error
 		MaxSize() int64
@@ -57,7 +57,7 @@ func maxSizeHint(err error) error {
 	if !ok {
 		return err
 	}
-	return withHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
+	return WithHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
 }
 
 // tooLargeError is content that is not read into memory.
@@ -67,6 +67,6 @@ type tooLargeError struct {
 }
 
 func (e *tooLargeError) Error() string {
-	return "the content has more than the " + byteCount(e.limit) + " that --max-size allows"
+	return "the content has more than the " + ByteCount(e.limit) + " that --max-size allows"
 }
 func (e *tooLargeError) Unwrap() error { return e.err }

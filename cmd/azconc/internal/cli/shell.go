@@ -12,55 +12,55 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
-// shellCommand is a command line for a shell, with what it reads and where it complains.
-type shellCommand struct {
-	line   string
-	env    []string
-	stdin  []byte
-	stdout io.Writer // nil keeps it: shellEnd.out
-	stderr io.Writer
-	what   string // for messages: "the filter"
+// ShellCommand is a command line for a shell, with what it reads and where it complains.
+type ShellCommand struct {
+	Line   string
+	Env    []string
+	Stdin  []byte
+	Stdout io.Writer // nil keeps it: shellEnd.out
+	Stderr io.Writer
+	What   string // for messages: "the filter"
 
-	grace func(cause error) time.Duration // between TERM and KILL when ctx ends
+	Grace func(cause error) time.Duration // between TERM and KILL when ctx ends
 }
 
-// shellEnd is how it ended, and what it has said.
-type shellEnd struct {
+// ShellEnd is how it ended, and what it has said.
+type ShellEnd struct {
 	proc.Status
-	out  []byte
-	said string // the end of its stderr
+	Out  []byte
+	Said string // the end of its stderr
 	what string
 }
 
-// run runs it with everything that it starts, of which nothing is left afterwards. When ctx ends it is ended. The error is
+// Run runs it with everything that it starts, of which nothing is left afterwards. When ctx ends it is ended. The error is
 // that it could not be run at all.
-func (c *shellCommand) run(ctx context.Context) (shellEnd, error) {
+func (c *ShellCommand) Run(ctx context.Context) (ShellEnd, error) {
 	var out bytes.Buffer
-	stdout := c.stdout
+	stdout := c.Stdout
 	if stdout == nil {
 		stdout = &out
 	}
-	said := &tail{limit: 4 << 10}
+	said := &Tail{Limit: 4 << 10}
 	command := &proc.Command{
-		Args: []string{"sh", "-c", c.line}, Env: c.env, Stdin: bytes.NewReader(c.stdin), Stdout: stdout, Stderr: io.MultiWriter(c.stderr, said),
+		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: bytes.NewReader(c.Stdin), Stdout: stdout, Stderr: io.MultiWriter(c.Stderr, said),
 	}
 	stop, done := make(chan time.Duration, 1), make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
 		case <-ctx.Done():
-			stop <- c.grace(context.Cause(ctx))
+			stop <- c.Grace(context.Cause(ctx))
 		case <-done:
 		}
 	})
 	s, err := command.Run(stop)
 	close(done)
 	watch.Wait()
-	return shellEnd{Status: s, out: out.Bytes(), said: strings.TrimSpace(said.String()), what: c.what}, err
+	return ShellEnd{Status: s, Out: out.Bytes(), Said: strings.TrimSpace(said.String()), what: c.What}, err
 }
 
-// failure says why it did not succeed, "" if it did. whole demands that all of its output is there.
-func (e *shellEnd) failure(whole bool) string {
+// Failure says why it did not succeed, "" if it did. whole demands that all of its output is there.
+func (e *ShellEnd) Failure(whole bool) string {
 	switch {
 	case e.Signal != "":
 		return e.what + " was ended by a signal: " + e.Signal
@@ -72,35 +72,35 @@ func (e *shellEnd) failure(whole bool) string {
 	return ""
 }
 
-// tail keeps the last bytes written to it.
-type tail struct {
-	limit int
-	data  []byte
+// Tail keeps the last bytes written to it.
+type Tail struct {
+	Limit int
+	Data  []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	n := len(p)
-	p = p[max(0, n-t.limit):]
-	if extra := len(t.data) + len(p) - t.limit; extra > 0 {
-		t.data = append(t.data[:0], t.data[extra:]...)
+	p = p[max(0, n-t.Limit):]
+	if extra := len(t.Data) + len(p) - t.Limit; extra > 0 {
+		t.Data = append(t.Data[:0], t.Data[extra:]...)
 	}
-	t.data = append(t.data, p...)
+	t.Data = append(t.Data, p...)
 	return n, nil
 }
 
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.data), "") }
+func (t *Tail) String() string { return strings.ToValidUTF8(string(t.Data), "") }
 
-// head keeps the first bytes written to it.
-type head struct {
-	limit int
-	data  []byte
-	n     int // of all there was
+// Head keeps the first bytes written to it.
+type Head struct {
+	Limit int
+	Data  []byte
+	N     int // of all there was
 }
 
-func (h *head) Write(p []byte) (int, error) {
-	h.n += len(p)
-	h.data = append(h.data, p[:min(len(p), h.limit-len(h.data))]...)
+func (h *Head) Write(p []byte) (int, error) {
+	h.N += len(p)
+	h.Data = append(h.Data, p[:min(len(p), h.Limit-len(h.Data))]...)
 	return len(p), nil
 }
 
-func (h *head) cut() bool { return h.n > len(h.data) }
+func (h *Head) Cut() bool { return h.N > len(h.Data) }

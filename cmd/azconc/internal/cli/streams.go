@@ -41,7 +41,7 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 // Memory is bounded, and the work is linear in the bytes written.
 type redactor struct {
 	mu      sync.Mutex
-	w       io.Writer
+	W       io.Writer
 	buf     []byte // of an unfinished line
 	limit   int    // of buf; 0 is heldLine
 	secrets []string
@@ -88,7 +88,7 @@ func (r *redactor) add(p []byte) error {
 	}
 	line := r.redact(string(append(r.buf, p[:end]...)))
 	r.buf, r.limit = append(r.buf[:0], p[end:]...), 0
-	_, err := io.WriteString(r.w, line)
+	_, err := io.WriteString(r.W, line)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (r *redactor) pass() error {
 	for cut := len(text) - secretMost; cut > len(text)/2; cut -= secretMost / 2 {
 		if before := r.redact(text[:cut]); before+r.redact(text[cut:]) == whole {
 			r.buf, r.limit = append(r.buf[:0], text[cut:]...), 0
-			_, err := io.WriteString(r.w, before)
+			_, err := io.WriteString(r.W, before)
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (r *redactor) pass() error {
 		return nil
 	}
 	r.buf, r.limit = r.buf[:0], 0
-	_, err := io.WriteString(r.w, whole)
+	_, err := io.WriteString(r.W, whole)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (r *redactor) Flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.buf) > 0 {
-		_, _ = io.WriteString(r.w, r.redact(string(r.buf)))
+		_, _ = io.WriteString(r.W, r.redact(string(r.buf)))
 		r.buf = r.buf[:0]
 	}
 }

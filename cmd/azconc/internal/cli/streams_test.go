@@ -10,7 +10,7 @@ import (
 
 func TestNoSecretPassesStderr(t *testing.T) {
 	var out bytes.Buffer
-	r := &redactor{w: &out}
+	r := &redactor{W: &out}
 	r.know(secretsOf(testKey, testSAS)...)
 	// One by one: no secret passes in two halves either.
 	for _, c := range []byte("key " + testKey + " and https://x/y?" + testSAS + " and c2VjcmV0IHNpZ25hdHVyZQ== too\nplain\r") {
@@ -36,7 +36,7 @@ func TestNoSecretPassesStderr(t *testing.T) {
 func TestALongLineIsHeldBackInPart(t *testing.T) {
 	const size = 32 << 20
 	var out bytes.Buffer
-	r := &redactor{w: &out}
+	r := &redactor{W: &out}
 	part := []byte(strings.Repeat("x", 4<<10))
 	held := 0
 	for range size / len(part) {
@@ -56,7 +56,7 @@ func TestNoSecretPassesInALongLine(t *testing.T) {
 		for _, at := range []int{heldLine - secretMost, heldLine} {
 			for shift := 0; shift < 150; shift += 10 {
 				var out bytes.Buffer
-				r := &redactor{w: &out}
+				r := &redactor{W: &out}
 				r.know(secretsOf(testKey, testSAS)...)
 				line := strings.Repeat(filler, (at-shift)/len(filler)) + " " + testKey + " https://x/y?" + testSAS + " " + strings.Repeat(filler, heldLine)
 				for rest := line; rest != ""; {
@@ -75,14 +75,14 @@ func TestNoSecretPassesInALongLine(t *testing.T) {
 
 func TestProgressIsForTerminals(t *testing.T) {
 	s, _, _, stderr := TestStreams()
-	f := newFactory(s, nil)
-	f.progress("put").show(1, 2)
+	f := NewFactory(s, nil)
+	f.Progress("put").Show(1, 2)
 	if stderr.Len() > 0 {
 		t.Errorf("progress without a terminal: %q", stderr)
 	}
 	f.ErrTerminal = true
-	p := f.progress("put jobs/a")
-	p.show(1<<20, 4<<20)
+	p := f.Progress("put jobs/a")
+	p.Show(1<<20, 4<<20)
 	if got := stderr.String(); got != "azconc: put jobs/a 1.0 MiB of 4.0 MiB, 25%\r" {
 		t.Errorf("progress = %q", got)
 	}
@@ -91,7 +91,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 // Another writer chooses what metadata, owners and reasons hold.
 func TestStoredTextCannotControlATerminal(t *testing.T) {
 	s, _, stdout, stderr := TestStreams()
-	f := newFactory(s, nil)
+	f := NewFactory(s, nil)
 	stored := metadataShown{"owner": "web\x1b[2J\u009b-1"}
 	for _, terminal := range []bool{false, true} {
 		stdout.Reset()
@@ -111,11 +111,11 @@ func TestStoredTextCannotControlATerminal(t *testing.T) {
 
 type metadataShown map[string]string
 
-func (m metadataShown) text(w io.Writer) { printMetadata(w, m) }
+func (m metadataShown) Text(w io.Writer) { PrintFields(w, "owner", m["owner"]) }
 
 func TestShellQuote(t *testing.T) {
 	for in, want := range map[string]string{"": "''", "jobs/a.json": "jobs/a.json", `"0x8D"`: `'"0x8D"'`, "it's": `'it'\''s'`} {
-		if got := shellQuote(in); got != want {
+		if got := ShellQuote(in); got != want {
 			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// addTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
-func addTrustConflicts(cmd *cobra.Command, trust *bool) {
+// AddTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
+func AddTrustConflicts(cmd *cobra.Command, trust *bool) {
 	cmd.Flags().BoolVar(trust, "trust-conflicts", false, "take every refused write for a conflict, without looking at what is there: only for\nnetworks without an intermediary that repeats requests")
 }
 
-// unconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.
-func unconfirmedHint(err error) error {
+// UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.
+func UnconfirmedHint(err error) error {
 	if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok && unknown.Unconfirmed {
-		return withHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --trust-conflicts makes this a conflict (exit code 4)")
+		return WithHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --trust-conflicts makes this a conflict (exit code 4)")
 	}
 	return err
 }

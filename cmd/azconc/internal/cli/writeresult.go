@@ -7,8 +7,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// writeResult is the result of every command that changes one resource through the optimistic package.
-type writeResult struct {
+// WriteResult is the result of every command that changes one resource through the optimistic package.
+type WriteResult struct {
 	Outcome   string `json:"outcome"`
 	Resource  string `json:"resource"`
 	Changed   bool   `json:"changed"`
@@ -24,9 +24,9 @@ type writeResult struct {
 	Diff      string `json:"diff,omitempty"`
 }
 
-// newWriteResult names the outcome: done is the word for a write that was applied to what was there before.
-func newWriteResult(on blobRef, done string, r optimistic.Result) writeResult {
-	out := writeResult{
+// NewWriteResult names the outcome: done is the word for a write that was applied to what was there before.
+func NewWriteResult(on BlobRef, done string, r optimistic.Result) WriteResult {
+	out := WriteResult{
 		Resource: on.String(), Changed: r.Changed, Created: r.Created, ETag: string(r.ETag), BaseETag: string(r.BaseETag),
 		Attempts: r.Attempts, Conflicts: r.Conflicts, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
 		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
@@ -44,7 +44,7 @@ func newWriteResult(on blobRef, done string, r optimistic.Result) writeResult {
 	return out
 }
 
-func (r writeResult) text(w io.Writer) {
+func (r WriteResult) Text(w io.Writer) {
 	if r.Outcome == "dry_run" {
 		_, _ = io.WriteString(w, r.Diff)
 		return
@@ -54,10 +54,10 @@ func (r writeResult) text(w io.Writer) {
 		fmt.Fprintf(w, " etag %s", r.ETag)
 	}
 	if r.Conflicts > 0 {
-		fmt.Fprintf(w, " after %s", plural(r.Conflicts, "conflict"))
+		fmt.Fprintf(w, " after %s", Plural(r.Conflicts, "conflict"))
 	}
 	if r.Resolved > 0 {
-		fmt.Fprintf(w, ", %s resolved", plural(r.Resolved, "lost answer"))
+		fmt.Fprintf(w, ", %s resolved", Plural(r.Resolved, "lost answer"))
 	}
 	fmt.Fprintln(w)
 }
@@ -68,8 +68,8 @@ type talliedError struct {
 	r   optimistic.Result
 }
 
-// tally returns nil for nil.
-func tally(err error, r optimistic.Result) error {
+// Tally returns nil for nil.
+func Tally(err error, r optimistic.Result) error {
 	if err == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func tally(err error, r optimistic.Result) error {
 func (e *talliedError) Error() string { return e.err.Error() }
 func (e *talliedError) Unwrap() error { return e.err }
 
-func (e *talliedError) facts() map[string]any {
+func (e *talliedError) Facts() map[string]any {
 	return map[string]any{
 		"attempts": e.r.Attempts, "conflicts": e.r.Conflicts, "ambiguous": e.r.Ambiguous, "resolved": e.r.Resolved,
 		"requests": e.r.Requests, "elapsed_ms": e.r.Elapsed.Milliseconds(),

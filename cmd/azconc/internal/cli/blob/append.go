@@ -1,0 +1,166 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+const maxAppend = 100 << 20
+
+type appendOptions struct {
+	factory     *cli.Factory
+	Blob        cli.BlobRef
+	File        string
+	Position    int64 // -1: wherever it ends
+	MaxSize     int64
+	Create      bool
+	ContentType string
+	Record      bool
+	Unique      bool
+	Sending     cli.SendingFlags
+	Conditions  optimistic.Conditions
+}
+
+func newAppendCmd(f *cli.Factory, runF func(*appendOptions) error) *cobra.Command {
+	opts := &appendOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "append <container/blob> --file <file>",
+		Short: "Append a file, or stdin, to an append blob, exactly once",
+		Long: `Append a file, or stdin, of at most 100 MiB to an append blob, as one block, exactly once.
+
+Every request is conditional on the blob ending where the block is to begin, so the block cannot be appended twice. If another
+writer appends first, azconc retries at the new end; with --position that is a conflict (exit code 4, reason "position").
+
+If a response is lost, azconc reads the bytes at the position. If they differ, another writer appended, and azconc retries at
+the new end. If they are the same, another writer may have appended the same bytes, so the exit code is 5. To avoid that,
+--record frames the content with an id, and --unique asserts that no other writer appends the same bytes.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
+  azconc blob append logs/events --file event.json --record --max-size 1073741824`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			flags := cmd.Flags()
+			switch {
+			case opts.File == "":
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			case !flags.Changed("position"):
+				opts.Position = -1
+			case opts.Position < 0:
+				return cli.Usagef("--position %d is negative", opts.Position)
+			}
+			if opts.MaxSize < 0 || flags.Changed("max-size") && opts.MaxSize == 0 {
+				return cli.Usagef("--max-size %d is not positive", opts.MaxSize)
+			}
+			if opts.ContentType != "" && !opts.Create {
+				return cli.Usagef("--content-type applies to a blob that is created: add --create")
+			}
+			if err := opts.Sending.Parse(cmd); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if opts.Create && opts.Conditions.IfMatch != "" {
+				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+			}
+			if opts.Conditions.IfNoneMatch == "*" {
+				return cli.WithHint(cli.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return appendRun(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	flags.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
+	flags.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
+	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
+	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
+	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
+	flags.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
+	opts.Sending.Add(cmd)
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+type appendResult struct {
+	cli.WriteResult
+	Offset int64  `json:"offset"`
+	End    int64  `json:"end"`
+	ID     string `json:"record_id,omitempty"`
+}
+
+func (r appendResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s at %d, which ends at %d", r.Outcome, r.Resource, r.Offset, r.End)
+	if r.ID != "" {
+		fmt.Fprintf(w, ", record %s", r.ID)
+	}
+	fmt.Fprintln(w)
+}
+
+func appendRun(ctx context.Context, opts *appendOptions) error {
+	f := opts.factory
+	c, err := f.Container(opts.Blob)
+	if err != nil {
+		return err
+	}
+	data, err := WholeContent(f, ctx, opts.File, maxAppend)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 && !opts.Record {
+		return cli.Usagef("--file %s is empty: there is nothing to append", opts.File)
+	}
+	o := &optimistic.AppendOptions{
+		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
+		Create: opts.Create, Unique: opts.Unique, Sending: opts.Sending.Sending(),
+	}
+	if opts.Create {
+		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: cli.Optional(opts.ContentType)}
+		if opts.ContentType == "" {
+			o.HTTPHeaders.BlobContentType = cli.Optional(cli.ContentType(opts.Blob.Blob))
+		}
+	}
+	write := optimistic.Append
+	if opts.Record {
+		write = optimistic.AppendRecord
+	}
+	r, err := write(ctx, c.NewAppendBlobClient(opts.Blob.Blob), data, o)
+	if err != nil {
+		return appendError(cli.Tally(err, r.Result), opts)
+	}
+	out := cli.NewWriteResult(opts.Blob, "appended", r.Result)
+	out.Outcome = "appended"
+	return f.Print(appendResult{WriteResult: out, Offset: r.Offset, End: r.End, ID: r.ID})
+}
+
+func appendError(err error, opts *appendOptions) error {
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	switch {
+	case errors.Is(err, optimistic.ErrFull):
+		return cli.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
+	case errors.Is(err, optimistic.ErrSealed):
+		return cli.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
+	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
+		return cli.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
+	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && !azerr.Has(err, "ContainerNotFound"):
+		return cli.WithHint(err, "--create creates it")
+	case ok && conflict.Reason == azerr.Position && opts.Position >= 0:
+		return cli.WithHint(err, "the blob does not end there; omit --position to append at its end")
+	}
+	return err
+}

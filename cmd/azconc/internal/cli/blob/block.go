@@ -1,0 +1,259 @@
+package blob
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+func newBlockCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("block", "Build a block blob step by step",
+		newBlockPutCmd(f, nil),
+		newBlockCommitCmd(f, nil),
+		newBlockListCmd(f, nil),
+	)
+}
+
+// maxStaged bounds the block that azconc holds in memory; the service accepts 4,000 MiB.
+const maxStaged = 256 << 20
+
+type blockPutOptions struct {
+	factory *cli.Factory
+	Blob    cli.BlobRef
+	ID      string
+	File    string
+	LeaseID string
+	Sending cli.SendingFlags
+}
+
+func newBlockPutCmd(f *cli.Factory, runF func(*blockPutOptions) error) *cobra.Command {
+	opts := &blockPutOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "put <container/blob> --id <id> --file <file>",
+		Short: "Stage a block without changing the blob yet",
+		Long: `Stage a block of at most 256 MiB. The blob does not change until azconc blob block commit commits the block.
+
+The id is any text of up to 64 bytes; all ids of a blob must have the same length. Staging under an id that is already in use
+replaces that block, so writers should use distinct ids. Blocks that are not committed within a week are discarded. azconc blob
+put does all of this itself.`,
+		Args:    cli.ResourceArgs("<container/blob>"),
+		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case opts.ID == "":
+				return cli.Usagef("--id is missing")
+			case len(opts.ID) > 64:
+				return cli.Usagef("--id has %d bytes: the limit is 64", len(opts.ID))
+			case opts.File == "":
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if err := opts.Sending.Parse(cmd); err != nil {
+				return err
+			}
+			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blockPutRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.ID, "id", "", "`id` of the block")
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+	opts.Sending.Add(cmd)
+	return cmd
+}
+
+func blockPutRun(ctx context.Context, opts *blockPutOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	data, err := WholeContent(f, ctx, opts.File, maxStaged)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 {
+		return cli.Usagef("--file %s is empty: there is nothing to stage", opts.File)
+	}
+	r, err := optimistic.StageBlock(ctx, client, opts.ID, data, &optimistic.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.Sending()})
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return f.Print(cli.NewWriteResult(opts.Blob, "staged", r))
+}
+
+type blockCommitOptions struct {
+	factory     *cli.Factory
+	Blob        cli.BlobRef
+	IDs         []string
+	ContentType string
+	Metadata    map[string]string
+	Tags        map[string]string
+	Conditions  optimistic.Conditions
+}
+
+func newBlockCommitCmd(f *cli.Factory, runF func(*blockCommitOptions) error) *cobra.Command {
+	opts := &blockCommitOptions{factory: f}
+	var conditions cli.ConditionFlags
+	var metadata, tags []string
+	cmd := &cobra.Command{
+		Use:   "commit <container/blob> <id>…",
+		Short: "Commit blocks, in this order, as the blob's content",
+		Long: `Commit blocks, in this order, as the blob's content. For each id, the block staged last is used, or else the block that is
+already committed. The whole content is replaced, under the conditions given.
+
+A missing block, one that was never staged or that another commit discarded, is a conflict (exit code 4, reason
+"blocklist").`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.ResourceArgs("<container/blob>", "<id>")(nil, args)
+			}
+			return nil
+		},
+		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			opts.IDs = args[1:]
+			for _, id := range opts.IDs {
+				if id == "" || len(id) > 64 || len(id) != len(opts.IDs[0]) {
+					return cli.WithHint(cli.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
+				}
+			}
+			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+				return err
+			}
+			if opts.Tags, err = parseTags(tags); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blockCommitRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+	cmd.Flags().StringArrayVar(&tags, "tag", nil, "index tag `name=value`; may be repeated")
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+func blockCommitRun(ctx context.Context, opts *blockCommitOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	if opts.ContentType == "" {
+		opts.ContentType = cli.ContentType(opts.Blob.Blob)
+	}
+	r, err := optimistic.CommitBlocks(ctx, client, opts.IDs, &optimistic.UploadOptions{
+		Conditions: opts.Conditions, Metadata: opts.Metadata, Tags: opts.Tags,
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: cli.Optional(opts.ContentType)},
+	})
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return f.Print(cli.NewWriteResult(opts.Blob, "committed", r))
+}
+
+type blockListOptions struct {
+	factory *cli.Factory
+	Blob    cli.BlobRef
+	Type    string
+	LeaseID string
+}
+
+func newBlockListCmd(f *cli.Factory, runF func(*blockListOptions) error) *cobra.Command {
+	opts := &blockListOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "list <container/blob>",
+		Short:   "List the blocks of a blob",
+		Args:    cli.ResourceArgs("<container/blob>"),
+		Example: "  azconc blob block list jobs/big --type uncommitted",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+				return err
+			}
+			switch opts.Type {
+			case "all", "committed", "uncommitted":
+			default:
+				return cli.Usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
+			}
+			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return blockListRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Type, "type", "all", "which: {all | committed | uncommitted}")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "only if this is the `id` of the lease on it")
+	return cmd
+}
+
+type blockListResult struct {
+	Outcome string       `json:"outcome"`
+	Blob    string       `json:"resource"`
+	ETag    string       `json:"etag"`
+	Blocks  []blockShown `json:"blocks"`
+}
+
+type blockShown struct {
+	ID        string `json:"id"`
+	Size      int64  `json:"size"`
+	Committed bool   `json:"committed"`
+}
+
+func (r blockListResult) Text(w io.Writer) {
+	for _, b := range r.Blocks {
+		state := "uncommitted"
+		if b.Committed {
+			state = "committed"
+		}
+		fmt.Fprintf(w, "%-11s  %10d  %s\n", state, b.Size, b.ID)
+	}
+}
+
+func blockListRun(ctx context.Context, opts *blockListOptions) error {
+	client, err := opts.factory.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	if opts.LeaseID != "" {
+		ctx = policy.WithHTTPHeader(ctx, http.Header{"x-ms-lease-id": {opts.LeaseID}})
+	}
+	blocks, at, err := optimistic.ListBlocks(ctx, client, blockblob.BlockListType(opts.Type), nil)
+	if err != nil {
+		return err
+	}
+	r := blockListResult{Outcome: "listed", Blob: opts.Blob.String(), ETag: string(at.ETag), Blocks: []blockShown{}}
+	for _, b := range blocks {
+		r.Blocks = append(r.Blocks, blockShown(b))
+	}
+	return opts.factory.Print(r)
+}

@@ -1,0 +1,28 @@
+package blob
+
+import (
+	"context"
+	"io"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+// WholeContent reads what --file names, at most limit bytes of it: for requests that carry all of their content at once.
+func WholeContent(f *cli.Factory, ctx context.Context, name string, limit int64) ([]byte, error) {
+	content, size, err := f.OpenContent(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	var data []byte
+	if size <= limit {
+		if data, err = io.ReadAll(io.LimitReader(content, limit+1)); err != nil {
+			return nil, err
+		}
+		size = int64(len(data))
+	}
+	if size > limit {
+		return nil, cli.Usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,158 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type copyOptions struct {
+	factory          *cli.Factory
+	From, To         cli.BlobRef
+	Metadata         map[string]string
+	Wait             bool
+	Poll             time.Duration
+	Conditions       optimistic.Conditions
+	SourceConditions optimistic.Conditions
+}
+
+func newCopyCmd(f *cli.Factory, runF func(*copyOptions) error) *cobra.Command {
+	opts := &copyOptions{factory: f}
+	var conditions, source cli.ConditionFlags
+	var metadata []string
+	var snapshot string
+	cmd := &cobra.Command{
+		Use:   "copy <container/blob> <container/blob>",
+		Short: "Copy a blob onto another within the service",
+		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
+
+Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
+so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
+the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
+		Args:        cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
+		Annotations: map[string]string{cli.ResourceArg: "true"},
+		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
+  azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.From, err = cli.ParseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.From, err = opts.From.At(snapshot); err != nil {
+				return err
+			}
+			if opts.To, err = cli.ParseWritable(args[1]); err != nil {
+				return err
+			}
+			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if opts.SourceConditions, err = sourceConditions(&source); err != nil {
+				return err
+			}
+			if opts.Poll <= 0 {
+				return cli.Usagef("--poll %v is not positive", opts.Poll)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return copyRun(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
+	flags.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
+	flags.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
+	conditions.Add(cmd, cli.CondAll)
+	cli.AddSnapshot(cmd, &snapshot, " of the source")
+	flags.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
+	flags.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
+	flags.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
+	flags.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
+	flags.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
+	return cmd
+}
+
+// sourceConditions parses what the flags named --source say. They obey the rules of a write, whose part they are.
+func sourceConditions(c *cli.ConditionFlags) (optimistic.Conditions, error) {
+	if c.IfNoneMatch == "*" {
+		return optimistic.Conditions{}, cli.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
+	}
+	out, err := c.ForWrite()
+	if err != nil {
+		return out, cli.Usagef("on the source: %w", err)
+	}
+	return out, nil
+}
+
+type copyResult struct {
+	cli.WriteResult
+	Source string `json:"source"`
+	CopyID string `json:"copy_id"`
+	Status string `json:"copy_status"`
+}
+
+func (r copyResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s to %s etag %s, copy %s\n", r.Outcome, r.Source, r.Resource, r.ETag, r.CopyID)
+}
+
+func copyRun(ctx context.Context, opts *copyOptions) error {
+	f := opts.factory
+	from, err := f.Blob(opts.From)
+	if err != nil {
+		return err
+	}
+	to, err := f.Blob(opts.To)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Copy(ctx, to, from, &optimistic.CopyOptions{
+		Conditions: opts.Conditions, Source: opts.SourceConditions, Metadata: opts.Metadata, Wait: opts.Wait, Poll: opts.Poll,
+	})
+	if err != nil {
+		err = &copyError{err: cli.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
+		if r.CopyID != "" && r.Status == "pending" {
+			return cli.WithHint(err, "the copy continues; to end it: azconc blob copy-abort "+cli.ShellQuote(opts.To.String())+" "+r.CopyID)
+		}
+		return copyHint(err)
+	}
+	out := cli.NewWriteResult(opts.To, "copied", r.Result)
+	if out.Outcome = "copied"; r.Status == "pending" {
+		out.Outcome = "copying"
+	}
+	return f.Print(copyResult{WriteResult: out, Source: opts.From.String(), CopyID: r.CopyID, Status: string(r.Status)})
+}
+
+func copyHint(err error) error {
+	c, ok := errors.AsType[*optimistic.ConflictError](err)
+	if ok && c.Reason == azerr.SourceChanged && c.Current != "" {
+		return cli.WithHint(err, "to copy the current version, give --source-if-match "+cli.ShellQuote(string(c.Current)))
+	}
+	return err
+}
+
+// copyError adds to the error of a copy which copy it is about.
+type copyError struct {
+	err        error
+	id, status string
+}
+
+func (e *copyError) Error() string { return e.err.Error() }
+func (e *copyError) Unwrap() error { return e.err }
+
+func (e *copyError) Facts() map[string]any {
+	if e.id == "" {
+		return nil
+	}
+	return map[string]any{"copy_id": e.id, "copy_status": e.status}
+}

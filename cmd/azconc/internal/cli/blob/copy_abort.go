@@ -1,0 +1,102 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type copyAbortOptions struct {
+	factory *cli.Factory
+	Blob    cli.BlobRef
+	CopyID  string
+	LeaseID string
+}
+
+func newCopyAbortCmd(f *cli.Factory, runF func(*copyAbortOptions) error) *cobra.Command {
+	opts := &copyAbortOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "copy-abort <container/blob> <copy-id>",
+		Short: "End a pending copy and leave its destination empty",
+		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
+
+If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
+		Args:    cli.ResourceArgs("<container/blob>", "<copy-id>"),
+		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.CopyID = args[1]; !cli.Guid.MatchString(opts.CopyID) {
+				return cli.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
+			}
+			c, err := conditions.ForWrite()
+			if err != nil {
+				return err
+			}
+			opts.LeaseID = c.LeaseID
+			if runF != nil {
+				return runF(opts)
+			}
+			return copyAbortRun(cmd.Context(), opts)
+		},
+	}
+	conditions.Add(cmd, cli.CondLease)
+	return cmd
+}
+
+type copyAbortResult struct {
+	Outcome   string `json:"outcome"`
+	Resource  string `json:"resource"`
+	CopyID    string `json:"copy_id"`
+	Ambiguous int    `json:"ambiguous"`
+	Resolved  int    `json:"resolved"`
+	Requests  int    `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r copyAbortResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s copy %s to %s\n", r.Outcome, r.CopyID, r.Resource)
+}
+
+func copyAbortRun(ctx context.Context, opts *copyAbortOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.AbortCopy(ctx, client, opts.CopyID, &optimistic.AbortCopyOptions{LeaseID: opts.LeaseID})
+	if errors.Is(err, optimistic.ErrNoCopy) {
+		err = &stateError{err: err, outcome: "conflict", reason: "not pending"}
+	}
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	out := copyAbortResult{
+		Outcome: "aborted", Resource: opts.Blob.String(), CopyID: opts.CopyID, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
+	}
+	if r.AlreadyApplied {
+		out.Outcome = "already_applied"
+	}
+	return opts.factory.Print(out)
+}
+
+// stateError is a conflict with the state that a resource is in, which no version tells.
+type stateError struct {
+	err             error
+	outcome, reason string
+}
+
+func (e *stateError) Error() string { return e.err.Error() }
+func (e *stateError) Unwrap() error { return e.err }
+func (e *stateError) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitConflict, Outcome: e.outcome}
+}
+func (e *stateError) Facts() map[string]any { return map[string]any{"reason": e.reason} }

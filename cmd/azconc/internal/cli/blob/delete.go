@@ -1,0 +1,121 @@
+package blob
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type deleteOptions struct {
+	factory    *cli.Factory
+	Blob       cli.BlobRef
+	Snapshots  bool
+	Conditions optimistic.Conditions
+}
+
+func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
+	opts := &deleteOptions{factory: f}
+	var conditions cli.ConditionFlags
+	var snapshot string
+	cmd := &cobra.Command{
+		Use:   "delete <container/blob>",
+		Short: "Delete a blob, or a snapshot of one",
+		Long: `Delete a blob, or a snapshot of one.
+
+A deletion leaves no trace of which client requested it. If the response is lost and the blob is gone, a delete with a
+condition ends with exit code 5, because another client may have deleted it; a delete without one has succeeded.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  azconc blob delete jobs/state.json
+  azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
+				return err
+			}
+			if opts.Snapshots && (opts.Blob.Snapshot != "" || opts.Blob.Version != "") {
+				return cli.Usagef("--snapshots is for a blob: %s has none", opts.Blob)
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return deleteRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
+	cli.AddSnapshot(cmd, &snapshot, ", and not the blob")
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+// deletion is a blob whose deletion carries all conditions, and that knows whether the service confirmed it.
+type deletion struct {
+	optimistic.Blob[[]byte]
+	opts      *deleteOptions
+	confirmed bool
+}
+
+func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+	all := d.opts.Conditions
+	all.IfMatch, all.IfTags, all.LeaseID = base.ETag, c.IfTags, c.LeaseID
+	if base.ETag == "" {
+		all.IfMatch = d.opts.Conditions.IfMatch // "*", or none
+	}
+	o := blob.DeleteOptions{AccessConditions: cli.BlobAccess(all)}
+	if d.opts.Snapshots {
+		include := blob.DeleteSnapshotsOptionTypeInclude
+		o.DeleteSnapshots = &include
+	}
+	client := d.Client.BlobClient()
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		_, err := client.Delete(ctx, &o)
+		d.confirmed = err == nil
+		return "", err
+	}, nil
+}
+
+func deleteRun(ctx context.Context, opts *deleteOptions) error {
+	f, c := opts.factory, opts.Conditions
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	if opts.Blob.Snapshot != "" {
+		client, err = client.WithSnapshot(opts.Blob.Snapshot)
+	} else if opts.Blob.Version != "" {
+		client, err = client.WithVersionID(opts.Blob.Version)
+	}
+	if err != nil {
+		return err
+	}
+	d := &deletion{Blob: optimistic.BytesBlob(client), opts: opts}
+	r, err := optimistic.Delete(ctx, d, optimistic.State{ETag: c.IfMatch}, &optimistic.WriteOptions{
+		Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID},
+	})
+	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
+	if err == nil && !d.confirmed && beyond {
+		err = &cli.UnknownError{Why: "the response was lost and the blob is gone: another client may have deleted it"}
+	}
+	if azerr.Has(err, "SnapshotsPresent") {
+		err = cli.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
+			cli.ShellQuote(opts.Blob.Container)+" --snapshots --prefix "+cli.ShellQuote(opts.Blob.Blob)+" shows them")
+	}
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return f.Print(cli.DeleteResult{
+		Outcome: "deleted", Resource: opts.Blob.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds(),
+	})
+}

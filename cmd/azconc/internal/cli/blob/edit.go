@@ -1,0 +1,284 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type editOptions struct {
+	factory    *cli.Factory
+	Blob       cli.BlobRef
+	Create     bool
+	MaxSize    int64
+	Conditions optimistic.Conditions
+}
+
+func newEditCmd(f *cli.Factory, runF func(*editOptions) error) *cobra.Command {
+	opts := &editOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "edit <container/blob>",
+		Short: "Edit a blob in your editor without losing concurrent changes",
+		Long: `Edit a blob in $VISUAL or $EDITOR.
+
+If another writer changes the blob meanwhile, the two changes are merged. If they do not merge, azconc asks what to do if it
+runs on a terminal, and otherwise ends with exit code 4. Text that was not written stays in its file, and azconc prints the
+command that writes it.`,
+		Args:    cli.ResourceArgs("<container/blob>"),
+		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if err := cli.CheckMaxSize(opts.MaxSize); err != nil {
+				return err
+			}
+			if opts.Create && opts.Conditions.IfMatch != "" {
+				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+			}
+			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
+				opts.Create = true
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			if _, err := change.Editor(f); err != nil {
+				return err
+			}
+			return editRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
+	cli.AddMaxSize(cmd, &opts.MaxSize)
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+// editing is one blob in the editor: the version that the text in file began with, and the text.
+type editing struct {
+	opts   *editOptions
+	target optimistic.Blob[[]byte]
+	base   *optimistic.Version[[]byte]
+	file   string
+	mine   []byte
+	total  optimistic.Result
+}
+
+func editRun(ctx context.Context, opts *editOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	e := &editing{opts: opts, target: contentOf(client, opts.Blob.Blob, cli.HeaderFlags{})}
+	e.target.MaxSize = opts.MaxSize
+	if e.base, err = e.read(ctx); err != nil {
+		return cli.MaxSizeHint(err)
+	}
+	if err := e.permitted(); err != nil {
+		return err
+	}
+	if e.file, err = change.TempCopy(opts.Blob.Blob, e.base.Value); err != nil {
+		return err
+	}
+	outcome, err := e.run(ctx)
+	if err != nil {
+		return e.keep(cli.Tally(err, e.total))
+	}
+	if outcome == "theirs" {
+		f.Notef("their version stays; your text is in %s", e.file)
+		outcome = "cancelled"
+	} else if err := os.Remove(e.file); err != nil {
+		f.Notef("the temporary file was not removed: %v", err)
+	}
+	r := cli.NewWriteResult(opts.Blob, outcome, e.total)
+	if !e.total.Created {
+		r.Outcome = outcome
+	}
+	return f.Print(r)
+}
+
+// read is optimistic.Read, where a blob that is not there is a version too if it may be created.
+func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error) {
+	v, err := optimistic.Read(ctx, e.target, nil)
+	if errors.Is(err, optimistic.ErrNotFound) && e.opts.Create {
+		return &optimistic.Version[[]byte]{}, nil
+	}
+	if v != nil {
+		e.total.Requests++
+	}
+	return v, err
+}
+
+func (e *editing) permitted() error {
+	c := e.opts.Conditions
+	if c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != e.base.ETag {
+		return &optimistic.ConflictError{Op: "edit", Resource: e.opts.Blob.String(), Reason: azerr.Changed, Base: c.IfMatch, Current: e.base.ETag}
+	}
+	return cli.Holds("edit", e.opts.Blob.String(), c, e.base.State, e.base.LastModified)
+}
+
+func (e *editing) run(ctx context.Context) (outcome string, err error) {
+	if outcome, err = e.open(ctx); outcome != "" || err != nil {
+		return outcome, err
+	}
+	for {
+		err := e.write(ctx)
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if err == nil {
+			return "updated", nil
+		}
+		pinned := e.opts.Conditions.IfMatch != "" && e.opts.Conditions.IfMatch != azcore.ETagAny
+		if !ok || pinned || conflict.Base != "" && conflict.Base == conflict.Current {
+			return "", err
+		}
+		outcome, err := e.reconcile(ctx, conflict)
+		if outcome != "" || err != nil {
+			return outcome, err
+		}
+	}
+}
+
+// open lets the user edit the file, and says "cancelled" when there is nothing to write then.
+func (e *editing) open(ctx context.Context) (outcome string, err error) {
+	if err := change.Edit(e.opts.factory, e.file); err != nil {
+		return "", err
+	}
+	if err := ctx.Err(); err != nil {
+		return "", context.Cause(ctx)
+	}
+	if e.mine, err = os.ReadFile(e.file); err != nil {
+		return "", err
+	}
+	if bytes.Equal(e.mine, e.base.Value) {
+		return "cancelled", nil
+	}
+	return "", nil
+}
+
+func (e *editing) write(ctx context.Context) error {
+	c := e.opts.Conditions
+	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
+	// A conflict leads to a merge of the stored text with the user's. Merging a text that is already stored adds nothing.
+	o.TrustConflicts = true
+	var r optimistic.Result
+	var err error
+	if e.base.Exists {
+		r, err = optimistic.Replace(ctx, e.target, e.base, e.mine, o)
+	} else {
+		r, err = optimistic.Create(ctx, e.target, e.mine, o)
+	}
+	t := &e.total
+	t.Changed, t.Created, t.ETag, t.BaseETag = r.Changed, r.Created, r.ETag, r.BaseETag
+	t.Attempts, t.Conflicts, t.Ambiguous = t.Attempts+r.Attempts, t.Conflicts+r.Conflicts, t.Ambiguous+r.Ambiguous
+	t.Resolved, t.Requests, t.Elapsed = t.Resolved+r.Resolved, t.Requests+r.Requests, t.Elapsed+r.Elapsed
+	return err
+}
+
+// reconcile merges the text with the version another writer has stored. It leaves the result in mine, and the version that
+// it may replace in base.
+func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
+	f := e.opts.factory
+	theirs, err := e.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(theirs.Value, e.mine) && theirs.Exists {
+		f.Notef("another writer has written the same text")
+		e.total.ETag = theirs.ETag
+		return "unchanged", nil
+	}
+	merged, clean := change.Merge3(string(e.base.Value), string(e.mine), string(theirs.Value))
+	if clean && e.base.Exists && theirs.Exists {
+		f.Notef("merged with a concurrent change (etag %s)", theirs.ETag)
+		e.base, e.mine = theirs, []byte(merged)
+		return "", os.WriteFile(e.file, e.mine, 0o600)
+	}
+	if !f.InTerminal || !f.ErrTerminal {
+		return "", &keepTheirs{err: conflict, etag: theirs.ETag}
+	}
+	f.Notef("another writer has changed the blob, and the two changes do not merge; your text is in %s", e.file)
+	answer, err := change.Ask(f, ctx, "[e]dit both, write [m]ine, keep [t]heirs, [a]bort?", "emta")
+	if err != nil {
+		return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
+	}
+	switch answer {
+	case 'm':
+		e.base = theirs
+		return "", nil
+	case 't':
+		return "theirs", nil
+	case 'a':
+		return "", &keepTheirs{err: conflict, etag: theirs.ETag}
+	}
+	if err := os.WriteFile(e.file, []byte(merged), 0o600); err != nil {
+		return "", err
+	}
+	e.base = theirs
+	for {
+		if outcome, err := e.open(ctx); outcome != "" || err != nil {
+			return outcome, err
+		}
+		if !change.HasMarkers(string(e.mine)) {
+			return "", nil
+		}
+		answer, err := change.Ask(f, ctx, "the conflict markers are still there: [e]dit again, [a]bort?", "ea")
+		if err != nil || answer == 'a' {
+			return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
+		}
+	}
+}
+
+// keepTheirs is a conflict that was left, with the version that the text would have to replace.
+type keepTheirs struct {
+	err  error
+	etag azcore.ETag
+}
+
+func (e *keepTheirs) Error() string { return e.err.Error() }
+func (e *keepTheirs) Unwrap() error { return e.err }
+
+// keep adds to err where the text is and, if the current version is known, how to overwrite it.
+func (e *editing) keep(err error) error {
+	etag := e.base.ETag
+	if k, ok := errors.AsType[*keepTheirs](err); ok {
+		etag = k.etag
+	} else if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && (c.Current != "" || c.Reason == azerr.Gone) {
+		etag = c.Current
+	}
+	command := fmt.Sprintf("azconc blob update %s --file %s", cli.ShellQuote(e.opts.Blob.String()), cli.ShellQuote(e.file))
+	if etag == "" {
+		command += " --create"
+	} else {
+		command += " --if-match " + cli.ShellQuote(string(etag))
+	}
+	if c := e.opts.Conditions; c.LeaseID != "" {
+		command += " --lease-id " + c.LeaseID
+	}
+	return cli.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
+}
+
+// keptError is a failure after which the user's text waits in a file.
+type keptError struct {
+	err  error
+	file string
+}
+
+func (e *keptError) Error() string { return e.err.Error() }
+func (e *keptError) Unwrap() error { return e.err }
+
+func (e *keptError) Facts() map[string]any { return map[string]any{"file": e.file} }

@@ -1,0 +1,104 @@
+package blob
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type getOptions struct {
+	factory    *cli.Factory
+	Blob       cli.BlobRef
+	File       string
+	Sending    cli.SendingFlags
+	Conditions optimistic.Conditions
+}
+
+func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
+	opts := &getOptions{factory: f}
+	var conditions cli.ConditionFlags
+	var snapshot string
+	cmd := &cobra.Command{
+		Use:   "get <container/blob>",
+		Short: "Read a blob, all of it from one version",
+		Long: `Read a blob, all of it from one version, to stdout or a file.
+
+The content is all from one version, however long the read takes: if the blob changes meanwhile, a read into a file starts
+over, and a read to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  azconc blob get jobs/state.json
+  azconc blob get backup/src.tar --file src.tar`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+				return err
+			}
+			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
+				return err
+			}
+			if f.JSON() && (opts.File == "" || opts.File == "-") {
+				return cli.WithHint(cli.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+			}
+			if err := opts.Sending.Parse(cmd); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForRead(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return getRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+	cli.AddSnapshot(cmd, &snapshot, "")
+	opts.Sending.Add(cmd)
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+type getResult struct {
+	Outcome      string            `json:"outcome"`
+	Resource     string            `json:"resource"`
+	File         string            `json:"file"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	Size         int64             `json:"size"`
+	ContentType  string            `json:"content_type"`
+	Metadata     map[string]string `json:"metadata"`
+	Restarts     int               `json:"restarts"`
+	Requests     int               `json:"requests"`
+	ElapsedMS    int64             `json:"elapsed_ms"`
+}
+
+func (r getResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, cli.ByteCount(r.Size), r.File)
+}
+
+func getRun(ctx context.Context, opts *getOptions) error {
+	f := opts.factory
+	client, err := f.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	p := f.Progress("get " + opts.Blob.String())
+	var got optimistic.DownloadResult
+	stdout, err := f.Into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
+		got, err = optimistic.Download(ctx, client, to, &optimistic.DownloadOptions{Sending: opts.Sending.Sending(), Conditions: opts.Conditions, Progress: p.Show, Restart: restart})
+		return err
+	})
+	if stdout || err != nil {
+		return err
+	}
+	return f.Print(getResult{
+		Outcome: "downloaded", Resource: opts.Blob.String(), File: opts.File, ETag: string(got.ETag), LastModified: got.LastModified.UTC(),
+		Size: got.Size, ContentType: cli.Deref(got.Headers.BlobContentType), Metadata: got.Metadata,
+		Restarts: got.Restarts, Requests: got.Requests, ElapsedMS: got.Elapsed.Milliseconds(),
+	})
+}

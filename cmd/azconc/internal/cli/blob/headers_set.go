@@ -1,0 +1,108 @@
+package blob
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type headersSetOptions struct {
+	factory     *cli.Factory
+	Blob        cli.BlobRef
+	Set         map[string]string // by flag; an empty value takes the header away
+	Conditions  optimistic.Conditions
+	MaxAttempts int
+}
+
+// headerFields are the flags of headers set, and the field that each sets.
+var headerFields = []struct {
+	flag, name string
+	field      func(*optimistic.HTTPHeaders) *string
+}{
+	{"content-type", "Content-Type", func(h *optimistic.HTTPHeaders) *string { return &h.ContentType }},
+	{"content-encoding", "Content-Encoding", func(h *optimistic.HTTPHeaders) *string { return &h.ContentEncoding }},
+	{"content-language", "Content-Language", func(h *optimistic.HTTPHeaders) *string { return &h.ContentLanguage }},
+	{"content-disposition", "Content-Disposition", func(h *optimistic.HTTPHeaders) *string { return &h.ContentDisposition }},
+	{"content-md5", "Content-MD5, in base64,", func(h *optimistic.HTTPHeaders) *string { return &h.ContentMD5 }},
+	{"cache-control", "Cache-Control", func(h *optimistic.HTTPHeaders) *string { return &h.CacheControl }},
+}
+
+func newHeadersSetCmd(f *cli.Factory, runF func(*headersSetOptions) error) *cobra.Command {
+	opts := &headersSetOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "set <container/blob> --<header> <value>…",
+		Short: "Set some of a blob's HTTP headers and keep the rest",
+		Long: `Set some of a blob's HTTP headers and keep the rest. An empty value removes a header.
+
+The service replaces all headers at once, so azconc reads them and writes them back on condition that the blob has not
+changed; with --if-match a conflict is final. Headers have no room for an id: if a response is lost and the blob has changed
+since, the change may be this write or another, and the exit code is 5. It is safe to set the headers again.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  azconc blob headers set site/app.js --cache-control 'max-age=3600' --content-type text/javascript
+  azconc blob headers set site/app.js --content-encoding ''`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			opts.Set = map[string]string{}
+			for _, h := range headerFields {
+				if flag := cmd.Flags().Lookup(h.flag); flag.Changed {
+					opts.Set[h.flag] = flag.Value.String()
+				}
+			}
+			if len(opts.Set) == 0 {
+				return cli.WithHint(cli.Usagef("no header is given"), "give a header, as in --content-type text/plain")
+			}
+			if sum, err := base64.StdEncoding.DecodeString(opts.Set["content-md5"]); err != nil || len(sum) != 0 && len(sum) != 16 {
+				return cli.Usagef("--content-md5 is not an MD5 sum in base64")
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
+				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return headersSetRun(cmd.Context(), opts)
+		},
+	}
+	for _, h := range headerFields {
+		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
+		cli.AllowEmpty(cmd, h.flag)
+	}
+	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	target := &cli.Guarded[optimistic.HTTPHeaders]{Target: optimistic.BlobHeaders(client), Op: "update", Conditions: opts.Conditions}
+	update := &optimistic.UpdateOptions{Conditions: cli.Carried(opts.Conditions), Attempts: opts.MaxAttempts}
+	if opts.MaxAttempts > 0 {
+		update.Elapsed = -1
+	}
+	r, err := optimistic.Update(ctx, target, func(_ context.Context, headers *optimistic.HTTPHeaders) error {
+		for _, h := range headerFields {
+			if value, ok := opts.Set[h.flag]; ok {
+				*h.field(headers) = value
+			}
+		}
+		return nil
+	}, update)
+	if err != nil {
+		return cli.UpdateHint(cli.Tally(err, r), opts.Conditions, true)
+	}
+	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "updated", r))
+}

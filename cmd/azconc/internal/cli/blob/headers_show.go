@@ -1,0 +1,50 @@
+package blob
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+func newHeadersShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
+	cmd := newReadCmd(f, runF, cli.CondAll, headersShowRun)
+	cmd.Short, cmd.Example = "Show the HTTP headers that a blob is served with", "  azconc blob headers show site/app.js -o json"
+	return cmd
+}
+
+type headersResult struct {
+	Outcome     string `json:"outcome"`
+	Resource    string `json:"resource"`
+	ETag        string `json:"etag"`
+	Type        string `json:"content_type"`
+	Encoding    string `json:"content_encoding"`
+	Language    string `json:"content_language"`
+	Disposition string `json:"content_disposition"`
+	MD5         string `json:"content_md5"`
+	Cache       string `json:"cache_control"`
+}
+
+func (r headersResult) Text(w io.Writer) {
+	cli.PrintFields(w, "content type", r.Type, "content encoding", r.Encoding, "content language", r.Language,
+		"content disposition", r.Disposition, "content md5", r.MD5, "cache control", r.Cache)
+}
+
+func headersShowRun(ctx context.Context, opts *readOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(headersResult{
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Type: cli.Deref(p.ContentType), Encoding: cli.Deref(p.ContentEncoding),
+		Language: cli.Deref(p.ContentLanguage), Disposition: cli.Deref(p.ContentDisposition), MD5: base64.StdEncoding.EncodeToString(p.ContentMD5), Cache: cli.Deref(p.CacheControl),
+	})
+}

@@ -1,0 +1,112 @@
+package blob
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+type listOptions struct {
+	factory   *cli.Factory
+	Container cli.BlobRef
+	Prefix    string
+	Max       int
+	Snapshots bool
+}
+
+func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
+	opts := &listOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "list <container>",
+		Short: "List the blobs of a container",
+		Args:  cli.ResourceArgs("<container>"),
+		Example: `  azconc blob list jobs --prefix 2026/
+  azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Max < 0 {
+				return cli.Usagef("--max %d is negative", opts.Max)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return listRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	cli.AllowEmpty(cmd, "prefix")
+	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
+	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
+	return cmd
+}
+
+type listResult struct {
+	Outcome   string `json:"outcome"`
+	Container string `json:"resource"`
+	Blobs     []item `json:"blobs"`
+	Truncated bool   `json:"truncated"`
+
+	wide bool
+}
+
+type item struct {
+	Name         string    `json:"name"`
+	Snapshot     string    `json:"snapshot,omitempty"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	Size         int64     `json:"size"`
+	Type         string    `json:"type"`
+	LeaseState   string    `json:"lease_state,omitempty"`
+}
+
+func (r listResult) Text(w io.Writer) {
+	for _, b := range r.Blobs {
+		name := b.Name
+		if b.Snapshot != "" {
+			name += "?snapshot=" + b.Snapshot
+		}
+		if r.wide {
+			fmt.Fprintf(w, "%s  %10s  %-9s  %s\n", cli.TimeText(b.LastModified), cli.ByteCount(b.Size), b.LeaseState, name)
+		} else {
+			fmt.Fprintln(w, name)
+		}
+	}
+}
+
+func listRun(ctx context.Context, opts *listOptions) error {
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	r := listResult{Outcome: "listed", Container: opts.Container.String(), Blobs: []item{}, wide: opts.factory.OutTerminal}
+	pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Prefix: cli.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
+	})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, b := range page.Segment.BlobItems {
+			if opts.Max > 0 && len(r.Blobs) == opts.Max {
+				r.Truncated = true
+				return opts.factory.Print(r)
+			}
+			item := item{Name: cli.Deref(b.Name), Snapshot: cli.Deref(b.Snapshot)}
+			if p := b.Properties; p != nil {
+				item.ETag, item.LastModified, item.Size = cli.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), cli.Deref(p.ContentLength)
+				item.Type, item.LeaseState = string(cli.Deref(p.BlobType)), string(cli.Deref(p.LeaseState))
+			}
+			r.Blobs = append(r.Blobs, item)
+		}
+	}
+	return opts.factory.Print(r)
+}

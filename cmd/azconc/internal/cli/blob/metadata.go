@@ -1,0 +1,68 @@
+package blob
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.
+var metadataPairs = pairsKind{
+	what: "the metadata", remembers: optimistic.OperationsKept, conditions: cli.CondAll, flag: "metadata", name: strings.ToLower, versioned: true,
+	parse: func(pairs []string) (map[string]string, error) { return cli.ParsePairs("metadata", pairs) },
+	target: func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string] {
+		return &cli.Guarded[map[string]string]{Target: optimistic.BlobMetadata(client), Op: "update", Conditions: c}
+	},
+}
+
+func newMetadataSetCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsSetCmd(f, runF, metadataPairs)
+	cmd.Short = "Replace a blob's metadata"
+	cmd.Long = `Replace a blob's metadata: names that are not given are removed.
+
+To keep them use blob metadata update.`
+	cmd.Example = "  azconc blob metadata set jobs/state.json owner=web-1 stage=2 --if-match 0x8DE0A1B2C3D4E5F"
+	return cmd
+}
+
+func newMetadataUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsUpdateCmd(f, runF, metadataPairs)
+	cmd.Short = "Set some of a blob's metadata and keep the rest"
+	cmd.Example = "  azconc blob metadata update jobs/state.json stage=3 --remove owner"
+	return cmd
+}
+
+func newMetadataShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
+	cmd := newReadCmd(f, runF, cli.CondAll, metadataShowRun)
+	cmd.Short, cmd.Example = "Show a blob's metadata", "  azconc blob metadata show jobs/state.json -o json"
+	return cmd
+}
+
+type metadataResult struct {
+	Outcome  string            `json:"outcome"`
+	Resource string            `json:"resource"`
+	ETag     string            `json:"etag"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+func (r metadataResult) Text(w io.Writer) { printPairs(w, r.Metadata) }
+
+func metadataShowRun(ctx context.Context, opts *readOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(metadataResult{
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Metadata: cli.OwnMetadata(p.Metadata),
+	})
+}

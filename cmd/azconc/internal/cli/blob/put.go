@@ -1,0 +1,111 @@
+package blob
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type putOptions struct {
+	factory    *cli.Factory
+	Blob       cli.BlobRef
+	File       string
+	Headers    cli.HeaderFlags
+	Sending    cli.SendingFlags
+	Conditions optimistic.Conditions
+	Trust      bool
+}
+
+func newPutCmd(f *cli.Factory, runF func(*putOptions) error) *cobra.Command {
+	opts := &putOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "put <container/blob> --file <file>",
+		Short: "Store a file, or stdin, as a blob",
+		Long: `Store a file, or stdin, as a blob.
+
+Without a condition the last writer wins: an existing blob is replaced. --if-none-match '*' only creates (exit code 7 if
+it exists), --if-match replaces one version (exit code 4 if there is another). To change an existing blob, use blob update.
+
+An append or page blob is not replaced: delete it first.
+
+Content above 8 MiB is sent in blocks. If another upload of the same blob is committed meanwhile, the service discards
+them. A file is then sent again; stdin cannot be, so the command ends with exit code 4.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
+  tar c . | azconc blob put backup/src.tar --file -`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if err := opts.Headers.Parse(); err != nil {
+				return err
+			}
+			if err := opts.Sending.Parse(cmd); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return putRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	cli.AddTrustConflicts(cmd, &opts.Trust)
+	opts.Headers.Add(cmd)
+	opts.Sending.Add(cmd)
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+func putRun(ctx context.Context, opts *putOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	content, size, err := f.OpenContent(ctx, opts.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	headers := opts.Headers.Headers()
+	if headers.BlobContentType == nil {
+		headers.BlobContentType = cli.Optional(cli.ContentType(opts.Blob.Blob))
+	}
+	sending := opts.Sending.Sending()
+	sending.TrustConflicts = opts.Trust
+	p := f.Progress("put " + opts.Blob.String())
+	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: sending,
+		Progress: func(done int64) { p.Show(done, size) },
+	})
+	p.End()
+	if err != nil {
+		err = cli.UnconfirmedHint(cli.Tally(err, r))
+		c, ok := errors.AsType[*optimistic.ConflictError](err)
+		switch {
+		case ok && c.Reason == azerr.BlockList && opts.Conditions == optimistic.Conditions{}:
+			err = cli.WithHint(err, "another upload of the same blob was committed meanwhile; stdin cannot be sent again, a file given with --file can")
+		case ok && c.Current != "":
+			err = cli.WithHint(err, "to replace the current version, give --if-match "+cli.ShellQuote(string(c.Current)))
+		}
+		return err
+	}
+	result := cli.NewWriteResult(opts.Blob, "uploaded", r)
+	if opts.Conditions.IfNoneMatch == "" {
+		result.Outcome = "uploaded" // "created" is for a condition that demands it; the field says it in any case
+	}
+	return f.Print(result)
+}

@@ -1,0 +1,72 @@
+package blob
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+func newShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
+	cmd := newReadCmd(f, runF, cli.CondAll, showRun)
+	cmd.Short = "Show a blob's ETag, properties and metadata"
+	cmd.Example = `  azconc blob show jobs/state.json
+  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`
+	return cmd
+}
+
+type showResult struct {
+	Outcome         string            `json:"outcome"`
+	Resource        string            `json:"resource"`
+	ETag            string            `json:"etag"`
+	LastModified    time.Time         `json:"last_modified"`
+	Created         time.Time         `json:"creation_time"`
+	Type            string            `json:"type"`
+	Size            int64             `json:"size"`
+	ContentType     string            `json:"content_type,omitempty"`
+	ContentEncoding string            `json:"content_encoding,omitempty"`
+	CacheControl    string            `json:"cache_control,omitempty"`
+	Tier            string            `json:"tier,omitempty"`
+	LeaseState      string            `json:"lease_state,omitempty"`
+	LeaseStatus     string            `json:"lease_status,omitempty"`
+	SequenceNumber  *int64            `json:"sequence_number,omitempty"`
+	TagCount        int64             `json:"tag_count"`
+	Metadata        map[string]string `json:"metadata"`
+}
+
+func (r showResult) Text(w io.Writer) {
+	fields := []string{
+		"blob", r.Resource, "etag", r.ETag, "last modified", cli.TimeText(r.LastModified), "created", cli.TimeText(r.Created),
+		"type", r.Type, "size", fmt.Sprint(r.Size), "content type", r.ContentType, "content encoding", r.ContentEncoding,
+		"cache control", r.CacheControl, "tier", r.Tier, "lease", r.LeaseState,
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+		fields = append(fields, "metadata "+name, r.Metadata[name])
+	}
+	cli.PrintFields(w, fields...)
+}
+
+func showRun(ctx context.Context, opts *readOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(showResult{
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
+		Created: cli.Deref(p.CreationTime).UTC(), Type: string(cli.Deref(p.BlobType)), Size: cli.Deref(p.ContentLength),
+		ContentType: cli.Deref(p.ContentType), ContentEncoding: cli.Deref(p.ContentEncoding), CacheControl: cli.Deref(p.CacheControl),
+		Tier: cli.Deref(p.AccessTier), LeaseState: string(cli.Deref(p.LeaseState)), LeaseStatus: string(cli.Deref(p.LeaseStatus)),
+		SequenceNumber: p.BlobSequenceNumber, TagCount: cli.Deref(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
+	})
+}

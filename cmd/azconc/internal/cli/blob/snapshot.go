@@ -1,0 +1,86 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type snapshotOptions struct {
+	factory    *cli.Factory
+	Blob       cli.BlobRef
+	Metadata   map[string]string
+	Conditions optimistic.Conditions
+}
+
+func newSnapshotCmd(f *cli.Factory, runF func(*snapshotOptions) error) *cobra.Command {
+	opts := &snapshotOptions{factory: f}
+	var conditions cli.ConditionFlags
+	var metadata []string
+	cmd := &cobra.Command{
+		Use:   "snapshot <container/blob>",
+		Short: "Take a single snapshot of a blob",
+		Long: `Take a single snapshot of a blob.
+
+The snapshot carries an id in its metadata. If the response is lost, azconc lists the snapshots before it sends the request
+again, so that no second one is taken unnoticed; without the right to list, the exit code is 5 then. A request that the
+network delivers late can still take a second snapshot, which azconc reports if it appears before the command ends.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
+  azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForRead(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return snapshotRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+type snapshotResult struct {
+	cli.WriteResult
+	Snapshot string   `json:"snapshot"`
+	Twins    []string `json:"twins,omitempty"`
+}
+
+func (r snapshotResult) Text(w io.Writer) {
+	fmt.Fprintln(w, r.Snapshot)
+}
+
+func snapshotRun(ctx context.Context, opts *snapshotOptions) error {
+	f := opts.factory
+	client, err := f.Container(opts.Blob)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Snapshot(ctx, client, opts.Blob.Blob, &optimistic.SnapshotOptions{Conditions: opts.Conditions, Metadata: opts.Metadata})
+	if err != nil {
+		err = cli.Tally(err, r.Result)
+		if errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			err = cli.WithHint(err, "azconc blob list "+cli.ShellQuote(opts.Blob.Container)+" --snapshots --prefix "+cli.ShellQuote(opts.Blob.Blob)+" shows the existing snapshots")
+		}
+		return err
+	}
+	for _, twin := range r.Twins {
+		f.Notef("%s: a request whose response was lost has left a second snapshot, %s", opts.Blob, twin)
+	}
+	return f.Print(snapshotResult{WriteResult: cli.NewWriteResult(opts.Blob, "taken", r.Result), Snapshot: r.Snapshot, Twins: r.Twins})
+}

@@ -1,0 +1,113 @@
+package blob
+
+import (
+	"context"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
+var tagPairs = pairsKind{
+	what: "the tags", remembers: cli.OperationsInTags, conditions: cli.CondTags | cli.CondLease, parse: parseTags,
+	name: func(name string) string { return name },
+	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
+		return optimistic.BlobTags(client)
+	},
+}
+
+func newTagsSetCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsSetCmd(f, runF, tagPairs)
+	cmd.Short = "Replace a blob's index tags"
+	cmd.Long = `Replace a blob's index tags: those that are not given are removed. To keep them use blob tags update.
+
+Tags do not affect the blob's ETag. The write is conditional on every tag that was read still having its value. It also writes
+the tag ` + optimistic.LineageKey + `, which shows the next write whether this one was applied. A predicate cannot require that a
+tag is absent: a tag that another tool adds at the same time is lost.`
+	cmd.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
+  azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`
+	return cmd
+}
+
+func newTagsUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
+	cmd := newPairsUpdateCmd(f, runF, tagPairs)
+	cmd.Short = "Set some of a blob's index tags and keep the rest"
+	cmd.Example = "  azconc blob tags update jobs/state.json state=done --remove prio"
+	return cmd
+}
+
+// tagCharacters are what names and values may consist of (REST: "Set Blob Tags").
+const tagCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 +-./:=_"
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// parseTags reads name=value pairs. Names of tags differ by case, unlike those of metadata.
+func parseTags(pairs []string) (map[string]string, error) {
+	tags := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, cli.Usagef("tag %q is not name=value", p)
+		}
+		if _, twice := tags[name]; twice {
+			return nil, cli.Usagef("tag %s is given twice", name)
+		}
+		if strings.EqualFold(name, optimistic.LineageKey) {
+			return nil, cli.Usagef("tag %s: the name is reserved for azconc", name)
+		}
+		for _, text := range []string{name, value} {
+			if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(tagCharacters, r) }); i >= 0 {
+				return nil, cli.WithHint(cli.Usagef("tag %q cannot have %q", p, firstRune(text[i:])), "letters, digits, space and + - . / : = _ are allowed")
+			}
+		}
+		if len(name) > 128 || len(value) > 256 {
+			return nil, cli.Usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
+		}
+		tags[name] = value
+	}
+	if len(tags) > 10 {
+		return nil, cli.Usagef("%d tags are given: a blob can have at most 10", len(tags))
+	}
+	return tags, nil
+}
+
+func newTagsShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
+	cmd := newReadCmd(f, runF, cli.CondTags|cli.CondLease, tagsShowRun)
+	cmd.Short, cmd.Example = "Show a blob's index tags", "  azconc blob tags show jobs/state.json -o json"
+	return cmd
+}
+
+type tagsResult struct {
+	Outcome  string            `json:"outcome"`
+	Resource string            `json:"resource"`
+	Tags     map[string]string `json:"tags"`
+}
+
+func (r tagsResult) Text(w io.Writer) { printPairs(w, r.Tags) }
+
+func tagsShowRun(ctx context.Context, opts *readOptions) error {
+	client, err := opts.factory.Blob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: cli.BlobAccess(opts.Conditions)})
+	if err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, t := range resp.BlobTagSet {
+		if name := cli.Deref(t.Key); name != optimistic.LineageKey {
+			tags[name] = cli.Deref(t.Value)
+		}
+	}
+	return opts.factory.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})
+}

@@ -1,0 +1,148 @@
+package blob
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type updateOptions struct {
+	factory     *cli.Factory
+	Blob        cli.BlobRef
+	Source      change.ChangeFlags
+	Headers     cli.HeaderFlags
+	Sending     cli.SendingFlags
+	MaxSize     int64
+	Conditions  optimistic.Conditions
+	Create      bool
+	DryRun      bool
+	OperationID string
+	MaxAttempts int
+	Trust       bool
+
+	change change.Change
+}
+
+func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
+	opts := &updateOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
+		Short: "Change a blob's content exactly once, despite concurrent writers",
+		Long: `Change a blob's content exactly once, despite concurrent writers.
+
+The content is read, changed, and written back on condition that the blob has not changed; if it has, azconc starts over
+from the new content. With --if-match the base must be that version and a conflict is final. A change that leaves the content
+as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
+code is 5.`,
+		Args: cli.ResourceArgs("<container/blob>"),
+		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
+  azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
+  azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
+				return err
+			}
+			if err := opts.Headers.Parse(); err != nil {
+				return err
+			}
+			if err := cmp.Or(opts.Sending.Parse(cmd), cli.CheckMaxSize(opts.MaxSize)); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			switch {
+			case opts.Create && opts.Conditions.IfMatch != "":
+				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
+				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+			}
+			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
+				opts.Create = true
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return updateRun(cmd.Context(), opts)
+		},
+	}
+	opts.Source.Add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	cli.AddOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	cli.AddTrustConflicts(cmd, &opts.Trust)
+	opts.Headers.Add(cmd)
+	opts.Sending.Add(cmd)
+	cli.AddMaxSize(cmd, &opts.MaxSize)
+	conditions.Add(cmd, cli.CondAll)
+	return cmd
+}
+
+// typedBytes is content as it is, of a type for the case that it is new.
+type typedBytes struct {
+	optimistic.Bytes
+	contentType string
+}
+
+func (t typedBytes) ContentType() string { return t.contentType }
+
+// contentOf is the blob's content as a target, with what the flags set on top.
+func contentOf(client *blockblob.Client, name string, h cli.HeaderFlags) optimistic.Blob[[]byte] {
+	target := optimistic.BytesBlob(client)
+	target.Codec = typedBytes{contentType: cli.ContentType(name)}
+	target.HTTPHeaders, target.Metadata = h.Headers(), h.Metadata
+	return target
+}
+
+func updateRun(ctx context.Context, opts *updateOptions) error {
+	f := opts.factory
+	client, err := f.BlockBlob(opts.Blob)
+	if err != nil {
+		return err
+	}
+	if err := change.Prepare(ctx, f, opts.change); err != nil {
+		return err
+	}
+	content := contentOf(client, opts.Blob.Blob, opts.Headers)
+	content.MaxSize = opts.MaxSize
+	target := &cli.Guarded[[]byte]{Target: content, Op: "update", Conditions: opts.Conditions}
+	update := &optimistic.UpdateOptions{
+		Conditions: cli.Carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, Sending: opts.Sending.Sending(),
+	}
+	if opts.MaxAttempts > 0 {
+		update.Elapsed = -1
+	}
+	update.TrustConflicts = opts.Trust
+	var before, after []byte
+	r, err := optimistic.Update(ctx, target, func(ctx context.Context, content *[]byte) (err error) {
+		before = *content
+		after, err = opts.change.Apply(ctx, change.BaseContent{
+			Resource: opts.Blob.String(), Exists: target.Seen.Exists, ETag: string(target.Seen.ETag),
+			Attempt: optimistic.Attempt(ctx) + 1, Data: before,
+		})
+		*content = after
+		return err
+	}, update)
+	if err != nil {
+		return cli.UpdateHint(cli.UnconfirmedHint(cli.MaxSizeHint(cli.Tally(err, r))), opts.Conditions, opts.Create)
+	}
+	result := cli.NewWriteResult(opts.Blob, "updated", r)
+	if opts.DryRun {
+		result.Outcome = "dry_run"
+		return cli.PrintDiff(f, result, before, after)
+	}
+	return f.Print(result)
+}

@@ -1,0 +1,124 @@
+package change
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+// Change makes the new content from the old. It is run once per attempt and must not depend on earlier runs.
+type Change interface {
+	Apply(ctx context.Context, base BaseContent) ([]byte, error)
+}
+
+type BaseContent struct {
+	Resource string
+	Exists   bool
+	ETag     string
+	Attempt  int
+	Data     []byte
+}
+
+// ChangeFlags are the four ways to say what to change; exactly one is given.
+type ChangeFlags struct {
+	Exec string
+	JQ   string
+	Set  []string
+	File string
+
+	Properties bool // set an entity's properties, not members of a document
+}
+
+func (c *ChangeFlags) Add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.Exec, "exec", "", "shell `command` that reads the content and writes the new one")
+	f.StringVar(&c.JQ, "jq", "", "jq `expression` for a JSON document; exactly one result")
+	f.StringArrayVar(&c.Set, "set", nil, "`path=value` to set in a JSON document, such as a.b=1; may be repeated")
+	f.StringVarP(&c.File, "file", "f", "", "`file` with the new content; - is stdin")
+}
+
+// Parse checks what can be checked without the content.
+func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
+	var given []string
+	for _, g := range []struct {
+		name string
+		set  bool
+	}{{"--exec", c.Exec != ""}, {"--jq", c.JQ != ""}, {"--set", len(c.Set) > 0}, {"--file", c.File != ""}} {
+		if g.set {
+			given = append(given, g.name)
+		}
+	}
+	switch len(given) {
+	case 0:
+		return nil, cli.WithHint(cli.Usagef("no change is given"), "give one of --exec, --jq, --set, --file")
+	case 1:
+	default:
+		return nil, cli.WithHint(cli.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
+	}
+	switch {
+	case c.Exec != "":
+		return &execChange{command: c.Exec, env: env}, nil
+	case c.JQ != "":
+		return newJQChange(c.JQ, env)
+	case len(c.Set) > 0 && c.Properties:
+		return NewSetProperties(c.Set)
+	case len(c.Set) > 0:
+		return newSetChange(c.Set)
+	default:
+		return &FileChange{Name: c.File}, nil
+	}
+}
+
+// Prepare gets ready what a change needs once, before the first attempt.
+func Prepare(ctx context.Context, f *cli.Factory, c Change) error {
+	switch c := c.(type) {
+	case *FileChange:
+		return c.Load(ctx, f)
+	case *execChange:
+		c.stderr = f.Err
+	}
+	return nil
+}
+
+// FileChange is the content of a file, whatever was there.
+type FileChange struct {
+	Name string
+	Data []byte
+}
+
+func (c *FileChange) Load(ctx context.Context, f *cli.Factory) error {
+	r, _, err := f.OpenContent(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	c.Data, err = io.ReadAll(r)
+	return err
+}
+
+func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {
+	return bytes.Clone(c.Data), nil
+}
+
+// decodeJSON reads one JSON value, keeping numbers to the last digit.
+func decodeJSON(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, &cli.FilterError{What: "the content is not JSON", Err: err}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, &cli.FilterError{What: "the content is more than one JSON value"}
+	}
+	return v, nil
+}

@@ -1,0 +1,40 @@
+package change
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+// execChange pipes the content through a shell command.
+type execChange struct {
+	command string
+	env     cli.Env
+	stderr  io.Writer
+}
+
+// filterGrace is the time between TERM and KILL for a filter.
+const filterGrace = 2 * time.Second
+
+func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
+	command := &cli.ShellCommand{
+		Line: c.command, What: "the filter", Stdin: base.Data, Stderr: c.stderr,
+		Env: append(append([]string{}, c.env...),
+			"AZCONC_RESOURCE="+base.Resource, "AZCONC_ETAG="+base.ETag, "AZCONC_ATTEMPT="+strconv.Itoa(base.Attempt)),
+		Grace: func(error) time.Duration { return filterGrace },
+	}
+	end, err := command.Run(ctx)
+	failed := &cli.FilterError{What: end.Failure(true), Status: end.Code, Stderr: end.Said}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &cli.FilterError{What: "the filter could not be run", Err: err}
+	case failed.What != "":
+		return nil, failed
+	}
+	return end.Out, nil
+}

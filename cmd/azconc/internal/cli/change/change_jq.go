@@ -1,0 +1,67 @@
+package change
+
+import (
+	"context"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
+)
+
+type JqChange struct {
+	code *gojq.Code
+}
+
+func newJQChange(expr string, env cli.Env) (Change, error) {
+	query, err := gojq.Parse(expr)
+	if err != nil {
+		return nil, cli.Usagef("--jq: %s", cli.OneLine(err.Error()))
+	}
+	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return env }))
+	if err != nil {
+		return nil, cli.Usagef("--jq: %s", cli.OneLine(err.Error()))
+	}
+	return &JqChange{code: code}, nil
+}
+
+func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
+	var before any
+	if base.Exists {
+		var err error
+		if before, err = decodeJSON(base.Data); err != nil {
+			return nil, err
+		}
+	}
+	results := c.code.RunWithContext(ctx, before)
+	after, err := oneResult(ctx, results)
+	if err != nil {
+		return nil, err
+	}
+	data, err := jsonform.Rewrite(base.Data, after)
+	if err != nil {
+		return nil, &cli.FilterError{What: "jq", Err: err}
+	}
+	return data, nil
+}
+
+func oneResult(ctx context.Context, results gojq.Iter) (any, error) {
+	value, ok := results.Next()
+	if !ok {
+		return nil, &cli.FilterError{What: "jq: the expression has no result, exactly one is needed"}
+	}
+	if err, failed := value.(error); failed {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &cli.FilterError{What: "jq", Err: err}
+	}
+	more, ok := results.Next()
+	if err, failed := more.(error); failed {
+		return nil, &cli.FilterError{What: "jq", Err: err}
+	}
+	if ok {
+		return nil, &cli.FilterError{What: "jq: the expression has more than one result, exactly one is needed"}
+	}
+	return value, nil
+}

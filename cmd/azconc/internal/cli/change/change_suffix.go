@@ -1,0 +1,3 @@
+package change
+
+const TypeSuffix = "@odata.type"

@@ -1,0 +1,129 @@
+package change
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+func applied(t *testing.T, c Change, base string) (string, error) {
+	t.Helper()
+	if e, ok := c.(*execChange); ok {
+		e.stderr = new(bytes.Buffer)
+	}
+	out, err := c.Apply(t.Context(), BaseContent{Resource: "jobs/a", Exists: base != "", ETag: `"1"`, Attempt: 1, Data: []byte(base)})
+	return string(out), err
+}
+
+func TestJQKeepsIntegersExact(t *testing.T) {
+	for _, c := range []struct{ expr, base, want string }{
+		{".n += 1", `{"n":1}`, `{"n":2}`},
+		{".n += 1", `{"n":9007199254740993}`, `{"n":9007199254740994}`},
+		{".n += 1", `{"n":123456789012345678901234567890}`, `{"n":123456789012345678901234567891}`},
+		{".m = 1", `{"big":18446744073709551617,"f":1.10}`, `{"big":18446744073709551617,"f":1.10,"m":1}`},
+		{".", "{ \"b\": 1,\n  \"a\": 2 }\n", "{ \"b\": 1,\n  \"a\": 2 }\n"},
+		{".n += 1", "{\"n\":1}\n", "{\"n\":2}\n"},
+		{".n += 1 | .m = 3", "{\n  \"z\": 1.0,\n  \"n\": 1\n}\n", "{\n  \"z\": 1.0,\n  \"n\": 2,\n  \"m\": 3\n}\n"},
+		{`{n: 1}`, "", `{"n":1}`},
+		{`.n = $ENV.WHO`, `{}`, `{"n":"me"}`},
+		{`.h = "<&>"`, `{}`, `{"h":"<&>"}`},
+	} {
+		jq, err := newJQChange(c.expr, cli.Env{"WHO=me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := applied(t, jq, c.base); err != nil || got != c.want {
+			t.Errorf("%s on %s = %s, %v, want %s", c.expr, c.base, got, err, c.want)
+		}
+	}
+}
+
+func TestAJQThatCannotBeAppliedIsAFilterFailure(t *testing.T) {
+	for _, c := range []struct{ expr, base, want string }{
+		{".n += 1", `not json`, "not JSON"},
+		{".n += 1", `{} {}`, "more than one JSON value"},
+		{"empty", `{}`, "no result"},
+		{".[]", `[1,2]`, "more than one result"},
+		{".a.b.c", `{"a":1}`, "jq: "},
+		{`error("no")`, `{}`, "no"},
+		{"1, error(\"late\")", `{}`, "late"},
+	} {
+		jq, err := newJQChange(c.expr, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = applied(t, jq, c.base)
+		if err == nil || cli.Judge(err).Code != cli.ExitFilter || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s on %s: %v, want a filter failure about %q", c.expr, c.base, err, c.want)
+		}
+	}
+}
+
+func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
+	for _, c := range []struct {
+		set        []string
+		base, want string
+	}{
+		{[]string{"a.b=1", "c=x"}, `{}`, `{"a":{"b":1},"c":"x"}`},
+		{[]string{"a=9007199254740993"}, `{"b":9007199254740993}`, `{"b":9007199254740993,"a":9007199254740993}`},
+		{[]string{"n=2"}, "{\n  \"z\": 1.0,\n  \"n\": 1\n}\n", "{\n  \"z\": 1.0,\n  \"n\": 2\n}\n"},
+		{[]string{`o={"z":1.50,"a":2}`}, `{"n": 1}`, `{"n": 1, "o": {"z": 1.50, "a": 2}}`},
+		{[]string{"l.1=9", "l.3=10"}, `{"l":[1,2,3]}`, `{"l":[1,9,3,10]}`},
+		{[]string{`a\.b=true`}, `{}`, `{"a.b":true}`},
+		{[]string{"a=null", "b={\"x\":[1]}", `c="1"`, "d=", "e=1 2"}, `{}`, `{"a":null,"b":{"x":[1]},"c":"1","d":"","e":"1 2"}`},
+		{[]string{"a=1"}, "", `{"a":1}`},
+		{[]string{"a=1"}, "{ \"a\": 1 }", "{ \"a\": 1 }"},
+	} {
+		set, err := newSetChange(c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := applied(t, set, c.base); err != nil || got != c.want {
+			t.Errorf("--set %v on %s = %s, %v, want %s", c.set, c.base, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ set, base string }{{"a.b=1", `{"a":1}`}, {"l.x=1", `{"l":[]}`}, {"l.5=1", `{"l":[]}`}, {"a=1", `[]`}, {"a=1", `nope`}} {
+		set, err := newSetChange([]string{c.set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := applied(t, set, c.base); err == nil || cli.Judge(err).Code != cli.ExitFilter {
+			t.Errorf("--set %s on %s: %v, want a filter failure", c.set, c.base, err)
+		}
+	}
+}
+
+func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
+	env := cli.Env{"PATH=/usr/bin:/bin", "AZCONC_ETAG=mine"}
+	got, err := applied(t, &execChange{env: env, command: `tr a-z A-Z; printf %s "$AZCONC_RESOURCE $AZCONC_ETAG $AZCONC_ATTEMPT"`}, "abc ")
+	if err != nil || got != `ABC jobs/a "1" 1` {
+		t.Errorf("filter = %q, %v", got, err)
+	}
+	// A filter that does not read all of its input is no failure.
+	got, err = applied(t, &execChange{env: env, command: "echo x"}, strings.Repeat("y", 1<<20))
+	if err != nil || got != "x\n" {
+		t.Errorf("filter = %q, %v", got, err)
+	}
+	_, err = applied(t, &execChange{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
+	failed, ok := errors.AsType[*cli.FilterError](err)
+	if !ok || failed.Status != 3 || failed.Stderr != "why" || cli.Judge(err).Code != cli.ExitFilter {
+		t.Errorf("filter that fails: %#v", err)
+	}
+	if _, err = applied(t, &execChange{env: env, command: "kill -9 $$"}, "abc"); cli.Judge(err).Code != cli.ExitFilter || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("filter that is killed: %v", err)
+	}
+}
+
+func TestAFilterEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &cli.TimeoutError{After: 50 * time.Millisecond})
+	defer cancel()
+	c := &execChange{env: cli.Env{"PATH=/usr/bin:/bin"}, command: "sleep 600 & sleep 600; wait", stderr: new(bytes.Buffer)}
+	if _, err := c.Apply(ctx, BaseContent{}); cli.Judge(err).Code != cli.ExitTimeout {
+		t.Errorf("a filter that takes too long: %v, want the cause", err)
+	}
+}

@@ -1,0 +1,71 @@
+package clitest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+)
+
+// parsed runs a command line through newCmd up to the runF seam and returns the options it arrived at, or the error.
+func parsed[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobra.Command, args ...string) (*T, error) {
+	t.Helper()
+	s, _, _, _ := cli.TestStreams()
+	f := cli.NewFactory(s, cli.Env{})
+	defer f.Close()
+	var got *T
+	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
+	root.SetFlagErrorFunc(cli.FlagError)
+	f.AddFlags(root)
+	cmd := newCmd(f, func(opts *T) error { got = opts; return nil })
+	root.AddCommand(cmd)
+	cli.SecondsWithoutUnit(root)
+	root.SetArgs(append([]string{cmd.Name()}, args...))
+	err := root.ExecuteContext(context.Background())
+	return got, err
+}
+
+// ignoreInside leaves out what a command gets from its surroundings.
+func ignoreInside(types ...any) cmp.Option {
+	return cmp.Options{
+		cmpopts.IgnoreUnexported(append(types, cli.HeaderFlags{}, change.ChangeFlags{})...),
+		cmp.AllowUnexported(cli.BlobRef{}),
+		cmpopts.EquateEmpty(),
+	}
+}
+
+type FlagCase[T any] struct {
+	Args []string
+	Want T
+	Err  string // part of the message of a usage error
+}
+
+func CheckFlags[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobra.Command, cases []FlagCase[T]) {
+	t.Helper()
+	var zero T
+	for _, c := range cases {
+		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
+			got, err := parsed(t, newCmd, c.Args...)
+			if c.Err != "" {
+				if v := cli.Judge(err); err == nil || v.Code != cli.ExitUsage || !strings.Contains(err.Error(), c.Err) {
+					t.Fatalf("error = %v (exit %d), want a usage error about %q", err, v.Code, c.Err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&c.Want, got, ignoreInside(zero)); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func Ref(container, blob string) cli.BlobRef { return cli.BlobRef{Container: container, Blob: blob} }

@@ -1,0 +1,189 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+func newACLCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("acl", "Show and change a container's access control list",
+		newACLShowCmd(f, nil),
+		newACLSetCmd(f, nil),
+	)
+}
+
+// aclDocument is an access control list as JSON, in and out.
+type aclDocument struct {
+	Access   string        `json:"access"`
+	Policies []PolicyShown `json:"policies"`
+}
+
+type PolicyShown struct {
+	ID          string `json:"id"`
+	Start       string `json:"start,omitempty"`
+	Expiry      string `json:"expiry,omitempty"`
+	Permissions string `json:"permissions"`
+}
+
+func documentOf(acl optimistic.ACL) aclDocument {
+	return aclDocument{Access: string(acl.Access), Policies: ShowPolicies(acl.Policies)}
+}
+
+func ShowPolicies(policies []optimistic.AccessPolicy) []PolicyShown {
+	shown := []PolicyShown{}
+	for _, p := range policies {
+		shown = append(shown, PolicyShown{ID: p.ID, Start: cli.TimeText(p.Start), Expiry: cli.TimeText(p.Expiry), Permissions: p.Permissions})
+	}
+	return shown
+}
+
+// parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
+func parseACL(data []byte) (optimistic.ACL, error) {
+	var doc aclDocument
+	if err := cli.StrictJSON(data, "an access control list", &doc); err != nil {
+		return optimistic.ACL{}, err
+	}
+	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
+		return optimistic.ACL{}, cli.Usagef("access %q is neither blob nor container, nor empty", doc.Access)
+	}
+	policies, err := ParsePolicies(doc.Policies)
+	return optimistic.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
+}
+
+func ParsePolicies(shown []PolicyShown) (policies []optimistic.AccessPolicy, err error) {
+	for _, p := range shown {
+		policy := optimistic.AccessPolicy{ID: p.ID, Permissions: p.Permissions}
+		for _, at := range []struct {
+			name string
+			text string
+			into *time.Time
+		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
+			t, err := cli.ParseTime(at.name, at.text)
+			if err != nil {
+				return nil, cli.Usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
+			}
+			*at.into = t
+		}
+		policies = append(policies, policy)
+	}
+	return policies, nil
+}
+
+type aCLOptions struct {
+	factory   *cli.Factory
+	Container cli.BlobRef
+	File      string
+	LeaseID   string
+}
+
+func newACLShowCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command {
+	opts := &aCLOptions{factory: f}
+	return &cobra.Command{
+		Use:     "show <container>",
+		Short:   "Print a container's access control list as JSON",
+		Args:    cli.ResourceArgs("<container>"),
+		Example: "  azconc container acl show jobs > acl.json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return aCLShowRun(cmd.Context(), opts)
+		},
+	}
+}
+
+type aclResult struct {
+	Outcome   string      `json:"outcome"`
+	Container string      `json:"resource"`
+	ETag      string      `json:"etag"`
+	ACL       aclDocument `json:"acl"`
+}
+
+func (r aclResult) Text(w io.Writer) {
+	data, err := json.MarshalIndent(r.ACL, "", "  ")
+	if err != nil {
+		data = []byte("{}")
+	}
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+func aCLShowRun(ctx context.Context, opts *aCLOptions) error {
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	v, err := optimistic.Read(ctx, optimistic.ACLOfContainer(client), nil)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
+}
+
+func newACLSetCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command {
+	opts := &aCLOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "set <container> --file <file>",
+		Short: "Replace a container's access control list",
+		Long: strings.Join([]string{
+			"Replace a container's access control list: public access and up to five stored policies, as acl show prints them.",
+			turnsLong,
+		}, "\n\n"),
+		Args:    cli.ResourceArgs("<container>"),
+		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return aCLSetRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the list as JSON; - is stdin")
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+	return cmd
+}
+
+func aCLSetRun(ctx context.Context, opts *aCLOptions) error {
+	file := &change.FileChange{Name: opts.File}
+	if err := file.Load(ctx, opts.factory); err != nil {
+		return err
+	}
+	acl, err := parseACL(file.Data)
+	if err != nil {
+		return err
+	}
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Update(ctx, optimistic.ACLOfContainer(client), func(_ context.Context, v *optimistic.ACL) error {
+		*v = acl
+		return nil
+	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return opts.factory.Print(cli.NewWriteResult(opts.Container, "updated", r))
+}

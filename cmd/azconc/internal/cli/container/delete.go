@@ -1,0 +1,71 @@
+package container
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type deleteOptions struct {
+	factory    *cli.Factory
+	Container  cli.BlobRef
+	Conditions optimistic.Conditions
+}
+
+func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
+	opts := &deleteOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:   "delete <container>",
+		Short: "Delete a container and everything in it",
+		Long: `Delete a container and everything in it.
+
+The service frees the name about half a minute later; until then, creating it again fails with 409 ContainerBeingDeleted.`,
+		Args: cli.ResourceArgs("<container>"),
+		Example: `  azconc container delete jobs
+  azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForWrite(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return deleteRun(cmd.Context(), opts)
+		},
+	}
+	conditions.Add(cmd, cli.CondDates|cli.CondLease)
+	return cmd
+}
+
+func deleteRun(ctx context.Context, opts *deleteOptions) error {
+	f := opts.factory
+	client, err := f.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	r := cli.DeleteResult{Outcome: "deleted", Resource: opts.Container.String()}
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
+		_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: cli.ContainerAccess(opts.Conditions)})
+		return err
+	})
+	// A deletion leaves no trace of who made it. Without a condition that does not matter: what was asked for holds.
+	unconditional := opts.Conditions == optimistic.Conditions{}
+	if s.Ambiguous > 0 && unconditional && azerr.Has(err, "ContainerNotFound", "ContainerBeingDeleted") {
+		r.Resolved, err = s.Ambiguous, nil
+	}
+	if err = cli.AfterAmbiguous(s, err); err != nil {
+		return err
+	}
+	r.Ambiguous, r.Requests, r.ElapsedMS = s.Ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
+	return f.Print(r)
+}

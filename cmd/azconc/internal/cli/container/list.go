@@ -1,0 +1,94 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+type listOptions struct {
+	factory *cli.Factory
+	Prefix  string
+	Max     int
+}
+
+func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
+	opts := &listOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the account's containers",
+		Args:    cli.ResourceArgs(),
+		Example: "  azconc container list --prefix job",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Max < 0 {
+				return cli.Usagef("--max %d is negative", opts.Max)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return listRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	cli.AllowEmpty(cmd, "prefix")
+	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
+	return cmd
+}
+
+type listResult struct {
+	Outcome    string `json:"outcome"`
+	Containers []item `json:"containers"`
+	Truncated  bool   `json:"truncated"`
+
+	wide bool
+}
+
+type item struct {
+	Name         string    `json:"name"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	LeaseState   string    `json:"lease_state,omitempty"`
+}
+
+func (r listResult) Text(w io.Writer) {
+	for _, c := range r.Containers {
+		if r.wide {
+			fmt.Fprintf(w, "%s  %-9s  %s\n", cli.TimeText(c.LastModified), c.LeaseState, c.Name)
+		} else {
+			fmt.Fprintln(w, c.Name)
+		}
+	}
+}
+
+func listRun(ctx context.Context, opts *listOptions) error {
+	client, err := opts.factory.BlobService()
+	if err != nil {
+		return err
+	}
+	r := listResult{Outcome: "listed", Containers: []item{}, wide: opts.factory.OutTerminal}
+	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: cli.Optional(opts.Prefix)})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range page.ContainerItems {
+			if opts.Max > 0 && len(r.Containers) == opts.Max {
+				r.Truncated = true
+				return opts.factory.Print(r)
+			}
+			item := item{Name: cli.Deref(c.Name)}
+			if p := c.Properties; p != nil {
+				item.ETag, item.LastModified, item.LeaseState = cli.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), string(cli.Deref(p.LeaseState))
+			}
+			r.Containers = append(r.Containers, item)
+		}
+	}
+	return opts.factory.Print(r)
+}

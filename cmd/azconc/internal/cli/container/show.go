@@ -1,0 +1,82 @@
+package container
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type showOptions struct {
+	factory    *cli.Factory
+	Container  cli.BlobRef
+	Conditions optimistic.Conditions
+}
+
+func newShowCmd(f *cli.Factory, runF func(*showOptions) error) *cobra.Command {
+	opts := &showOptions{factory: f}
+	var conditions cli.ConditionFlags
+	cmd := &cobra.Command{
+		Use:     "show <container>",
+		Short:   "Show a container's properties and metadata",
+		Args:    cli.ResourceArgs("<container>"),
+		Example: "  azconc container show jobs -o json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Conditions, err = conditions.ForRead(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return showRun(cmd.Context(), opts)
+		},
+	}
+	conditions.Add(cmd, cli.CondLease)
+	return cmd
+}
+
+type showResult struct {
+	Outcome      string            `json:"outcome"`
+	Container    string            `json:"resource"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	LeaseState   string            `json:"lease_state,omitempty"`
+	LeaseStatus  string            `json:"lease_status,omitempty"`
+	PublicAccess string            `json:"public_access,omitempty"`
+	Metadata     map[string]string `json:"metadata"`
+}
+
+func (r showResult) Text(w io.Writer) {
+	fields := []string{"container", r.Container, "etag", r.ETag, "last modified", cli.TimeText(r.LastModified),
+		"lease", r.LeaseState, "public access", r.PublicAccess}
+	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+		fields = append(fields, "metadata "+name, r.Metadata[name])
+	}
+	cli.PrintFields(w, fields...)
+}
+
+func showRun(ctx context.Context, opts *showOptions) error {
+	client, err := opts.factory.Container(opts.Container)
+	if err != nil {
+		return err
+	}
+	p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: cli.ContainerAccess(opts.Conditions).LeaseAccessConditions})
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(showResult{
+		Outcome: "found", Container: opts.Container.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
+		LeaseState: string(cli.Deref(p.LeaseState)), LeaseStatus: string(cli.Deref(p.LeaseStatus)),
+		PublicAccess: string(cli.Deref(p.BlobPublicAccess)), Metadata: cli.OwnMetadata(p.Metadata),
+	})
+}

@@ -1,0 +1,307 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+type options struct {
+	factory    *cli.Factory
+	Increments int
+	OneIn      int
+}
+
+func NewCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
+	opts := &options{factory: f}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show failures on an emulator, and how azconc prevents them",
+		Long: `Show failures on an emulator, and how azconc prevents them.
+
+The demo starts a real Azurite (installing it first if it is missing, which takes a minute) behind a proxy that drops some
+responses, and stops it at the end. It needs Node.js and npm, and no account.`,
+		Args:    cli.ResourceArgs(),
+		Example: "  azconc demo\n  azconc demo --increments 200 --lose-one-in 3 -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Increments < 1 {
+				return cli.Usagef("--increments %d is not positive", opts.Increments)
+			}
+			if opts.OneIn < 3 {
+				return cli.Usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
+	cmd.Flags().IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
+	return cmd
+}
+
+// tally compares the successes that a loop reported with the increments that were stored.
+type tally struct {
+	Reported  int   `json:"reported"`
+	Stored    int   `json:"stored"`
+	Lost      int64 `json:"answers_lost"`
+	Ambiguous int   `json:"ambiguous"`
+	Resolved  int   `json:"resolved"`
+	Requests  int   `json:"requests,omitempty"`
+}
+
+type result struct {
+	Outcome      string `json:"outcome"`
+	Increments   int    `json:"increments"`
+	Plain        tally  `json:"plain_loop"`
+	Azconc       tally  `json:"azconc"`
+	StaleRefused bool   `json:"stale_write_refused"`
+	CreatedOnce  bool   `json:"created_once"`
+
+	FenceRefused   bool  `json:"paused_holder_refused"`
+	LateWriteLands bool  `json:"paused_holder_lands_without_fence"`
+	PlainQueue     tally `json:"plain_queue"`
+	AzconcQueue    tally `json:"azconc_queue"`
+}
+
+func (r result) Text(w io.Writer) {
+	fmt.Fprintf(w, "\n%-28s %9s %9s\n", "", "reported", "stored")
+	for _, row := range []struct {
+		name string
+		t    tally
+	}{{"plain If-Match loop", r.Plain}, {"azconc blob update", r.Azconc}, {"plain queue", r.PlainQueue}, {"azconc queue", r.AzconcQueue}} {
+		fmt.Fprintf(w, "%-28s %9d %9d\n", row.name, row.t.Reported, row.t.Stored)
+	}
+}
+
+type counter struct {
+	N int `json:"n"`
+}
+
+func run(ctx context.Context, opts *options) error {
+	f := opts.factory
+	d := &demo{f: f, o: opts, result: result{Outcome: "done", Increments: opts.Increments}}
+	d.say("starting Azurite …")
+	server, err := azurite.Start(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer server.Stop() //nolint:errcheck // its end is not the demo's business
+	proxy, err := startLossyProxy(ctx, server.BlobURL(), int64(opts.OneIn))
+	if err != nil {
+		return err
+	}
+	defer proxy.close()
+	queues, err := startLossyProxy(ctx, server.QueueURL(), int64(opts.OneIn))
+	if err != nil {
+		return err
+	}
+	defer queues.close()
+	d.account, d.direct, d.proxy, d.queues = server.Account(), server.BlobURL(), proxy, queues
+	for _, scene := range []func(context.Context) error{
+		d.container, d.plainLoop, d.azconcLoop, d.staleWrite, d.createOnce, d.pausedHolder, d.plainQueue, d.inboxQueue,
+	} {
+		if err := scene(ctx); err != nil {
+			return err
+		}
+	}
+	return f.Print(d.result)
+}
+
+// demo is the demonstration under way.
+type demo struct {
+	f       *cli.Factory
+	o       *options
+	account azurite.Account
+	direct  string // URL of the service
+	proxy   *lossyProxy
+	queues  *lossyProxy
+	result  result
+}
+
+// say tells what happens, on stderr: stdout is for the result.
+func (d *demo) say(format string, args ...any) {
+	if !d.f.Quiet {
+		fmt.Fprintf(d.f.Err, format+"\n", args...)
+	}
+}
+
+func (d *demo) blob(endpoint, name string) (*blockblob.Client, error) {
+	credential, err := blob.NewSharedKeyCredential(d.account.Name, d.account.Key)
+	if err != nil {
+		return nil, err
+	}
+	options := &blockblob.ClientOptions{ClientOptions: d.f.ClientOptions()}
+	options.Retry = policy.RetryOptions{RetryDelay: time.Millisecond} // the plain loop's; azconc does its own
+	return blockblob.NewClientWithSharedKeyCredential(endpoint+"/demo/"+name, credential, options)
+}
+
+// box is the demo's container.
+func (d *demo) box(endpoint string) (*container.Client, error) {
+	credential, err := container.NewSharedKeyCredential(d.account.Name, d.account.Key)
+	if err != nil {
+		return nil, err
+	}
+	return container.NewClientWithSharedKeyCredential(endpoint+"/demo", credential, &container.ClientOptions{ClientOptions: d.f.ClientOptions()})
+}
+
+func (d *demo) container(ctx context.Context) error {
+	client, err := d.box(d.direct)
+	if err == nil {
+		_, err = client.Create(ctx, nil)
+	}
+	return err
+}
+
+// start puts a counter of zero into the blob, past the proxy.
+func (d *demo) start(ctx context.Context, name string) (direct, lossy *blockblob.Client, err error) {
+	if direct, err = d.blob(d.direct, name); err != nil {
+		return nil, nil, err
+	}
+	if lossy, err = d.blob(d.proxy.url, name); err != nil {
+		return nil, nil, err
+	}
+	_, err = direct.Upload(ctx, streaming.NopCloser(strings.NewReader(`{"n":0}`)), nil)
+	d.proxy.lost.Store(0)
+	return direct, lossy, err
+}
+
+func (d *demo) stored(ctx context.Context, client *blockblob.Client) (int, error) {
+	v, err := optimistic.Read(ctx, optimistic.JSONBlob[counter](client), nil)
+	if err != nil {
+		return 0, err
+	}
+	return v.Value.N, nil
+}
+
+// plainLoop is the loop that documentation shows: read, change, write with If-Match, start over on 412.
+func (d *demo) plainLoop(ctx context.Context) error {
+	d.say("\n1. A counter is incremented %d times through a network that loses one response in %d.", d.o.Increments, d.o.OneIn)
+	d.say("   First with the plain loop: GET, PUT with If-Match, start over on 412 …")
+	direct, lossy, err := d.start(ctx, "plain.json")
+	if err != nil {
+		return err
+	}
+	t := &d.result.Plain
+	for range d.o.Increments {
+		if err := plainIncrement(ctx, lossy); err != nil {
+			return err
+		}
+		t.Reported++
+	}
+	t.Lost = d.proxy.lost.Load()
+	if t.Stored, err = d.stored(ctx, direct); err != nil {
+		return err
+	}
+	d.say("   reported %d successes; the blob says %d. The SDK sent writes again whose responses were lost, met its own", t.Reported, t.Stored)
+	d.say("   first try, and the loop took that for another writer.")
+	return nil
+}
+
+func plainIncrement(ctx context.Context, client *blockblob.Client) error {
+	for {
+		got, err := client.DownloadStream(ctx, nil)
+		if err != nil {
+			return err
+		}
+		var c counter
+		err = json.NewDecoder(got.Body).Decode(&c)
+		_ = got.Body.Close()
+		if err != nil {
+			return err
+		}
+		c.N++
+		content, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		_, err = client.Upload(ctx, streaming.NopCloser(strings.NewReader(string(content))), &blockblob.UploadOptions{
+			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: got.ETag}},
+		})
+		if !bloberror.HasCode(err, bloberror.ConditionNotMet) {
+			return err
+		}
+	}
+}
+
+func (d *demo) azconcLoop(ctx context.Context) error {
+	d.say("\n2. The same with azconc: azconc blob update demo/counter.json --jq '.n += 1'")
+	direct, lossy, err := d.start(ctx, "counter.json")
+	if err != nil {
+		return err
+	}
+	t := &d.result.Azconc
+	for range d.o.Increments {
+		res, err := optimistic.Update(ctx, optimistic.JSONBlob[counter](lossy), func(_ context.Context, c *counter) error {
+			c.N++
+			return nil
+		}, nil)
+		if err != nil && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			return err
+		}
+		if err == nil {
+			t.Reported++
+		}
+		t.Ambiguous += res.Ambiguous
+		t.Resolved += res.Resolved
+		t.Requests += res.Requests
+	}
+	t.Lost = d.proxy.lost.Load()
+	if t.Stored, err = d.stored(ctx, direct); err != nil {
+		return err
+	}
+	d.say("   reported %d successes; the blob says %d. %d responses were lost, and %d writes were found in the blob's lineage.", t.Reported, t.Stored, t.Lost, t.Resolved)
+	return nil
+}
+
+func (d *demo) staleWrite(ctx context.Context) error {
+	d.say("\n3. A stale write: azconc blob put demo/counter.json --if-match <an old ETag>")
+	client, err := d.blob(d.direct, "counter.json")
+	if err != nil {
+		return err
+	}
+	stale := &optimistic.UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x8D0000000000000"`}}
+	_, err = optimistic.Upload(ctx, client, strings.NewReader("{}"), stale)
+	d.result.StaleRefused = errors.Is(err, optimistic.ErrConflict)
+	d.say("   %v", err)
+	return nil
+}
+
+func (d *demo) createOnce(ctx context.Context) error {
+	d.say("\n4. Two writers create the same blob: azconc blob put demo/once.json --if-none-match '*'")
+	client, err := d.blob(d.proxy.url, "once.json")
+	if err != nil {
+		return err
+	}
+	create := &optimistic.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
+	_, first := optimistic.Upload(ctx, client, strings.NewReader("first"), create)
+	_, second := optimistic.Upload(ctx, client, strings.NewReader("second"), create)
+	d.result.CreatedOnce = first == nil && errors.Is(second, optimistic.ErrExists)
+	d.say("   the first: %s; the second: %v", orCreated(first), second)
+	return nil
+}
+
+func orCreated(err error) string {
+	if err == nil {
+		return http.StatusText(http.StatusCreated)
+	}
+	return err.Error()
+}

@@ -1,0 +1,2 @@
+// Package dev has the verbs of azconc dev, which install and run an Azurite.
+package dev

@@ -1,0 +1,170 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+type runOptions struct {
+	factory *cli.Factory
+	Command []string
+}
+
+func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
+	opts := &runOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "run -- <command> [<arg>...]",
+		Short: "Run a command with its own Azurite",
+		Long: `Run a command with its own Azurite, which starts empty and is removed afterwards.
+
+The command finds it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
+environment. Signals are passed on to it, and its exit status is azconc's: 128+n if a signal killed it, 126 or 127 if it
+could not start.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usagef("<command> is missing")
+			}
+			return nil
+		},
+		Example: `  azconc dev run -- go test ./...
+  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.JSON() {
+				return cli.Usagef("-o json and the command's output cannot both go to stdout")
+			}
+			opts.Command = args
+			if runF != nil {
+				return runF(opts)
+			}
+			return runRun(cmd.Context(), opts)
+		},
+	}
+	// What comes after the command's name is the command's, also when the -- was forgotten.
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// commandGrace is the time between TERM and KILL for the command when it timed out or its Azurite has died.
+const commandGrace = 10 * time.Second
+
+func runRun(ctx context.Context, opts *runOptions) (err error) {
+	f := opts.factory
+	// Looked for before Azurite is started, which may take a while.
+	path, err := exec.LookPath(opts.Command[0])
+	if err != nil {
+		return commandNotStarted(err)
+	}
+	server, err := startAzurite(f, ctx, &azurite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopped := server.Stop(); stopped != nil {
+			err = azuriteError(f, stopped)
+		}
+	}()
+	cmd := exec.Command(path, opts.Command[1:]...)
+	cmd.Args[0] = opts.Command[0]
+	// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.In, f.Out, f.Redactor.W
+	cmd.Env = append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString())
+	cmd.WaitDelay = commandGrace
+	if err := cmd.Start(); err != nil {
+		return commandNotStarted(err)
+	}
+	return accompany(f, ctx, cmd, server)
+}
+
+// accompany waits for the command's end and passes signals on until then.
+func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server *azurite.Server) error {
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	signals := make(chan os.Signal, 1)
+	defer signal.Stop(signals)
+	ended, died := ctx.Done(), server.Done()
+	var kill <-chan time.Time
+	var why error
+	stop := func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if kill == nil {
+			kill = time.After(commandGrace)
+		}
+	}
+	for {
+		select {
+		case err := <-done:
+			if why != nil {
+				return why
+			}
+			return commandEnded(err)
+		case <-ended:
+			ended = nil
+			s, ok := errors.AsType[*cli.SignalError](context.Cause(ctx))
+			if !ok {
+				why = context.Cause(ctx)
+				stop()
+				continue
+			}
+			// The frame has caught this signal and would let the next one end azconc before the command.
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			pass(f, cmd, s.Signal)
+		case s := <-signals:
+			pass(f, cmd, s)
+		case <-died:
+			died = nil
+			stop()
+		case <-kill:
+			_ = cmd.Process.Kill()
+		}
+	}
+}
+
+// pass sends a signal on to the command. An interrupt from the terminal it has got already, as a member of the foreground
+// group, and what a shell makes of it is its own business.
+func pass(f *cli.Factory, cmd *exec.Cmd, s os.Signal) {
+	if s == os.Interrupt && f.InTerminal {
+		return
+	}
+	_ = cmd.Process.Signal(s)
+}
+
+// withoutAccount is env without what would name another account than the connection string.
+func withoutAccount(env cli.Env) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "AZURE_STORAGE_") })
+}
+
+func commandNotStarted(err error) error {
+	code := 126
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = 127
+	}
+	return &cli.CommandStatus{Code: code, Text: err.Error()}
+}
+
+func commandEnded(err error) error {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("wait for the command: %w", err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return &cli.CommandStatus{Code: 128 + int(status.Signal()), Text: "the command was ended by a signal: " + status.Signal().String()}
+	}
+	return &cli.CommandStatus{Code: exit.ExitCode()}
+}

@@ -1,0 +1,72 @@
+package file
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type deleteOptions struct {
+	factory *cli.Factory
+	File    cli.FileRef
+	LeaseID string
+	Wait    time.Duration
+}
+
+func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
+	opts := &deleteOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "delete <share/path>",
+		Short: "Delete a file, and detect deletions by SMB clients",
+		Long: `Delete a file. If an SMB client has it open, the exit code is 6; --wait waits for the client and reports progress on stderr.
+
+An SMB client can mark a file for deletion, which then stays until all handles are closed, unless the mark is withdrawn. --wait
+waits for either: if the file is gone, the command succeeds; if the mark was withdrawn, the file is left as it is and the exit
+code is 4. The last writer wins: anything written since you last looked is deleted too, unless you hold the lease.`,
+		Args:    cli.ResourceArgs("<share/path>"),
+		Example: "  azconc file delete reports/q3.csv\n  azconc file delete reports/q3.csv --wait 5m",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+				return err
+			}
+			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				return err
+			}
+			if opts.Wait < 0 {
+				return cli.Usagef("--wait %v is negative", opts.Wait)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return deleteRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients to close it")
+	return cmd
+}
+
+// waitOptions is how a verb waits for SMB clients; nil for not at all.
+func waitingFor(f *cli.Factory, wait time.Duration) *pessimistic.WaitOptions {
+	if wait == 0 {
+		return nil
+	}
+	return &pessimistic.WaitOptions{Wait: wait, Waiting: func(e pessimistic.InUseError) { waiting(f, e) }}
+}
+
+func deleteRun(ctx context.Context, opts *deleteOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.File)
+	if err != nil {
+		return err
+	}
+	d, err := pessimistic.DeleteFile(ctx, client, &pessimistic.DeleteFileOptions{Wait: waitingFor(f, opts.Wait), LeaseID: opts.LeaseID})
+	if err != nil {
+		return err
+	}
+	return printFile(f, result{Outcome: string(d.How), Resource: opts.File.String(), WaitedMS: d.Waited.Milliseconds(), Ambiguous: d.Ambiguous})
+}

@@ -1,0 +1,56 @@
+package file
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+)
+
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("file", "Read and write Azure Files alongside SMB clients",
+		newPutCmd(f, nil),
+		newGetCmd(f, nil),
+		newShowCmd(f, nil),
+		newUpdateCmd(f, nil),
+		newDeleteCmd(f, nil),
+		newWaitCmd(f, nil),
+		newExplainCmd(f, nil),
+		lease.NewCmd(f, "file"),
+		cli.NewGroupCmd("handles", "List and close the handles of SMB clients",
+			newHandlesListCmd(f, nil),
+			newHandlesCloseCmd(f, nil),
+		),
+	)
+}
+
+func NewShareCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("share", "Create, delete and lease shares",
+		newShareCreateCmd(f, nil),
+		newShareShowCmd(f, nil),
+		newShareDeleteCmd(f, nil),
+		lease.NewCmd(f, "share"),
+	)
+}
+
+// result is the result of a verb that changes a file or share.
+type result struct {
+	Outcome   string `json:"outcome"`
+	Resource  string `json:"resource"`
+	ETag      string `json:"etag,omitempty"`
+	WaitedMS  int64  `json:"waited_ms"`
+	Ambiguous int    `json:"ambiguous"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r result) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Resource) }
+
+func printFile(f *cli.Factory, r result) error {
+	r.Requests, r.ElapsedMS = f.Requests.Load(), time.Since(f.Began).Milliseconds()
+	return f.Print(r)
+}

@@ -1,0 +1,153 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// writeFlags are those of the verbs that write a file's content, under its lease.
+type writeFlags struct {
+	LeaseID string
+	Wait    time.Duration
+}
+
+func (w *writeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
+	cmd.Flags().DurationVar(&w.Wait, "wait", 0, "wait this long for the lease and for SMB clients to close the file")
+}
+
+func (w *writeFlags) parse() (err error) {
+	if w.LeaseID, err = cli.ParseLeaseID(w.LeaseID); err != nil {
+		return err
+	}
+	if w.Wait < 0 {
+		return cli.Usagef("--wait %v is negative", w.Wait)
+	}
+	return nil
+}
+
+// Acquire returns the options for acquiring the lease. A waiting command reports the holder.
+func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
+	o := pessimistic.AcquireOptions{Wait: max(w.Wait, 1)} // 1 ns is as good as none
+	if w.Wait > 0 && !f.Quiet {
+		o.Hooks.Event = func(e pessimistic.Event) {
+			if e.Kind == pessimistic.Waiting {
+				f.Notef("waiting for %s, held by %s", e.Resource, cli.OrAnother(e.Holder))
+			}
+		}
+	}
+	return o
+}
+
+type putOptions struct {
+	factory *cli.Factory
+	To      cli.FileRef
+	File    string
+	Create  bool
+	Write   writeFlags
+}
+
+func newPutCmd(f *cli.Factory, runF func(*putOptions) error) *cobra.Command {
+	opts := &putOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "put <share/path> --file <file>",
+		Short: "Write a file under its lease; the last writer wins",
+		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. The last writer wins: no operation on files
+accepts a condition. To change a file based on its content, use azconc file update.
+
+If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
+cannot be finished, part of the file is new and part is old, and the message says so. Readers do not wait for the lease: they
+can see a partly written file.`,
+		Args:    cli.ResourceArgs("<share/path>"),
+		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.To, err = cli.ParseFile(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if err := opts.Write.parse(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return putRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin, up to 64 MiB")
+	opts.Write.add(cmd)
+	return cmd
+}
+
+type writeResult struct {
+	Outcome   string `json:"outcome"`
+	Resource  string `json:"resource"`
+	Changed   bool   `json:"changed"`
+	Created   bool   `json:"created"`
+	Size      int64  `json:"size"`
+	Ranges    int    `json:"ranges"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r writeResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s, %s\n", r.Outcome, r.Resource, cli.ByteCount(r.Size))
+}
+
+// written prints the result. It reports a lease that may be left behind, since the lease does not expire.
+func written(f *cli.Factory, outcome string, on cli.FileRef, r pessimistic.FileWrite) error {
+	if r.Left != nil {
+		f.Notef("%s: its lease may still be held: %s", on, cli.FirstLine(r.Left.Error()))
+		f.Notef("hint: azconc file lease break ends it")
+	}
+	if !r.Changed {
+		outcome = "unchanged"
+	}
+	return f.Print(writeResult{Outcome: outcome, Resource: on.String(), Changed: r.Changed, Created: r.Created, Size: r.Size, Ranges: r.Ranges,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}
+
+// maxStdin bounds a content whose size is only known when all of it is there, which the service wants to know first.
+const maxStdin = 64 << 20
+
+func putRun(ctx context.Context, opts *putOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.To)
+	if err != nil {
+		return err
+	}
+	content, size, err := f.OpenContent(ctx, opts.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	from := io.Reader(content)
+	if size < 0 {
+		all, err := io.ReadAll(io.LimitReader(content, maxStdin+1))
+		if err != nil {
+			return err
+		}
+		if len(all) > maxStdin {
+			return cli.WithHint(cli.Usagef("--file %s has more than %s, and its size is not known in advance", opts.File, cli.ByteCount(maxStdin)), "write it into a file first")
+		}
+		from, size = bytes.NewReader(all), int64(len(all))
+	}
+	p := f.Progress("put " + opts.To.String())
+	r, err := pessimistic.UploadFile(ctx, client, &counted{from: from, progress: p, total: size}, size, &pessimistic.UploadFileOptions{
+		Create: true, Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
+	p.End()
+	if err != nil {
+		return err
+	}
+	return written(f, "uploaded", opts.To, r)
+}

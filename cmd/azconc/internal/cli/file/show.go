@@ -1,0 +1,107 @@
+package file
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// options are those of a verb that takes a file and nothing else.
+type options struct {
+	factory *cli.Factory
+	File    cli.FileRef
+}
+
+func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
+	opts := &options{factory: f}
+	return &cobra.Command{
+		Use:   "show <share/path>",
+		Short: "Show a file's properties, lease and open handles",
+		Long: `Show a file's properties, its lease, and the SMB clients that have it open.
+
+The ETag can only be compared: no operation on files accepts a condition.`,
+		Args:    cli.ResourceArgs("<share/path>"),
+		Example: "  azconc file show reports/q3.csv -o json",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return showRun(cmd.Context(), opts)
+		},
+	}
+}
+
+type showResult struct {
+	Outcome      string            `json:"outcome"`
+	Resource     string            `json:"resource"`
+	Size         int64             `json:"size"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	ContentType  string            `json:"content_type,omitempty"`
+	Attributes   string            `json:"attributes,omitempty"`
+	Lease        lease.Shown       `json:"lease"`
+	Handles      []handleShown     `json:"handles"`
+	Metadata     map[string]string `json:"metadata"`
+}
+
+func (r showResult) Text(w io.Writer) {
+	fields := []string{"file", r.Resource, "size", cli.ByteCount(r.Size), "etag", r.ETag, "last modified", cli.TimeText(r.LastModified),
+		"type", r.ContentType, "attributes", r.Attributes, "lease", r.Lease.State}
+	if r.Lease.Status == "locked" {
+		fields = append(fields, "owner", r.Lease.Owner, "since", r.Lease.Since, "last heartbeat", r.Lease.Heard)
+	}
+	for _, h := range r.Handles {
+		fields = append(fields, "open", h.who)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+		fields = append(fields, "metadata "+name, r.Metadata[name])
+	}
+	cli.PrintFields(w, fields...)
+}
+
+func showRun(ctx context.Context, opts *options) error {
+	r, err := showFile(opts.factory, ctx, opts.File)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(r)
+}
+
+func showFile(f *cli.Factory, ctx context.Context, on cli.FileRef) (showResult, error) {
+	client, err := f.File(on)
+	if err != nil {
+		return showResult{}, err
+	}
+	p, err := client.GetProperties(ctx, nil)
+	if err != nil {
+		return showResult{}, err
+	}
+	seen := pessimistic.Observation{State: pessimistic.State(lease.Text(p.LeaseState)), Infinite: lease.Text(p.LeaseDuration) == "infinite", Metadata: map[string]string{}}
+	for name, value := range p.Metadata {
+		seen.Metadata[strings.ToLower(name)] = cli.Deref(value)
+	}
+	handles, err := pessimistic.Handles(ctx, client, nil)
+	if err != nil {
+		return showResult{}, err
+	}
+	metadata := cli.OwnMetadata(p.Metadata)
+	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
+	lease := lease.LookedAt(seen)
+	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(cli.Deref(p.ETag))
+	return showResult{
+		Outcome: "found", Resource: on.String(), Size: cli.Deref(p.ContentLength), ETag: lease.ETag, LastModified: cli.Deref(p.LastModified).UTC(),
+		ContentType: cli.Deref(p.ContentType), Attributes: cli.Deref(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
+	}, nil
+}

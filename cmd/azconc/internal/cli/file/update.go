@@ -1,0 +1,72 @@
+package file
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type updateOptions struct {
+	factory *cli.Factory
+	File    cli.FileRef
+	Source  change.ChangeFlags
+	Write   writeFlags
+
+	change change.Change
+}
+
+func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
+	opts := &updateOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "update <share/path> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
+		Short: "Change a file's content under its lease, so that no change is lost",
+		Long: `Change a file's content under its lease: azconc acquires the lease, reads the content, changes it, writes it back, and releases
+the lease. That is the only safe way to change a file based on its content, since no operation on files accepts a condition.
+Meanwhile SMB clients cannot open the file for writing; any client can read it, and may see it partly written.
+
+If another client holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
+A file's lease does not expire: if azconc is killed, the lease stays, and azconc file lease break --stale ends it.`,
+		Args:    cli.ResourceArgs("<share/path>"),
+		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
+				return err
+			}
+			if err := opts.Write.parse(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return updateRun(cmd.Context(), opts)
+		},
+	}
+	opts.Source.Add(cmd)
+	opts.Write.add(cmd)
+	return cmd
+}
+
+func updateRun(ctx context.Context, opts *updateOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.File)
+	if err != nil {
+		return err
+	}
+	if err := change.Prepare(ctx, f, opts.change); err != nil {
+		return err
+	}
+	r, err := pessimistic.UpdateFile(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
+		return opts.change.Apply(ctx, change.BaseContent{Resource: opts.File.String(), Exists: true, Attempt: 1, Data: old})
+	}, &pessimistic.UpdateFileOptions{Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
+	if err != nil {
+		return err
+	}
+	return written(f, "updated", opts.File, r)
+}

@@ -1,0 +1,140 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type waitOptions struct {
+	factory *cli.Factory
+	File    cli.FileRef
+	Until   string
+	Wait    time.Duration
+	Poll    time.Duration
+}
+
+func newWaitCmd(f *cli.Factory, runF func(*waitOptions) error) *cobra.Command {
+	opts := &waitOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "wait <share/path>",
+		Short: "Wait until SMB clients have closed a file, or until it is gone",
+		Long: `Wait until no SMB client has a file open, until its lease is free, or until the file is gone. The clients waited for are
+reported on stderr, again every 10 s. If --wait passes first, the exit code is 6.
+
+With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
+is 4.`,
+		Args:    cli.ResourceArgs("<share/path>"),
+		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case opts.Until != "closed" && opts.Until != "unleased" && opts.Until != "gone":
+				return cli.Usagef("--until %q is neither closed, unleased nor gone", opts.Until)
+			case opts.Wait < 0:
+				return cli.Usagef("--wait %v is negative", opts.Wait)
+			case opts.Poll < 100*time.Millisecond:
+				return cli.Usagef("--poll %v is less than 100ms", opts.Poll)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return waitRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait at most this long; 0 is no limit")
+	cmd.Flags().DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
+	return cmd
+}
+
+func waitRun(ctx context.Context, opts *waitOptions) error {
+	f := opts.factory
+	client, err := f.File(opts.File)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	r := result{Outcome: opts.Until, Resource: opts.File.String()}
+	o := &pessimistic.WaitOptions{Wait: opts.Wait, Poll: opts.poll(), Waiting: func(e pessimistic.InUseError) { waiting(f, e) }}
+	switch opts.Until {
+	case "gone":
+		err = waitGone(ctx, client, o)
+	case "unleased":
+		err = waitUnleased(ctx, client, opts)
+	default:
+		err = pessimistic.WaitClosed(ctx, client, o)
+	}
+	if err != nil {
+		return err
+	}
+	r.WaitedMS = time.Since(began).Milliseconds()
+	return printFile(f, r)
+}
+
+func (o *waitOptions) poll() retry.Backoff {
+	return retry.Backoff{Base: min(250*time.Millisecond, o.Poll), Cap: o.Poll}
+}
+
+// waiting reports the clients waited for.
+func waiting(f *cli.Factory, e pessimistic.InUseError) {
+	if !f.Quiet {
+		f.Notef("waiting: %s", cli.FirstLine(e.Error()))
+	}
+}
+
+var errNotGone = errors.New("it is there")
+
+// waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
+func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
+	marked, again := false, cli.WaitFor(o.Wait, o.Poll)
+	for {
+		err := pessimistic.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
+			_, err := client.GetProperties(ctx, nil)
+			marked = marked || azerr.Classify(err).Reason == azerr.DeletePending
+			return err
+		})
+		switch {
+		case azerr.Classify(err).Kind == azerr.NotFound:
+			return nil
+		case err != nil:
+			return err
+		case marked:
+			return pessimistic.ErrUndeleted
+		}
+		if err := again.Next(ctx, 0); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &pessimistic.HeldError{Resource: client.URL(), Err: errNotGone}
+		}
+	}
+}
+
+// waitUnleased polls until the file's lease is free.
+func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
+	began, again := time.Now(), cli.WaitFor(opts.Wait, opts.poll())
+	for {
+		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
+		if err != nil || seen.State != pessimistic.StateLeased && seen.State != pessimistic.StateBreaking {
+			return err
+		}
+		if again.Next(ctx, 0) != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			h := seen.Holder()
+			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Name, Since: h.Since, State: seen.State, Waited: time.Since(began)}
+		}
+	}
+}

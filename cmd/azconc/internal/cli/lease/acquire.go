@@ -1,0 +1,170 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type acquireOptions struct {
+	factory    *cli.Factory
+	noun       leaseNoun
+	On         fmt.Stringer
+	Seconds    int32
+	LeaseID    string
+	Wait       time.Duration
+	Conditions optimistic.Conditions
+}
+
+func newAcquireCmd(noun leaseNoun) func(*cli.Factory, func(*acquireOptions) error) *cobra.Command {
+	return func(f *cli.Factory, runF func(*acquireOptions) error) *cobra.Command {
+		opts := &acquireOptions{factory: f, noun: noun}
+		var conditions cli.ConditionFlags
+		var duration string
+		cmd := &cobra.Command{
+			Use:   "acquire " + noun.arg(),
+			Short: "Acquire the lease and print its id",
+			Long: `Acquire the lease and print its id. If another client holds it, the exit code is 6.
+
+` + noun.end() + `
+
+The id is chosen before the request is sent, so that a lost response cannot leave a lease behind whose id is unknown: if
+the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring it
+again under the same --lease-id ` + noun.again() + `.`,
+			Args: cli.ResourceArgs(noun.arg()),
+			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
+				"  azconc " + string(noun) + " lease acquire " + noun.example() + noun.durationExample() + " --wait 1m",
+			RunE: func(cmd *cobra.Command, args []string) (err error) {
+				if opts.On, err = noun.parse(args[0]); err != nil {
+					return err
+				}
+				if opts.Seconds, err = ParseSeconds("--duration", duration); err != nil {
+					return err
+				}
+				if noun == "file" && opts.Seconds != -1 {
+					return cli.WithHint(cli.Usagef("--duration %s: a file's lease does not expire", duration), "omit --duration, and release the lease at the end")
+				}
+				if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+					return err
+				}
+				if opts.Wait < 0 {
+					return cli.Usagef("--wait %v is negative", opts.Wait)
+				}
+				if opts.Conditions, err = conditions.ForWrite(); err != nil {
+					return err
+				}
+				if runF != nil {
+					return runF(opts)
+				}
+				return acquireRun(cmd.Context(), opts)
+			},
+		}
+		noun.addDuration(cmd, &duration)
+		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
+		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
+		conditions.Add(cmd, noun.conditions())
+		return cmd
+	}
+}
+
+// end says when an unreleased lease ends.
+func (n leaseNoun) end() string {
+	if n == "file" {
+		return `It does not expire: it stays until it is released or broken. While it is held, no other client can write or delete the file,
+not even over SMB; every client can read it. The file's metadata records the holder, with a first heartbeat (see renew).`
+	}
+	return "It is not renewed: it expires after --duration."
+}
+
+func (n leaseNoun) again() string {
+	if n == "file" {
+		return "changes nothing"
+	}
+	return "extends or shortens it"
+}
+
+func (n leaseNoun) durationExample() string {
+	if n == "file" {
+		return ""
+	}
+	return " --duration 15s"
+}
+
+func (n leaseNoun) addDuration(cmd *cobra.Command, to *string) {
+	if n == "file" {
+		cmd.Flags().StringVar(to, "duration", "infinite", "how long it lasts: infinite")
+		return
+	}
+	cmd.Flags().StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
+}
+
+// poll spaces the looks of one who waits for a lease.
+var poll = retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}
+
+func acquireRun(ctx context.Context, opts *acquireOptions) error {
+	id := opts.LeaseID
+	if id == "" {
+		id = uuid.NewString()
+	}
+	l, err := leaseOn(opts.factory, opts.noun, opts.On, id)
+	if err != nil {
+		return err
+	}
+	r := result{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Infinite: opts.Seconds < 0, DurationMS: max(0, int64(opts.Seconds)*1000)}
+	waiting := retry.Budget{Attempts: -1, Elapsed: opts.Wait, Backoff: poll}.Start()
+	for {
+		var etag azcore.ETag
+		s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
+			etag, err = l.Acquire(ctx, opts.Seconds, opts.Conditions)
+			return err
+		})
+		if err == nil {
+			r.ETag = string(etag)
+			return printLease(opts.factory, r, s)
+		}
+		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
+			// A refusal means that another holds it: the id is ours alone. An ambiguous last response means nothing.
+			if !azerr.Classify(err).Ambiguous() {
+				return err
+			}
+			if opts.LeaseID == "" && letGo(ctx, l) {
+				return err
+			}
+			if opts.factory.Output == "text" && !opts.factory.Quiet {
+				fmt.Fprintln(opts.factory.Out, id) // a script has it, as after a success
+			}
+			return cli.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
+				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", opts.noun, opts.On, id))
+		}
+	}
+}
+
+// letGo releases a lease that may have been acquired although no response said so, and reports whether it is not held under
+// the id now.
+func letGo(ctx context.Context, l leased) bool {
+	ctx, cancel := retry.Detached(ctx, 5*time.Second)
+	defer cancel()
+	_, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, optimistic.Conditions{}) })
+	return err == nil || azerr.Classify(err).Kind == azerr.Lost
+}
+
+// acquireUnknown is a lease that may be held under an id.
+type acquireUnknown struct {
+	err error
+	id  string
+}
+
+func (e *acquireUnknown) Error() string {
+	return e.err.Error() + "; it may be held under the id " + e.id
+}
+func (e *acquireUnknown) Unwrap() error         { return e.err }
+func (e *acquireUnknown) Facts() map[string]any { return map[string]any{"lease_id": e.id} }

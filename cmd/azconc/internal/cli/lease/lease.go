@@ -1,0 +1,236 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// NewCmd is the lease group of a noun, "blob", "container", "file" or "share".
+func NewCmd(f *cli.Factory, noun string) *cobra.Command {
+	n := leaseNoun(noun)
+	return cli.NewGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
+		newAcquireCmd(n)(f, nil),
+		newRenewCmd(n)(f, nil),
+		newChangeCmd(n)(f, nil),
+		newReleaseCmd(n)(f, nil),
+		newBreakCmd(n)(f, nil),
+		newShowCmd(n)(f, nil),
+	)
+}
+
+// leaseNoun is the kind of resource that is leased.
+type leaseNoun string
+
+func (n leaseNoun) arg() string {
+	switch n {
+	case "container", "share":
+		return "<" + string(n) + ">"
+	case "file":
+		return "<share/path>"
+	}
+	return "<container/blob>"
+}
+
+func (n leaseNoun) example() string {
+	switch n {
+	case "container", "share":
+		return "jobs"
+	case "file":
+		return "jobs/report.csv"
+	}
+	return "jobs/state.json"
+}
+
+func (n leaseNoun) parse(arg string) (fmt.Stringer, error) {
+	switch n {
+	case "container":
+		return cli.ParseContainer(arg)
+	case "share":
+		return cli.ParseShare(arg)
+	case "file":
+		return cli.ParseFile(arg)
+	}
+	return cli.ParseWritable(arg)
+}
+
+// conditions are those that the service takes on a lease operation: all but the lease's own id, only dates for a
+// container, and none in Azure Files.
+func (n leaseNoun) conditions() cli.ConditionSet {
+	switch n {
+	case "container":
+		return cli.CondDates
+	case "file", "share":
+		return 0
+	}
+	return cli.CondAll &^ cli.CondLease
+}
+
+// leased is a resource whose lease is operated on. The SDK has two clients of the same shape for it.
+type leased interface {
+	Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error)
+	renew(ctx context.Context, c optimistic.Conditions) (id string, err error)
+	change(ctx context.Context, to string, c optimistic.Conditions) error
+	release(ctx context.Context, c optimistic.Conditions) error
+	break_(ctx context.Context, period *int32, c optimistic.Conditions) (seconds int32, err error)
+	Show(ctx context.Context) (Shown, error)
+}
+
+// leased returns what on names, with the id under which its lease is held or asked for.
+func leaseOn(f *cli.Factory, noun leaseNoun, on fmt.Stringer, id string) (leased, error) {
+	switch noun {
+	case "file", "share":
+		return leasedInFiles(f, noun, on.(cli.FileRef), id)
+	case "container":
+		client, err := f.Container(on.(cli.BlobRef))
+		if err != nil {
+			return nil, err
+		}
+		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: cli.Optional(id)})
+		return leasedContainer{l, client}, err
+	}
+	client, err := f.Blob(on.(cli.BlobRef))
+	if err != nil {
+		return nil, err
+	}
+	l, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: cli.Optional(id)})
+	return leasedBlob{l, client}, err
+}
+
+type leasedBlob struct {
+	lease *lease.BlobClient
+	blob  *blob.Client
+}
+
+func (l leasedBlob) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.ETag), err
+}
+
+func (l leasedBlob) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
+	r, err := l.lease.RenewLease(ctx, &lease.BlobRenewOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.LeaseID), err
+}
+
+func (l leasedBlob) change(ctx context.Context, to string, c optimistic.Conditions) error {
+	_, err := l.lease.ChangeLease(ctx, to, &lease.BlobChangeOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedBlob) release(ctx context.Context, c optimistic.Conditions) error {
+	_, err := l.lease.ReleaseLease(ctx, &lease.BlobReleaseOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedBlob) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
+	r, err := l.lease.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: period, ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.LeaseTime), err
+}
+
+func (l leasedBlob) Show(ctx context.Context) (Shown, error) {
+	p, err := l.blob.GetProperties(ctx, nil)
+	return Shown{State: Text(p.LeaseState), Status: Text(p.LeaseStatus), Duration: Text(p.LeaseDuration), ETag: string(cli.Deref(p.ETag))}, err
+}
+
+type leasedContainer struct {
+	lease     *lease.ContainerClient
+	container *container.Client
+}
+
+func (l leasedContainer) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.ContainerAcquireOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.ETag), err
+}
+
+func (l leasedContainer) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
+	r, err := l.lease.RenewLease(ctx, &lease.ContainerRenewOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.LeaseID), err
+}
+
+func (l leasedContainer) change(ctx context.Context, to string, c optimistic.Conditions) error {
+	_, err := l.lease.ChangeLease(ctx, to, &lease.ContainerChangeOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedContainer) release(ctx context.Context, c optimistic.Conditions) error {
+	_, err := l.lease.ReleaseLease(ctx, &lease.ContainerReleaseOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	return err
+}
+
+func (l leasedContainer) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
+	r, err := l.lease.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: period, ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	return cli.Deref(r.LeaseTime), err
+}
+
+func (l leasedContainer) Show(ctx context.Context) (Shown, error) {
+	p, err := l.container.GetProperties(ctx, nil)
+	return Shown{State: Text(p.LeaseState), Status: Text(p.LeaseStatus), Duration: Text(p.LeaseDuration), ETag: string(cli.Deref(p.ETag))}, err
+}
+
+func Text[S ~string](s *S) string { return string(cli.Deref(s)) }
+
+// result is the result of a lease verb. As text it is the value a script needs next: the id, or the seconds left.
+type result struct {
+	Outcome     string `json:"outcome"`
+	Resource    string `json:"resource"`
+	LeaseID     string `json:"lease_id,omitempty"`
+	DurationMS  int64  `json:"duration_ms,omitempty"`
+	Infinite    bool   `json:"infinite,omitempty"`
+	RemainingMS *int64 `json:"remaining_ms,omitempty"`
+	ETag        string `json:"etag,omitempty"`
+	Ambiguous   int    `json:"ambiguous"`
+	Requests    int64  `json:"requests"`
+	ElapsedMS   int64  `json:"elapsed_ms"`
+}
+
+func (r result) Text(w io.Writer) {
+	switch {
+	case r.RemainingMS != nil:
+		fmt.Fprintln(w, *r.RemainingMS/1000)
+	case r.LeaseID != "":
+		fmt.Fprintln(w, r.LeaseID)
+	default:
+		fmt.Fprintln(w, r.Outcome, r.Resource)
+	}
+}
+
+func printLease(f *cli.Factory, r result, s cli.Sent) error {
+	r.Ambiguous, r.Requests, r.ElapsedMS = s.Ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
+	return f.Print(r)
+}
+
+// ParseSeconds reads a duration that the service takes: 15 to 60 whole seconds, or "infinite".
+func ParseSeconds(flag, s string) (int32, error) {
+	if s == "infinite" {
+		return -1, nil
+	}
+	d, err := cli.ParseDuration(s)
+	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
+		return 0, cli.WithHint(cli.Usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
+	}
+	return int32(d / time.Second), nil
+}
+
+// requiredLeaseID reads an id without which the verb makes no sense.
+func requiredLeaseID(flag, s string) (string, error) {
+	if s == "" {
+		return "", cli.WithHint(cli.Usagef("%s is missing", flag), "azconc … lease acquire prints the id")
+	}
+	return cli.ParseLeaseID(s)
+}
+
+// LostAfter tells whether err is the refusal that a repeated request meets when the first one was carried out.
+func LostAfter(s cli.Sent, err error, codes ...string) bool {
+	return err != nil && s.Ambiguous > 0 && azerr.Has(err, codes...)
+}

@@ -1,0 +1,57 @@
+package lease
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+func newRenewCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) error) *cobra.Command {
+	return func(f *cli.Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
+		cmd := newHeldLeaseCmd(f, noun, runF, renewRun)
+		cmd.Use = "renew " + noun.arg() + " --lease-id <id>"
+		cmd.Short = "Renew the lease"
+		cmd.Long = `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
+
+An expired lease can be renewed as long as it has not been acquired, and the ` + string(noun) + ` has not been changed, since.`
+		cmd.Example = "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE"
+		if noun == "file" {
+			cmd.Short = "Write a heartbeat, and check that the lease is still held"
+			cmd.Long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
+
+A file's lease does not expire, so it needs no renewal. A long-lived holder should still write a heartbeat, about every 10 s:
+azconc file lease break --stale relies on it.`
+		}
+		return cmd
+	}
+}
+
+func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
+	l, err := leaseOn(opts.factory, opts.noun, opts.On, opts.LeaseID)
+	if err != nil {
+		return err
+	}
+	var holder string
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
+		holder, err = l.renew(ctx, opts.Conditions)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
+	if holder, err := cli.ParseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
+		return &lostLeaseError{why: "it was renewed for another holder"}
+	}
+	return printLease(opts.factory, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
+}
+
+// lostLeaseError reports that the id does not hold the lease, although the service reported success.
+type lostLeaseError struct{ why string }
+
+func (e *lostLeaseError) Error() string { return "lease lost: " + e.why }
+func (e *lostLeaseError) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitLost, Outcome: "lost"}
+}

@@ -1,0 +1,102 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type breakOptions struct {
+	factory *cli.Factory
+	Lock    cli.BlobRef
+	IfMatch azcore.ETag
+	Period  time.Duration
+	Now     bool
+}
+
+func newBreakCmd(f *cli.Factory, runF func(*breakOptions) error) *cobra.Command {
+	opts := &breakOptions{factory: f}
+	var ifMatch string
+	cmd := &cobra.Command{
+		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
+		Short: "Break a lock that another holder has",
+		Long: `Break a lock that another holder has. A free lock is left as it is.
+
+By default the lease's remaining time runs out first, so that a holder that tracks its time has stopped by then; azconc lock
+run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
+holder continues until its next renewal: use it only if the holder is known to be gone. --if-match, with the ETag from azconc
+lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
+		Args:    cli.ResourceArgs("<container/name>"),
+		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Lock, err = ParseLock(args[0]); err != nil {
+				return err
+			}
+			if ifMatch != "" {
+				if opts.IfMatch, err = cli.ParseETag("--if-match", ifMatch); err != nil {
+					return err
+				}
+			}
+			switch {
+			case opts.Now && cmd.Flags().Changed("period"):
+				return cli.Usagef("--period and --now cannot both be given")
+			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
+				return cli.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
+			case cmd.Flags().Changed("period") && opts.Period == 0:
+				opts.Now = true
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return breakRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition to break")
+	cmd.Flags().DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
+	cmd.Flags().BoolVar(&opts.Now, "now", false, "end it at once")
+	return cmd
+}
+
+type breakResult struct {
+	Outcome string `json:"outcome"` // broken, breaking or free
+	shown
+	RemainingMS int64 `json:"remaining_ms"`
+	Requests    int64 `json:"requests"`
+}
+
+func (r breakResult) Text(w io.Writer) {
+	switch r.Outcome {
+	case "free":
+		fmt.Fprintf(w, "free %s: it was not held\n", r.Lock)
+	case "breaking":
+		fmt.Fprintf(w, "breaking %s of %s, free in %v\n", r.Lock, r.Owner, time.Duration(r.RemainingMS)*time.Millisecond)
+	default:
+		fmt.Fprintf(w, "broken %s of %s\n", r.Lock, r.Owner)
+	}
+}
+
+func breakRun(ctx context.Context, opts *breakOptions) error {
+	k, err := Locker(opts.factory, opts.Lock, nil)
+	if err != nil {
+		return err
+	}
+	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakLockOptions{IfMatch: opts.IfMatch, Now: opts.Now, Grace: opts.Period})
+	if err != nil {
+		return err
+	}
+	r := breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: opts.factory.Requests.Load()}
+	switch {
+	case b.Broken && b.After > 0:
+		r.Outcome = "breaking"
+	case b.Broken:
+		r.Outcome = "broken"
+	}
+	return opts.factory.Print(r)
+}

@@ -1,0 +1,99 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type gCOptions struct {
+	factory   *cli.Factory
+	Container cli.BlobRef
+	Prefix    string
+	Unused    time.Duration
+	DryRun    bool
+}
+
+func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
+	opts := &gCOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "gc <container>",
+		Short: "Delete the blobs of locks that are no longer used",
+		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
+Blobs that have content stay, even if they were locked (see azconc lock run --allow-content), and so do locks that are held, or
+acquired while gc runs. Fences keep growing: a new lock of the same name starts above the old one.`,
+		Args:    cli.ResourceArgs("<container>"),
+		Example: "  azconc lock gc jobs --unused 720h --dry-run",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if opts.Unused < time.Minute {
+				return cli.Usagef("--unused %v is less than 1m", opts.Unused)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return gCRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	cmd.Flags().DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
+	return cmd
+}
+
+type gCResult struct {
+	Outcome  string   `json:"outcome"`
+	Locks    []string `json:"locks"`
+	Seen     int      `json:"seen"`
+	Deleted  int      `json:"deleted"`
+	Held     int      `json:"held"`
+	Recent   int      `json:"recent"`
+	Foreign  int      `json:"foreign"`
+	Requests int      `json:"requests"`
+}
+
+func (r gCResult) Text(w io.Writer) {
+	word := "deleted"
+	if r.Outcome == "dry_run" {
+		word = "would delete"
+	}
+	for _, name := range r.Locks {
+		fmt.Fprintln(w, word, name)
+	}
+}
+
+func gCRun(ctx context.Context, opts *gCOptions) error {
+	k, err := Locker(opts.factory, opts.Container, nil)
+	if err != nil {
+		return err
+	}
+	r := gCResult{Outcome: "deleted", Locks: []string{}}
+	if opts.DryRun {
+		r.Outcome = "dry_run"
+	}
+	got, err := k.GC(ctx, &pessimistic.GCOptions{
+		Prefix: opts.Prefix, Unused: opts.Unused, DryRun: opts.DryRun,
+		Each: func(i pessimistic.LockInfo) { r.Locks = append(r.Locks, opts.Container.Container+"/"+i.Name) },
+	})
+	if err != nil {
+		return err
+	}
+	r.Seen, r.Deleted, r.Held, r.Recent, r.Foreign, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Requests
+	if !opts.factory.JSON() && !opts.factory.Quiet {
+		deleted := "deleted"
+		if opts.DryRun {
+			deleted = "would be deleted"
+		}
+		opts.factory.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
+			cli.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
+	}
+	return opts.factory.Print(r)
+}

@@ -1,0 +1,152 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// breakPatience is how long the service is asked for the time that a lease still has that is being broken.
+const breakPatience = time.Second
+
+// lossOf is how h was lost, nil if it was not. The clocks are asked too: the lease's own watch may need a second to notice
+// that the machine has stood still.
+func lossOf(h Held) *pessimistic.LostError {
+	lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context()))
+	if !ok {
+		lost, _ = errors.AsType[*pessimistic.LostError](h.Err())
+	}
+	return lost
+}
+
+// watch decides when the command has to be stopped, and how much time there is for it.
+type watch struct {
+	u        *UnderFlags
+	held     Held
+	status   *statusLines
+	woken    chan os.Signal // has an element when we go on after we were suspended
+	breaking func(ctx context.Context, h Held) (time.Duration, error)
+
+	stop      chan time.Duration
+	deadlines chan proc.Deadline
+	finished  chan struct{} // closed when the command has ended
+}
+
+// deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has
+// moved. It is 0 if there is none, or if the lease is lost: then the last deadline stays.
+func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
+	_, end, changed := w.held.Remaining()
+	if end <= 0 || end == pessimistic.Forever {
+		return 0, changed
+	}
+	return proc.After(end - releaseMargin), changed
+}
+
+// run watches until the command has ended, or until there is nothing more to decide. changed is deadline's.
+func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
+	over, lost := ctx.Done(), w.held.Context().Done()
+	var grace <-chan time.Time
+	for {
+		select {
+		case <-w.finished:
+			return
+		case <-w.woken:
+		case <-grace:
+		case <-changed:
+			var d proc.Deadline
+			if d, changed = w.deadline(); d != 0 {
+				w.move(d)
+			}
+		case <-lost:
+			lost = nil
+			if !w.held.Valid() {
+				break
+			}
+			// The command may use the time it has for stopping, but only while no other holder can have the lease: the machine may
+			// be suspended meanwhile, and the lease broken.
+			every := time.NewTicker(250 * time.Millisecond)
+			defer every.Stop()
+			grace = every.C
+			w.stopInTime(ctx)
+		case <-over:
+			over = nil
+			if _, ok := errors.AsType[*cli.SignalError](context.Cause(ctx)); !ok {
+				w.order(max(w.u.KillAfter, time.Millisecond))
+			}
+		}
+		if !w.held.Valid() {
+			w.order(0)
+			if l := lossOf(w.held); l != nil {
+				w.status.lose(l)
+			}
+			return
+		}
+	}
+}
+
+// stopInTime stops the command before another holder can have the lease.
+func (w *watch) stopInTime(ctx context.Context) {
+	l := lossOf(w.held)
+	if l != nil {
+		defer w.status.lose(l)
+	}
+	if l == nil || l.Reason != pessimistic.Broken {
+		w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
+		return
+	}
+	// Somebody is breaking the lease. It is ours until the duration is over at most, or for a shorter time that only the
+	// service knows.
+	grace := w.u.KillAfter
+	if l.Duration > 0 {
+		grace = min(grace, l.Duration-l.Elapsed-releaseMargin)
+	}
+	if w.breaking == nil || grace <= 0 {
+		w.order(0)
+		return
+	}
+	asked := time.Now()
+	w.order(grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakPatience)
+	defer cancel()
+	left, err := w.breaking(ctx, w.held)
+	if err != nil {
+		left = 0
+	}
+	left -= time.Second + releaseMargin + time.Since(asked) // the service counts in whole seconds
+	w.move(proc.After(left))
+	w.order(min(left, grace-time.Since(asked)))
+}
+
+// order asks for the end of the command.
+func (w *watch) order(d time.Duration) {
+	select {
+	case w.stop <- d:
+	case <-w.finished:
+	}
+}
+
+// move sets the deadline.
+func (w *watch) move(d proc.Deadline) {
+	select {
+	case w.deadlines <- d:
+	case <-w.finished:
+	}
+}
+
+// graceOf returns how long the command may continue once its lease is in doubt: until shortly before another holder can
+// acquire it, and not at all if another holder may already have it.
+func graceOf(cause error, most time.Duration) time.Duration {
+	lost, ok := errors.AsType[*pessimistic.LostError](cause)
+	if !ok {
+		return most
+	}
+	if lost.Reason != pessimistic.Stopped && lost.Reason != pessimistic.Unhealthy {
+		return 0
+	}
+	return min(most, lost.Duration-lost.Elapsed-releaseMargin)
+}

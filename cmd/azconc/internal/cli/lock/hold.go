@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type holdOptions struct {
+	factory *cli.Factory
+	Lock    cli.BlobRef
+	For     time.Duration
+	Stdin   bool
+	acquireFlags
+}
+
+func newHoldCmd(f *cli.Factory, runF func(*holdOptions) error) *cobra.Command {
+	opts := &holdOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "hold <container/name>",
+		Short: "Hold a lock until a signal, a time or the end of stdin",
+		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT, TERM or HUP, after --for, or with --stdin when stdin
+ends. The exit code is then 0; it is 6 if another holder has it, and 9 if it was lost.
+
+azconc lock run is the safer choice: it stops the work when the lock is lost. Here the caller has to watch for the exit.`,
+		Args: cli.ResourceArgs("<container/name>"),
+		Example: `  azconc lock hold jobs/maintenance --for 1h
+  coproc HOLD { azconc lock hold jobs/maintenance --stdin; }; read -u ${HOLD[0]} FENCE`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Lock, err = ParseLock(args[0]); err != nil {
+				return err
+			}
+			if err := opts.parse(cmd); err != nil {
+				return err
+			}
+			if opts.For < 0 {
+				return cli.Usagef("--for %v is negative", opts.For)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return holdRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	cmd.Flags().DurationVar(&opts.For, "for", 0, "release it after this long (default on a signal)")
+	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "release it when stdin ends")
+	return cmd
+}
+
+type holdResult struct {
+	Outcome string `json:"outcome"`
+	Lock    string `json:"resource"`
+	Owner   string `json:"owner"`
+	Fence   int64  `json:"fence"`
+	ETag    string `json:"etag"`
+	LeaseID string `json:"lease_id"`
+}
+
+func (r holdResult) Text(w io.Writer) { fmt.Fprintln(w, r.Fence) }
+
+func holdRun(ctx context.Context, opts *holdOptions) error {
+	f := opts.factory
+	k, err := Locker(f, opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, AllowContent: opts.AllowContent, Hooks: waitingNote(f)})
+	if err != nil {
+		return err
+	}
+	h, err := opts.lock(ctx, k, opts.Lock.Blob)
+	if err != nil {
+		return err
+	}
+	err = f.Print(holdResult{Outcome: "held", Lock: opts.Lock.String(), Owner: h.Owner(), Fence: int64(h.Fence()), ETag: string(h.ETag()), LeaseID: h.ID()})
+	if err == nil {
+		err = opts.untilToldTo(h.Context())
+	}
+	released := h.Release(ctx)
+	if err != nil {
+		return err
+	}
+	return released
+}
+
+// untilToldTo waits until it is asked to release the lock, which is success.
+func (opts *holdOptions) untilToldTo(ctx context.Context) error {
+	var end <-chan time.Time
+	if opts.For > 0 {
+		end = time.After(opts.For)
+	}
+	closed := make(chan error, 1)
+	if opts.Stdin {
+		go func() { // ends with stdin, or with the process
+			_, err := io.Copy(io.Discard, opts.factory.In)
+			closed <- err
+		}()
+	}
+	select {
+	case <-end:
+	case <-closed:
+	case <-ctx.Done():
+		if _, told := errors.AsType[*cli.SignalError](context.Cause(ctx)); !told {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

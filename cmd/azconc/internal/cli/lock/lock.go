@@ -1,0 +1,98 @@
+package lock
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("lock", "Named locks with fencing tokens",
+		newRunCmd(f, nil),
+		newHoldCmd(f, nil),
+		newShowCmd(f, nil),
+		newListCmd(f, nil),
+		newBreakCmd(f, nil),
+		newGCCmd(f, nil),
+	)
+}
+
+// ParseLock reads container/name. A lock is a blob of that name, so that azconc blob lease sees it too.
+func ParseLock(arg string) (cli.BlobRef, error) {
+	r, err := cli.ParseWritable(arg)
+	if err != nil && r.Blob == "" && r.Container != "" {
+		return r, cli.WithHint(cli.Usagef("%q does not name a lock", arg), "a lock is named container/name")
+	}
+	return r, err
+}
+
+// Locker returns the locks of the container that on is in.
+func Locker(f *cli.Factory, on cli.BlobRef, opts *pessimistic.LockerOptions) (*pessimistic.Locker, error) {
+	client, err := f.Container(on)
+	if err != nil {
+		return nil, err
+	}
+	k, err := pessimistic.NewLocker(client, opts)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return k, nil
+}
+
+// shown is a lock as show and list print it.
+type shown struct {
+	Lock     string `json:"resource"`
+	Held     bool   `json:"held"`
+	State    string `json:"state"`
+	Owner    string `json:"owner,omitempty"`
+	Fence    int64  `json:"fence,omitempty"`
+	Since    string `json:"since,omitempty"`
+	HeldMS   int64  `json:"held_ms,omitempty"`
+	LeaseMS  int64  `json:"duration_ms,omitempty"`
+	Infinite bool   `json:"infinite,omitempty"`
+	ETag     string `json:"etag"`
+}
+
+func showLock(container string, i pessimistic.LockInfo) shown {
+	s := shown{
+		Lock: container + "/" + i.Name, Held: i.Held, State: string(i.State), Owner: i.Owner, Fence: int64(i.Fence),
+		Since: cli.TimeText(i.Since), ETag: string(i.ETag),
+	}
+	if s.Infinite = i.Duration == pessimistic.Infinite; i.Duration > 0 {
+		s.LeaseMS = i.Duration.Milliseconds()
+	}
+	if i.Held && !i.Observed.IsZero() && !i.Since.IsZero() {
+		s.HeldMS = i.Observed.Sub(i.Since).Milliseconds()
+	}
+	return s
+}
+
+// lines prints the facts for people. Who is named holds the lock, or held it last.
+func (s shown) lines(w io.Writer) {
+	held := "no, " + s.State
+	who := "last owner"
+	if s.Held {
+		held, who = "yes", "owner"
+		if s.HeldMS > 0 {
+			held += ", for " + (time.Duration(s.HeldMS) * time.Millisecond).String()
+		}
+		if s.State == string(pessimistic.StateBreaking) {
+			held += ", being broken"
+		}
+	}
+	fence, lease := "", ""
+	if s.Infinite {
+		lease = "infinite"
+	} else if s.LeaseMS > 0 {
+		lease = (time.Duration(s.LeaseMS) * time.Millisecond).String()
+	}
+	if s.Fence != 0 {
+		fence = fmt.Sprint(s.Fence)
+	}
+	cli.PrintFields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", lease, "fence", fence, "etag", s.ETag)
+}

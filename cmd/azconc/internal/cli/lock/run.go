@@ -1,0 +1,177 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+type runOptions struct {
+	factory       *cli.Factory
+	Lock          cli.BlobRef
+	File          string // instead: to be locked through the file system
+	Shared        bool   // with File
+	Shell         string // command line for a shell
+	TakeoverDelay time.Duration
+	UnderFlags
+}
+
+// UnderLong is part of the help of every verb that runs a command while holding something.
+const UnderLong = `Signals are passed on to the command and its process group. If the lease is lost (it could not be renewed, or it was broken),
+everything that the command has started is stopped before another process can acquire the lease: TERM first, KILL in time, or
+KILL at once if no time is left. Processes that the command leaves running when it ends get TERM and, after --kill-after, KILL.
+The lock is released when none of them is left.
+
+On Linux that includes processes in other process groups and sessions and daemons, and it holds even if azconc is stopped or
+killed: a watchdog, which is the command's parent process, kills everything half a second before another process can acquire the
+lease. It does not include processes of another user, or those that a service runs on behalf of the command, such as a
+container. On other systems it includes the command's process group (on Windows its job object), and if azconc is stopped or
+killed the command may continue without the lock (on Windows it ends).
+
+On a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
+reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole job, so nothing is renewed meanwhile, and the
+job is killed when the lease is about to expire. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
+its loop.
+
+The command finds azconc's process id in AZCONC_PID. The exit status is the command's: 128+n if a signal ended it, 126 or 127
+if it could not start; 75 if the lock was not acquired in time (-E changes that), 76 if it was lost while the command ran.`
+
+func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
+	opts := &runOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "run (<container/name> | --file <path>) [flags] -- <command> [<arg>...]",
+		Short: "Run a command under a lock",
+		Long: `Run a command under a lock, which is renewed until the command ends.
+
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
+environment.
+
+` + UnderLong + `
+
+The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.
+
+With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
+needed. It is made if it is missing, and stays; -s, -n, -w, -E and -c are those of flock(1). It works where the mount passes
+locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed the kernel keeps the lock until what it has
+started has ended. If the file is deleted or replaced the lock is lost, which is noticed within a second. There is no fence,
+and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			names := []string{"<container/name>"}
+			if opts.File != "" {
+				names = nil
+			}
+			if opts.Shell == "" {
+				return opts.Args(names...)(cmd, args)
+			}
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 && len(args) > dash {
+				return cli.Usagef("--command and a command after -- cannot both be given")
+			}
+			opts.Command = []string{"sh", "-c", opts.Shell}
+			return cli.ResourceArgs(names...)(cmd, args)
+		},
+		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
+  azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
+  azconc lock run --file /mnt/reports/.lock -- ./report.sh
+  azconc lock run --file /mnt/reports/.lock -s -w 10 -c './read.sh | gzip > copy.gz'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := opts.checkFile(cmd); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				if opts.Lock, err = ParseLock(args[0]); err != nil {
+					return err
+				}
+			}
+			if err := opts.Parse(f, cmd); err != nil {
+				return err
+			}
+			if opts.TakeoverDelay < 0 || opts.TakeoverDelay > time.Minute {
+				return cli.Usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			if opts.File != "" {
+				return fileRun(cmd.Context(), opts)
+			}
+			return runRun(cmd.Context(), opts)
+		},
+	}
+	opts.Add(cmd)
+	cmd.Flags().StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
+	cmd.Flags().BoolVarP(&opts.Shared, "shared", "s", false, "with --file, acquire a shared lock, which excludes only exclusive ones")
+	cmd.Flags().StringVarP(&opts.Shell, "command", "c", "", "`line` for a shell to run, instead of a command after --")
+	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "after a holder that did not release the lock, wait this long before running the command")
+	return cmd
+}
+
+func runRun(ctx context.Context, opts *runOptions) error {
+	f := opts.factory
+	o := opts.LockerOptions(f)
+	o.TakeoverDelay = opts.TakeoverDelay
+	k, err := Locker(f, opts.Lock, o)
+	if err != nil {
+		return err
+	}
+	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Lock.String(), opts.Lock.Blob, &opts.UnderFlags))
+}
+
+// waitingNote tells a person at a terminal why nothing happens.
+func waitingNote(f *cli.Factory) pessimistic.Hooks {
+	if !f.ErrTerminal || f.Quiet {
+		return pessimistic.Hooks{}
+	}
+	return pessimistic.Hooks{Event: func(e pessimistic.Event) {
+		if e.Kind == pessimistic.Waiting {
+			f.Notef("waiting for %s, held by %s", e.Resource, cli.OrAnother(e.Holder))
+		}
+	}}
+}
+
+// acquisition acquires a named lock.
+func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquisition {
+	return Acquisition{
+		What: what,
+		Acquire: func(ctx context.Context) (Held, error) {
+			h, err := u.lock(ctx, k, name)
+			if err != nil {
+				return nil, err // and not a nil *Held, which would look like one
+			}
+			return h, nil
+		},
+		Env:   func(h Held) []string { return Env(what, h.(*pessimistic.Held)) },
+		Facts: func(h Held) map[string]any { return Facts(what, h.(*pessimistic.Held)) },
+		breaking: func(ctx context.Context, h Held) (time.Duration, error) {
+			return breaking(ctx, k, h.(*pessimistic.Held))
+		},
+	}
+}
+
+// breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
+func breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
+	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
+	return b.After, err
+}
+
+// lock acquires a named lock as the flags say.
+func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name string) (*pessimistic.Held, error) {
+	if a.NoWait {
+		return k.TryLock(ctx, name)
+	}
+	return k.Lock(ctx, name, &pessimistic.LockOptions{Wait: a.Wait})
+}
+
+func Env(what string, h *pessimistic.Held) []string {
+	return []string{"AZCONC_LOCK_NAME=" + what, "AZCONC_LOCK_FENCE=" + h.Fence().String(), "AZCONC_LEASE_ID=" + h.ID()}
+}
+
+func Facts(what string, h *pessimistic.Held) map[string]any {
+	return map[string]any{
+		"lock": what, "owner": h.Owner(), "fence": int64(h.Fence()), "etag": string(h.ETag()),
+		"previous": string(h.Previous().Ended), "waited_ms": h.Stats().Waited.Milliseconds(), "requests": h.Stats().Requests,
+	}
+}

@@ -1,0 +1,74 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+type tableLockRunOptions struct {
+	factory   *cli.Factory
+	Table     cli.TableRef
+	Container cli.BlobRef
+	UnderFlags
+}
+
+func NewTableLockCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("lock", "Lock a table, or a partition of it", newTableLockRunCmd(f, nil))
+}
+
+func newTableLockRunCmd(f *cli.Factory, runF func(*tableLockRunOptions) error) *cobra.Command {
+	opts := &tableLockRunOptions{factory: f}
+	var container string
+	cmd := &cobra.Command{
+		Use:   "run <table[/partition]> --container <container> [flags] -- <command> [<arg>...]",
+		Short: "Run a command under the lock of a table",
+		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
+them; a client that writes without acquiring the lock is not stopped. The lock "container/table/<table>" is a named lock like any other.
+
+The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+
+` + UnderLong,
+		Args: opts.Args("<table[/partition]>"),
+		Example: `  azconc table lock run orders --container locks -- ./recount.sh
+  azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Table, err = cli.ParseTableRef(args[0], 1); err != nil {
+				if opts.Table, err = cli.ParseTableRef(args[0], 2); err != nil {
+					return err
+				}
+			}
+			if container == "" {
+				return cli.WithHint(cli.Usagef("--container is missing"), "it names the container that the lock's blob is in")
+			}
+			if opts.Container, err = cli.ParseContainer(container); err != nil {
+				return err
+			}
+			if err := opts.Parse(f, cmd); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return tableLockRunRun(cmd.Context(), opts)
+		},
+	}
+	opts.Add(cmd)
+	cmd.Flags().StringVar(&container, "container", "", "`container` of the locks")
+	return cmd
+}
+
+func tableLockRunRun(ctx context.Context, opts *tableLockRunOptions) error {
+	f := opts.factory
+	k, err := Locker(f, opts.Container, opts.LockerOptions(f))
+	if err != nil {
+		return err
+	}
+	lock, err := k.Table(opts.Table.Table, opts.Table.Partition)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Container.Container+"/"+lock.Name(), lock.Name(), &opts.UnderFlags))
+}

@@ -1,0 +1,2 @@
+// Package once has the verbs of azconc once.
+package once

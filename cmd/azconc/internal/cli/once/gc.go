@@ -1,0 +1,75 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type gCOptions struct {
+	options
+	Age time.Duration
+}
+
+func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
+	opts := &gCOptions{options: options{factory: f}}
+	cmd := &cobra.Command{
+		Use:   "gc <container>",
+		Short: "Forget keys that were completed long ago",
+		Long: `Forget the keys of a container that were completed longer ago than --age: the command of such a key runs again if the key is
+used again. azconc lock gc deletes the locks of the keys.`,
+		Args:    cli.ResourceArgs("<container>"),
+		Example: "  azconc once gc jobs --age 2160h",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Key, err = cli.ParseContainer(args[0]); err != nil {
+				return err
+			}
+			if err := opts.checkResults(); err != nil {
+				return err
+			}
+			if opts.Age < time.Minute {
+				return cli.WithHint(cli.Usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return gCRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	cmd.Flags().DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
+	return cmd
+}
+
+type gCResult struct {
+	Outcome   string `json:"outcome"`
+	Container string `json:"container"`
+	Deleted   int    `json:"deleted"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", cli.Plural(r.Deleted, "result")) }
+
+func gCRun(ctx context.Context, opts *gCOptions) error {
+	f := opts.factory
+	o, err := opts.once(nil)
+	if err != nil {
+		return err
+	}
+	n, err := o.GC(ctx, opts.Age)
+	if err != nil && !azerr.Has(err, "TableNotFound") {
+		if n > 0 {
+			f.Notef("%d were deleted", n)
+		}
+		return err
+	}
+	return f.Print(gCResult{Outcome: "deleted", Container: opts.Key.Container, Deleted: n,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}

@@ -1,0 +1,206 @@
+package once
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("once", "Run a command once per key", newRunCmd(f, nil), newShowCmd(f, nil), newForgetCmd(f, nil), newGCCmd(f, nil))
+}
+
+// options are those of every verb.
+type options struct {
+	factory *cli.Factory
+	Key     cli.BlobRef // container and key
+	Results string      // table
+}
+
+func (o *options) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Results, "results", "azconconce", "`table` of the results; created if it is missing")
+}
+
+func (o *options) parse(arg string) (err error) {
+	if o.Key, err = lock.ParseLock(arg); err != nil {
+		return err
+	}
+	if len(o.Key.Blob) > 200 {
+		return cli.Usagef("the key has %d bytes: the limit is 200", len(o.Key.Blob))
+	}
+	return o.checkResults()
+}
+
+func (o *options) checkResults() error {
+	if o.Results == "" {
+		return cli.Usagef("--results is empty")
+	}
+	return queue.CheckTable("--results", o.Results)
+}
+
+func (o *options) once(locks *pessimistic.LockerOptions) (*idempotent.Once, error) {
+	k, err := lock.Locker(o.factory, o.Key, locks)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := o.factory.TableService()
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewOnce(k, tables.NewClient(o.Results))
+}
+
+// withTable creates the table of the results if it is missing.
+func (o *options) withTable(ctx context.Context, do func() error) error {
+	err := do()
+	if !azerr.Has(err, "TableNotFound") {
+		return err
+	}
+	tables, made := o.factory.TableService()
+	if made == nil {
+		_, made = cli.SendWrite(ctx, func(ctx context.Context) error {
+			_, err := tables.CreateTable(ctx, o.Results, nil)
+			if azerr.Has(err, "TableAlreadyExists") {
+				return nil
+			}
+			return err
+		})
+	}
+	if made != nil {
+		return made
+	}
+	return do()
+}
+
+// maxKept is how much of a command's output is kept: what fits into a property as JSON.
+const maxKept = 47 << 10
+
+// keptOutput is a command's output as it is stored.
+type keptOutput struct {
+	Bytes  int    `json:"bytes"` // of all there was
+	Output []byte `json:"output"`
+}
+
+// replay prints the stored result.
+func replay(f *cli.Factory, key string, out idempotent.Outcome) error {
+	var k keptOutput
+	if err := json.Unmarshal(out.Result, &k); err != nil {
+		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", key, err)
+	}
+	if k.Bytes > len(k.Output) {
+		f.Notef("the output of %s had %d bytes, of which the first %d were kept", key, k.Bytes, len(k.Output))
+	}
+	_, err := f.Out.Write(k.Output)
+	return err
+}
+
+type showResult struct {
+	Outcome string `json:"outcome"`
+	Key     string `json:"resource"`
+	At      string `json:"at"`
+	Bytes   int    `json:"bytes"`
+	Output  string `json:"output"`
+}
+
+func (r showResult) Text(w io.Writer) {
+	cli.PrintFields(w, "key", r.Key, "done", r.At, "output", fmt.Sprint(r.Bytes, " bytes"))
+}
+
+func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
+	cmd := newVerb(f, runF, showRun)
+	cmd.Use = "show <container/key>"
+	cmd.Short = "Show when a key was completed"
+	cmd.Long = "Show when a key was completed and the size of its output; with -o json also the output. If it was not completed, the exit code is 3."
+	cmd.Example = "  azconc once show jobs/deploy-42"
+	return cmd
+}
+
+func showRun(ctx context.Context, opts *options) error {
+	o, err := opts.once(nil)
+	if err != nil {
+		return err
+	}
+	out, found, err := o.Look(ctx, opts.Key.Blob)
+	if err != nil && !azerr.Has(err, "TableNotFound") {
+		return err
+	}
+	if !found {
+		return &notDone{opts.Key.String()}
+	}
+	var k keptOutput
+	if err := json.Unmarshal(out.Result, &k); err != nil {
+		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", opts.Key, err)
+	}
+	return opts.factory.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: cli.TimeText(out.At), Bytes: k.Bytes, Output: string(k.Output)})
+}
+
+// notDone is that nothing is stored.
+type notDone struct{ key string }
+
+func (e *notDone) Error() string { return e.key + " was not completed" }
+func (*notDone) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitNotFound, Outcome: "not_found"}
+}
+
+func newForgetCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
+	cmd := newVerb(f, runF, forgetRun)
+	cmd.Use = "forget <container/key>"
+	cmd.Short = "Forget a completed key, so that its command runs again"
+	cmd.Long = "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected."
+	cmd.Example = "  azconc once forget jobs/deploy-42"
+	return cmd
+}
+
+type forgetResult struct {
+	Outcome   string `json:"outcome"`
+	Key       string `json:"resource"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
+
+func forgetRun(ctx context.Context, opts *options) error {
+	f := opts.factory
+	o, err := opts.once(nil)
+	if err != nil {
+		return err
+	}
+	found, err := o.Forget(ctx, opts.Key.Blob)
+	if err != nil && !azerr.Has(err, "TableNotFound") {
+		return err
+	}
+	if !found {
+		return &notDone{opts.Key.String()}
+	}
+	return f.Print(forgetResult{Outcome: "forgotten", Key: opts.Key.String(), Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}
+
+func newVerb(f *cli.Factory, runF func(*options) error, run func(context.Context, *options) error) *cobra.Command {
+	opts := &options{factory: f}
+	cmd := &cobra.Command{
+		Args: cli.ResourceArgs("<container/key>"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.parse(args[0]); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd)
+	return cmd
+}

@@ -1,0 +1,169 @@
+package once
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type runOptions struct {
+	options
+	lock.UnderFlags
+	Payload string // file
+}
+
+func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
+	opts := &runOptions{options: options{factory: f}}
+	cmd := &cobra.Command{
+		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
+		Short: "Run a command once per key, and replay its output after that",
+		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
+the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
+nothing: the key can be tried again. A result stays until azconc once forget or azconc once gc deletes it.
+
+One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait, or with
+--no-wait not at all (75). If the machine dies after the command took effect and before the result is stored, the command runs
+again: it finds AZCONC_LOCK_FENCE, which is larger each time, to fence its effect with.
+
+A key stands for one operation: with another command line, or another --payload, it is refused (4).
+
+The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+
+` + lock.UnderLong,
+		Args: opts.Args("<container/key>"),
+		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
+  azconc once run jobs/order-17 --payload order.json -- ./charge order.json`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := opts.options.parse(args[0]); err != nil {
+				return err
+			}
+			if err := opts.UnderFlags.Parse(f, cmd); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return runRun(cmd.Context(), opts)
+		},
+	}
+	opts.options.add(cmd)
+	opts.UnderFlags.Add(cmd)
+	cmd.Flags().StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
+	return cmd
+}
+
+// doneBefore is that there is nothing to run.
+type doneBefore struct{ out idempotent.Outcome }
+
+func (*doneBefore) Error() string { return "it was completed before" }
+
+func runRun(ctx context.Context, opts *runOptions) error {
+	f := opts.factory
+	payload := []byte(strings.Join(opts.Command, "\x00"))
+	if opts.Payload != "" {
+		var err error
+		if payload, err = blob.WholeContent(f, ctx, opts.Payload, blob.MaxPut); err != nil {
+			return err
+		}
+	}
+	once, err := opts.once(opts.LockerOptions(f))
+	if err != nil {
+		return err
+	}
+	key := opts.Key.Blob
+	kept := &cli.Head{Limit: maxKept}
+	err = lock.RunUnder(f, ctx, &opts.UnderFlags, lock.Acquisition{
+		What:    opts.Key.String(),
+		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, once, key, payload) },
+		Env: func(h lock.Held) []string {
+			return append(lock.Env(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
+		},
+		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idempotent.Attempt).Held) },
+		Out:   io.MultiWriter(kept, f.Out),
+		Finish: func(ctx context.Context, h lock.Held) error {
+			result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
+			if err != nil {
+				return err
+			}
+			if kept.Cut() {
+				f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
+			}
+			if _, err := h.(*idempotent.Attempt).Finish(ctx, result); err != nil {
+				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
+			}
+			return nil
+		},
+	})
+	if before, ok := errors.AsType[*doneBefore](err); ok {
+		return replay(f, opts.Key.String(), before.out)
+	}
+	if errors.Is(err, idempotent.ErrMismatch) {
+		return &mismatch{err: err, key: opts.Key.String()}
+	}
+	return err
+}
+
+func (o *runOptions) lockName() string {
+	return o.Key.Container + "/once/" + url.PathEscape(o.Key.Blob)
+}
+
+// begin takes the key in hand, and waits while another has it.
+func (o *runOptions) begin(ctx context.Context, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
+	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
+	for n := 0; ; n++ {
+		var a *idempotent.Attempt
+		var out idempotent.Outcome
+		err := o.withTable(ctx, func() (err error) {
+			a, out, err = once.Begin(ctx, key, payload)
+			return err
+		})
+		left := o.Wait - time.Since(began)
+		switch {
+		case err == nil && a == nil:
+			return nil, &doneBefore{out}
+		case err == nil:
+			return a, nil
+		case !errors.Is(err, idempotent.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
+			return nil, err
+		}
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && o.factory.ErrTerminal && !o.factory.Quiet {
+			o.factory.Notef("waiting for %s, in progress at %s", o.Key, cli.OrAnother(held.Holder))
+			told = true
+		}
+		pause := pace.Base/2 + pace.Wait(n)
+		if o.Wait > 0 {
+			pause = min(pause, left)
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// mismatch is that the key stands for something else.
+type mismatch struct {
+	err error
+	key string
+}
+
+func (e *mismatch) Error() string {
+	return e.key + " was completed with another command line or payload, and does not run again"
+}
+func (e *mismatch) Unwrap() error { return e.err }
+func (*mismatch) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitConflict, Outcome: "mismatch"}
+}

@@ -1,0 +1,300 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+type consumeOptions struct {
+	factory  *cli.Factory
+	Queue    string
+	Exec     string
+	Markers  string // table
+	Inbox    string // table/partition
+	Claims   string // container
+	Session  string // container
+	Poison   string // queue
+	Options  idempotent.ConsumerOptions
+	Backoff  time.Duration
+	SoftStop time.Duration
+	Create   bool
+
+	inbox cli.TableRef
+}
+
+// defaultMarkers is the table of --markers.
+const defaultMarkers = "azconcmarkers"
+
+func newConsumeCmd(f *cli.Factory, runF func(*consumeOptions) error) *cobra.Command {
+	opts := &consumeOptions{factory: f}
+	o := &opts.Options
+	var encoding string
+	cmd := &cobra.Command{
+		Use:   "consume <queue> --exec <command>",
+		Short: "Run a command for every message",
+		Long: `Run a command, with a shell, for every message, until TERM or INT arrives.
+
+The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which all copies share),
+AZCONC_ATTEMPT, AZCONC_DELIVERIES, AZCONC_FENCE and AZCONC_HEADERS (a JSON object) in its environment. Its exit status decides
+what happens to the message:
+
+  0   done: it is deleted
+  75  postponed: it is redelivered after a growing delay, and the attempt does not count
+  65  poison: it goes to the poison queue at once
+  any other status, or a signal: it failed, and is redelivered after --backoff, up to --max-attempts times
+
+While the command runs, azconc keeps its message hidden; if it cannot, it stops the command and every process it started before
+another consumer can receive the message. Output of the command passes through; with --concurrency above 1, when it has ended.
+
+The table --markers, which is created if it is missing, records messages. --dedupe selects what for:
+
+  owner       one of several copies of a message is handled, and the others are deleted (the default)
+  complete    as owner, and the output of the command is stored, and printed again for a copy (all of it, up to 64 KiB)
+  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like others
+  none        there is no table, and copies are handled like others
+
+A redelivered message is handled at once, although its previous consumer may only have been slow. With --sessions it is left to
+that consumer as long as it is alive.
+
+With --inbox the effect of a message happens once, however often it was sent and delivered, and whichever process was killed:
+the command prints writes of one table partition, in the format of azconc table transact, and azconc carries them out in one
+transaction with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
+partition records the messages, so --markers is not used unless it is given.
+
+After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
+redelivered.`,
+		Args: cli.ResourceArgs("<queue>"),
+		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison
+  azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
+  azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Poison != "" {
+				if opts.Poison, err = parseQueue(opts.Poison); err != nil {
+					return err
+				}
+			}
+			if opts.Markers == "" && o.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || o.Dedupe != "") {
+				opts.Markers = defaultMarkers
+			}
+			if err := CheckTable("--markers", opts.Markers); err != nil {
+				return err
+			}
+			if opts.Inbox != "" {
+				if opts.inbox, err = cli.ParseTableRef(opts.Inbox, 2); err != nil {
+					return err
+				}
+			}
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
+				return err
+			}
+			if err := checkContainer("--sessions", opts.Session); err != nil {
+				return err
+			}
+			if o.Encoding, err = parseReceiving(encoding); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return consumeRun(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
+	flags.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers records: {owner | complete | redelivery | none} (default owner; none with --inbox)")
+	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
+	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
+	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
+	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing")
+	flags.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
+	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
+	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
+	flags.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
+	flags.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
+	flags.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
+	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
+	flags.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
+	flags.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
+	return cmd
+}
+
+func parseReceiving(s string) (idempotent.Encoding, error) {
+	switch e := idempotent.Encoding(s); e {
+	case idempotent.Auto, idempotent.Envelope, idempotent.Base64, idempotent.Text:
+		return e, nil
+	}
+	return "", cli.Usagef("--encoding %q is neither auto, envelope, base64 nor text", s)
+}
+
+func (opts *consumeOptions) check() error {
+	o := opts.Options
+	switch o.Dedupe {
+	case "", idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery, idempotent.DedupeNone:
+	default:
+		return cli.Usagef("--dedupe %q is neither owner, complete, redelivery nor none", o.Dedupe)
+	}
+	switch {
+	case opts.Exec == "":
+		return cli.Usagef("--exec is missing")
+	case o.Concurrency < 1 || o.Concurrency > 1000:
+		return cli.Usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
+	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
+		return cli.Usagef("--visibility %v is not between 3s and 12h, in whole seconds", o.Visibility)
+	case o.HandlerTimeout < 0:
+		return cli.Usagef("--handler-timeout %v is negative", o.HandlerTimeout)
+	case o.MaxAttempts == 0:
+		return cli.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
+	case o.MaxDeliveries == 0:
+		return cli.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
+	case opts.Backoff < time.Second:
+		return cli.Usagef("--backoff %v is less than 1s", opts.Backoff)
+	case o.MaxMessages < 0:
+		return cli.Usagef("--max-messages %d is negative", o.MaxMessages)
+	case opts.SoftStop < 0:
+		return cli.Usagef("--soft-stop %v is negative", opts.SoftStop)
+	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
+		return cli.WithHint(cli.Usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
+	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
+		return cli.Usagef("--inbox applies the command's output, and --dedupe complete stores it: choose one")
+	case opts.Poison == opts.Queue:
+		return cli.Usagef("--poison %s is the queue itself", opts.Poison)
+	}
+	return nil
+}
+
+// consumeResult sums up what became of the messages.
+type consumeResult struct {
+	Outcome   string         `json:"outcome"`
+	Queue     string         `json:"resource"`
+	Messages  map[string]int `json:"messages"`
+	Handled   int            `json:"handled"`
+	Requests  int64          `json:"requests"`
+	ElapsedMS int64          `json:"elapsed_ms"`
+}
+
+func (r consumeResult) Text(io.Writer) {}
+
+func consumeRun(ctx context.Context, opts *consumeOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	o := opts.Options
+	o.Backoff = retry.Backoff{Base: opts.Backoff}
+	o.SoftStop = &opts.SoftStop
+	if opts.Inbox != "" && opts.Markers == "" {
+		o.Dedupe = idempotent.DedupeInbox
+	}
+	if opts.Poison != "" {
+		if o.Poison, err = f.Queue(opts.Poison); err != nil {
+			return err
+		}
+	}
+	if opts.Create {
+		if err := createQueue(f, ctx, queue, opts.Queue); err != nil {
+			return err
+		}
+	}
+	if opts.Markers != "" && o.Dedupe != idempotent.DedupeNone {
+		if o.Markers, err = openMarkers(f, opts.Markers); err == nil {
+			err = createMarkers(f, ctx, opts.Markers)
+		}
+		if err != nil {
+			return cli.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
+		}
+	}
+	if opts.Session != "" {
+		if o.Sessions, err = sessions(f, opts.Session); err != nil {
+			return err
+		}
+	}
+	if o.ClaimCheck, err = claimCheck(f, opts.Claims); err != nil {
+		return err
+	}
+	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.Progress("finished")}
+	o.Event = counts.add
+	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
+	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
+	if f.JSON() {
+		h.out.to = f.Err
+	}
+	if o.Dedupe == idempotent.DedupeComplete {
+		h.keep = maxKeptResult
+	}
+	if opts.Inbox != "" {
+		h.keep = maxEffect
+		if h.effect, err = applyIn(f, opts.inbox); err != nil {
+			return err
+		}
+		if o.Applied, err = appliedIn(f, opts.inbox); err != nil {
+			return err
+		}
+	}
+	if o.Dedupe == idempotent.DedupeComplete {
+		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
+			h.out.print(result)
+			return nil
+		}
+	}
+	c, err := idempotent.NewConsumer(queue, h.handle, &o)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
+	signals, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var hurry sync.WaitGroup
+	hurry.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+				if n > 0 {
+					c.Hurry()
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	err = c.Run(ctx)
+	signal.Stop(signals)
+	close(done)
+	hurry.Wait()
+	counts.progress.End()
+	stats := c.Stats()
+	if err == nil {
+		if _, signalled := errors.AsType[*cli.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
+			err = context.Cause(ctx) // the time was up
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !f.JSON() {
+		return nil
+	}
+	return f.Print(consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: counts.n, Handled: stats.Handled,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}

@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+)
+
+type deleteMessageOptions struct {
+	factory    *cli.Factory
+	Queue      string
+	MessageID  string
+	PopReceipt string
+}
+
+func newDeleteMessageCmd(f *cli.Factory, runF func(*deleteMessageOptions) error) *cobra.Command {
+	opts := &deleteMessageOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "delete-message <queue> <message-id> --pop-receipt <receipt>",
+		Short: "Delete a received message",
+		Long: `Delete a received message. The pop receipt proves that it has not been received again since: with a stale
+one the message stays, and the exit code is 9.`,
+		Args:    cli.ResourceArgs("<queue>", "<message-id>"),
+		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.MessageID = args[1]; opts.MessageID == "" {
+				return cli.Usagef("<message-id> is empty")
+			}
+			if opts.PopReceipt == "" {
+				return cli.WithHint(cli.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return deleteMessageRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
+	return cmd
+}
+
+func deleteMessageRun(ctx context.Context, opts *deleteMessageOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
+		_, err := queue.DeleteMessage(ctx, opts.MessageID, opts.PopReceipt, nil)
+		return err
+	})
+	if lease.LostAfter(s, err, "MessageNotFound", "PopReceiptMismatch") {
+		// Only our receipt could delete it, so either our first request did, or another consumer has received it since.
+		return &cli.UnknownError{Why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", Err: err}
+	}
+	if err != nil {
+		return cli.AfterAmbiguous(s, err)
+	}
+	return printQueue(opts.factory, "deleted", opts.Queue, opts.MessageID, s)
+}

@@ -1,0 +1,2 @@
+// Package queue has the verbs of azconc queue.
+package queue

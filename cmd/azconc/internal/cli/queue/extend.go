@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/idempotent"
+)
+
+type extendOptions struct {
+	factory    *cli.Factory
+	Queue      string
+	MessageID  string
+	PopReceipt string
+	Visibility time.Duration
+}
+
+func newExtendCmd(f *cli.Factory, runF func(*extendOptions) error) *cobra.Command {
+	opts := &extendOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
+		Short: "Extend the time a received message is hidden, or end it",
+		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
+receipt is printed, and the old one becomes invalid. With a stale receipt nothing changes, and the exit code is 9.
+
+If the response is lost, so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
+before it is visible again.`,
+		Args:    cli.ResourceArgs("<queue>", "<message-id>"),
+		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.MessageID = args[1]; opts.MessageID == "" {
+				return cli.Usagef("<message-id> is empty")
+			}
+			if opts.PopReceipt == "" {
+				return cli.WithHint(cli.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+			}
+			if err := checkVisibility("--visibility", opts.Visibility, 0); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return extendRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
+	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
+	return cmd
+}
+
+type extendResult struct {
+	Outcome   string `json:"outcome"`
+	Queue     string `json:"resource"`
+	MessageID string `json:"message_id"`
+	receiptFields
+	Requests  int64 `json:"requests"`
+	ElapsedMS int64 `json:"elapsed_ms"`
+}
+
+type receiptFields struct {
+	PopReceipt  string `json:"pop_receipt"`
+	NextVisible string `json:"next_visible"`
+}
+
+func (r extendResult) Text(w io.Writer) { fmt.Fprintln(w, r.PopReceipt) }
+
+func extendRun(ctx context.Context, opts *extendOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	e, err := idempotent.Extend(ctx, queue, opts.MessageID, opts.PopReceipt, opts.Visibility)
+	switch {
+	case errors.Is(err, idempotent.ErrReceiptUnknown):
+		return &cli.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
+	case errors.Is(err, idempotent.ErrOwnershipLost):
+		return &receiptLost{err}
+	case err != nil:
+		return err
+	}
+	return f.Print(extendResult{
+		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, cli.TimeText(e.NextVisible)},
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+	})
+}
+
+// receiptLost is that the message was received or extended since, or is gone.
+type receiptLost struct{ err error }
+
+func (*receiptLost) Error() string {
+	return "the pop receipt is stale: the message was received or extended since, or is gone"
+}
+func (e *receiptLost) Unwrap() error      { return e.err }
+func (*receiptLost) Verdict() cli.Verdict { return cli.Verdict{Code: cli.ExitLost, Outcome: "lost"} }

@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+type gCOptions struct {
+	factory  *cli.Factory
+	Queue    string
+	Markers  string // table
+	Inbox    string // table/partition
+	Claims   string // container
+	Sessions string // container
+	Age      time.Duration
+
+	inbox cli.TableRef
+}
+
+func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
+	opts := &gCOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "gc <queue>",
+		Short: "Delete the records of messages that can no longer be delivered",
+		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
+their messages have expired, the sessions of consumers that have died, and bodies in a container whose messages expired longer
+ago than --claim-age. For a body that an earlier version stored, or whose message never expires, --claim-age begins when the
+body was stored. It is safe while senders and consumers are running.`,
+		Args:    cli.ResourceArgs("<queue>"),
+		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
+				return cli.WithHint(cli.Usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
+			}
+			if err := CheckTable("--markers", opts.Markers); err != nil {
+				return err
+			}
+			if opts.Inbox != "" {
+				if opts.inbox, err = cli.ParseTableRef(opts.Inbox, 2); err != nil {
+					return err
+				}
+			}
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
+				return err
+			}
+			if err := checkContainer("--sessions", opts.Sessions); err != nil {
+				return err
+			}
+			if opts.Age < time.Hour {
+				return cli.WithHint(cli.Usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return gCRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the queue's markers")
+	cmd.Flags().StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
+	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
+	cmd.Flags().StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
+	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
+	return cmd
+}
+
+type gCResult struct {
+	Outcome  string `json:"outcome"`
+	Queue    string `json:"resource"`
+	Markers  int    `json:"markers"`
+	Inbox    int    `json:"inbox"`
+	Bodies   int    `json:"bodies"`
+	Sessions int    `json:"sessions"`
+	Requests int64  `json:"requests"`
+}
+
+func (r gCResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", cli.Plural(r.Markers, "marker"), cli.Plural(r.Inbox, "mark"), cli.Plural(r.Bodies, "stored message"), cli.Plural(r.Sessions, "session"))
+}
+
+func gCRun(ctx context.Context, opts *gCOptions) (err error) {
+	f := opts.factory
+	r := gCResult{Outcome: "deleted", Queue: opts.Queue}
+	if opts.Markers != "" {
+		k, err := openMarkers(f, opts.Markers)
+		if err != nil {
+			return err
+		}
+		if r.Markers, err = k.GC(ctx, opts.Queue); err != nil {
+			return err
+		}
+	}
+	if opts.Inbox != "" {
+		inbox, err := inbox(f, opts.inbox)
+		if err != nil {
+			return err
+		}
+		if r.Inbox, err = inbox.GC(ctx, opts.inbox.Partition); err != nil {
+			return err
+		}
+	}
+	if opts.Claims != "" {
+		k, err := claimCheck(f, opts.Claims)
+		if err != nil {
+			return err
+		}
+		if r.Bodies, err = k.GC(ctx, opts.Age); err != nil {
+			return err
+		}
+	}
+	if opts.Sessions != "" {
+		k, err := sessions(f, opts.Sessions)
+		if err != nil {
+			return err
+		}
+		if r.Sessions, err = k.GC(ctx); err != nil {
+			return err
+		}
+	}
+	r.Requests = f.Requests.Load()
+	return f.Print(r)
+}

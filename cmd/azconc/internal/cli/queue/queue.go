@@ -1,0 +1,131 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("queue", "Send, receive and consume messages",
+		newCreateCmd(f, nil),
+		newDeleteCmd(f, nil),
+		newListCmd(f, nil),
+		newShowCmd(f, nil),
+		newSendCmd(f, nil),
+		newConsumeCmd(f, nil),
+		newReceiveCmd(f, nil),
+		newPeekCmd(f, nil),
+		newExtendCmd(f, nil),
+		newDeleteMessageCmd(f, nil),
+		newRedriveCmd(f, nil),
+		newClearCmd(f, nil),
+		newGCCmd(f, nil),
+		newMetadataCmd(f),
+		newACLCmd(f),
+		newPropertiesCmd(f),
+	)
+}
+
+// parseQueue reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
+// queues and metadata").
+func parseQueue(arg string) (string, error) {
+	if err := cli.ValidContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
+		return "", cli.WithHint(cli.Usagef("%q is not a queue's name", arg),
+			"a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
+	}
+	return arg, nil
+}
+
+// CheckTable looks at the name of a table that a flag may name.
+func CheckTable(flag, name string) error {
+	if name != "" && !cli.TableName.MatchString(name) {
+		return cli.WithHint(cli.Usagef("%s %q is not a table's name", flag, name), "a name is 3 to 63 letters and digits, a letter first")
+	}
+	return nil
+}
+
+// markers returns the markers in a table.
+func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
+	tables, err := f.TableService()
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewMarkers(tables.NewClient(table), nil)
+}
+
+// createMarkers creates the table of the markers if it is missing, and says so. A credential may be good for a table that is
+// there and not for making one: whether it is there, its use shows.
+func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
+	tables, err := f.TableService()
+	if err != nil {
+		return err
+	}
+	_, err = cli.SendWrite(ctx, func(ctx context.Context) error {
+		_, err := tables.CreateTable(ctx, table, nil)
+		return err
+	})
+	switch {
+	case err == nil:
+		f.Notef("created table %s, which records handled messages", table)
+	case azerr.Has(err, "TableAlreadyExists"), azerr.Classify(err).Kind == azerr.Unauthorised:
+	default:
+		return err
+	}
+	return nil
+}
+
+// createQueue creates a queue if it is missing, and says so.
+func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient, name string) error {
+	var answer *http.Response
+	_, err := cli.SendWrite(ctx, func(ctx context.Context) error {
+		_, err := queue.Create(policy.WithCaptureResponse(ctx, &answer), nil)
+		return err
+	})
+	switch {
+	case azerr.Has(err, "QueueAlreadyExists"): // with other metadata
+	case err != nil:
+		return err
+	case answer.StatusCode == http.StatusCreated:
+		f.Notef("created queue %s", name)
+	}
+	return nil
+}
+
+// options are those of a verb that takes a queue and nothing else.
+type options struct {
+	factory *cli.Factory
+	Queue   string
+}
+
+// result is the result of a verb that changes a queue.
+type result struct {
+	Outcome   string `json:"outcome"`
+	Queue     string `json:"resource"`
+	MessageID string `json:"message_id,omitempty"`
+	Ambiguous int    `json:"ambiguous"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r result) Text(w io.Writer) {
+	fmt.Fprintln(w, strings.TrimSpace(r.Outcome+" "+strings.TrimSuffix(r.Queue+"/"+r.MessageID, "/")))
+}
+
+func printQueue(f *cli.Factory, outcome, queue, message string, s cli.Sent) error {
+	return f.Print(result{
+		Outcome: outcome, Queue: queue, MessageID: message, Ambiguous: s.Ambiguous,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+	})
+}

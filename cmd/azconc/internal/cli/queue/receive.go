@@ -1,0 +1,183 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+type receiveOptions struct {
+	factory    *cli.Factory
+	Queue      string
+	Max        int32
+	Visibility time.Duration
+	Decode     string
+	Envelope   bool
+}
+
+func (o *receiveOptions) add(cmd *cobra.Command, what string) {
+	cmd.Flags().Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
+	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
+	cmd.Flags().BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
+}
+
+func (o *receiveOptions) check() error {
+	if o.Max < 1 || o.Max > 32 {
+		return cli.Usagef("--max %d is not between 1 and 32", o.Max)
+	}
+	switch o.Decode {
+	case "auto", "base64", "none":
+		return nil
+	}
+	return cli.Usagef("--decode %q is neither auto, base64 nor none", o.Decode)
+}
+
+func newReceiveCmd(f *cli.Factory, runF func(*receiveOptions) error) *cobra.Command {
+	opts := &receiveOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "receive <queue>",
+		Short: "Receive messages, which hides them from others for a while",
+		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, which is needed
+to delete it, and with the time at which it becomes visible again unless it is deleted. For an envelope, the body is printed,
+after the id, the headers and, in a poison queue, the reason.
+
+If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then asks again and
+receives others, if there are any; "ambiguous" in the JSON result reports that.`,
+		Args: cli.ResourceArgs("<queue>"),
+		Example: `  azconc queue receive orders -o json
+  azconc queue receive orders --max 32 --visibility 2m`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if err := checkVisibility("--visibility", opts.Visibility, time.Second); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return receiveRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd, "receive")
+	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
+	return cmd
+}
+
+// checkVisibility holds a duration against the service's limits.
+func checkVisibility(flag string, d, least time.Duration) error {
+	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
+		return cli.Usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
+	}
+	return nil
+}
+
+type receiveResult struct {
+	Outcome   string         `json:"outcome"`
+	Queue     string         `json:"resource"`
+	Messages  []messageShown `json:"messages"`
+	Ambiguous int            `json:"ambiguous"`
+	Requests  int64          `json:"requests"`
+	ElapsedMS int64          `json:"elapsed_ms"`
+}
+
+func (r receiveResult) Text(w io.Writer) {
+	for i, m := range r.Messages {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		m.print(w)
+		fmt.Fprintln(w, m.Text)
+	}
+}
+
+func printMessages(f *cli.Factory, outcome, queue string, messages []messageShown, s cli.Sent) error {
+	if len(messages) == 0 {
+		outcome = "empty"
+		messages = []messageShown{}
+	}
+	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: s.Ambiguous,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}
+
+func receiveRun(ctx context.Context, opts *receiveOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	visibility := int32(opts.Visibility / time.Second)
+	var answer azqueue.DequeueMessagesResponse
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
+		answer, err = queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &opts.Max, VisibilityTimeout: &visibility})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var shown []messageShown
+	for _, m := range answer.Messages {
+		one := messageShown{
+			MessageID: cli.Deref(m.MessageID), PopReceipt: cli.Deref(m.PopReceipt), Inserted: cli.TimeText(cli.Deref(m.InsertionTime)),
+			Expires: cli.TimeText(cli.Deref(m.ExpirationTime)), NextVisible: cli.TimeText(cli.Deref(m.TimeNextVisible)),
+			DequeueCount: cli.Deref(m.DequeueCount),
+		}
+		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
+		shown = append(shown, one)
+	}
+	return printMessages(opts.factory, "received", opts.Queue, shown, s)
+}
+
+func newPeekCmd(f *cli.Factory, runF func(*receiveOptions) error) *cobra.Command {
+	opts := &receiveOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "peek <queue>",
+		Short:   "Look at messages without receiving them",
+		Long:    "Look at messages without receiving them: nothing changes. Hidden ones are not shown.",
+		Args:    cli.ResourceArgs("<queue>"),
+		Example: "  azconc queue peek orders --max 32",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return peekRun(cmd.Context(), opts)
+		},
+	}
+	opts.add(cmd, "look at")
+	return cmd
+}
+
+func peekRun(ctx context.Context, opts *receiveOptions) error {
+	queue, err := opts.factory.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &opts.Max})
+	if err != nil {
+		return err
+	}
+	var shown []messageShown
+	for _, m := range answer.Messages {
+		one := messageShown{
+			MessageID: cli.Deref(m.MessageID), Inserted: cli.TimeText(cli.Deref(m.InsertionTime)), Expires: cli.TimeText(cli.Deref(m.ExpirationTime)),
+			DequeueCount: cli.Deref(m.DequeueCount),
+		}
+		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
+		shown = append(shown, one)
+	}
+	return printMessages(opts.factory, "found", opts.Queue, shown, cli.Sent{})
+}

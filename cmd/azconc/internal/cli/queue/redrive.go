@@ -1,0 +1,232 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/idempotent"
+)
+
+type redriveOptions struct {
+	factory    *cli.Factory
+	From, Into string
+	Max        int
+	Rate       float64
+	IDs        []string
+	Reason     string
+	Where      *gojq.Code
+	Markers    string // table
+	Wait       time.Duration
+}
+
+func newRedriveCmd(f *cli.Factory, runF func(*redriveOptions) error) *cobra.Command {
+	opts := &redriveOptions{factory: f}
+	var where string
+	cmd := &cobra.Command{
+		Use:   "redrive <poison-queue> <queue>",
+		Short: "Move poison messages back to where they can be handled again",
+		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
+its text, byte for byte. Each is sent before it is deleted, so none is lost; if an envelope had to be sent twice, consumers
+deduplicate it by its id. Messages get the time to live that they had at first.
+
+--id, --reason and --where select messages, and a message has to satisfy all that are given; the others stay, hidden for up to
+two minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is the
+JSON value if the body is JSON, else a string; a message is moved if any of its results is neither false nor null. Messages
+that are not envelopes do not carry their reason: --markers names the table that does.
+
+Temporary failures are retried. If a response is lost, its messages are hidden for two minutes, and azconc waits for them. If all
+messages are hidden by something else, such as an interrupted redrive, the exit code is 6; --wait waits for them.`,
+		Args: cli.ResourceArgs("<poison-queue>", "<queue>"),
+		Example: `  azconc queue redrive orders-poison orders --rate 5
+  azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.From, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.Into, err = parseQueue(args[1]); err != nil {
+				return err
+			}
+			switch {
+			case opts.From == opts.Into:
+				return cli.Usagef("%s is both queues", opts.From)
+			case opts.Max < 0:
+				return cli.Usagef("--max %d is negative", opts.Max)
+			case opts.Rate < 0:
+				return cli.Usagef("--rate %v is negative", opts.Rate)
+			case opts.Wait < 0:
+				return cli.Usagef("--wait %v is negative", opts.Wait)
+			}
+			if err := CheckTable("--markers", opts.Markers); err != nil {
+				return err
+			}
+			if where != "" {
+				query, err := gojq.Parse(where)
+				if err == nil {
+					opts.Where, err = gojq.Compile(query)
+				}
+				if err != nil {
+					return cli.Usagef("--where: %s", cli.OneLine(err.Error()))
+				}
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return redriveRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().IntVar(&opts.Max, "max", 0, "move at most this many; 0 is no limit")
+	cmd.Flags().Float64Var(&opts.Rate, "rate", 0, "move at most this many per second; 0 is no limit")
+	cmd.Flags().StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
+	cmd.Flags().StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
+	cmd.Flags().StringVar(&where, "where", "", "move those for which this jq `expression` is true")
+	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
+	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
+	return cmd
+}
+
+type redriveResult struct {
+	Outcome   string `json:"outcome"`
+	From      string `json:"resource"`
+	Into      string `json:"into"`
+	Moved     int    `json:"moved"`
+	Left      int    `json:"left"`
+	Hidden    int    `json:"hidden"`
+	Until     string `json:"hidden_until,omitempty"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r redriveResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "moved %d, left %d", r.Moved, r.Left)
+	if r.Hidden > 0 {
+		fmt.Fprintf(w, ", hidden %d", r.Hidden)
+	}
+	fmt.Fprintln(w)
+}
+
+// allHidden reports that the queue has messages, but none can be received.
+type allHidden struct {
+	from string
+	n    int
+}
+
+func (e *allHidden) Error() string {
+	return fmt.Sprintf("%s in %s, all hidden: another process, or an interrupted redrive, has received them", cli.Plural(e.n, "message"), e.from)
+}
+func (*allHidden) Verdict() cli.Verdict    { return cli.Verdict{Code: cli.ExitHeld, Outcome: "hidden"} }
+func (e *allHidden) Facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }
+
+func redriveRun(ctx context.Context, opts *redriveOptions) error {
+	f := opts.factory
+	from, err := f.Queue(opts.From)
+	if err != nil {
+		return err
+	}
+	into, err := f.Queue(opts.Into)
+	if err != nil {
+		return err
+	}
+	if _, err := into.GetProperties(ctx, nil); err != nil { // before a message is hidden for nothing
+		return err
+	}
+	var markers *idempotent.Markers
+	if opts.Markers != "" {
+		if markers, err = openMarkers(f, opts.Markers); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress, moved := f.Progress("moved"), 0
+	res, err := idempotent.Redrive(ctx, from, into, &idempotent.RedriveOptions{
+		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait,
+		Filter: opts.filter(ctx, cancel),
+		Each: func(idempotent.Buried) {
+			moved++
+			progress.Count(moved, "messages")
+		},
+	})
+	progress.End()
+	if failed, ok := errors.AsType[*whereError](context.Cause(ctx)); ok {
+		err = failed
+	}
+	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
+		err = &cli.UnknownError{Why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, Err: err}
+	}
+	until := cli.TimeText(res.HiddenUntil)
+	if until != "" {
+		f.Notef("messages that were not moved are hidden until %s", until)
+	}
+	if err != nil {
+		if res.Moved > 0 {
+			f.Notef("%d were moved", res.Moved)
+		}
+		return err
+	}
+	if res.Hidden > 0 && res.Moved == 0 && res.Left == 0 {
+		return cli.WithHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
+	}
+	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
+		Hidden: max(0, res.Hidden), Until: until, Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+}
+
+// filter chooses. An expression that fails for one message ends it all, since it would fail for others too.
+func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(idempotent.Buried) bool {
+	if len(o.IDs) == 0 && o.Reason == "" && o.Where == nil {
+		return nil
+	}
+	return func(b idempotent.Buried) bool {
+		if len(o.IDs) > 0 && !slices.Contains(o.IDs, b.Key) || !strings.Contains(b.Reason, o.Reason) {
+			return false
+		}
+		if o.Where == nil || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		for results := o.Where.RunWithContext(ctx, redriveFacts(b)); ; {
+			answer, more := results.Next()
+			if err, failed := answer.(error); failed {
+				cancel(&whereError{id: b.Key, err: err})
+				return false
+			}
+			if wanted := answer != nil && answer != false; wanted || !more {
+				return wanted
+			}
+		}
+	}
+}
+
+// whereError is that the expression has failed.
+type whereError struct {
+	id  string
+	err error
+}
+
+func (e *whereError) Error() string {
+	return "--where: message " + e.id + ": " + cli.OneLine(e.err.Error())
+}
+func (e *whereError) Unwrap() error { return e.err }
+func (*whereError) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitFilter, Outcome: "filter_failed"}
+}
+
+func redriveFacts(b idempotent.Buried) map[string]any {
+	var body any
+	if json.Unmarshal(b.Body, &body) != nil {
+		body = strings.ToValidUTF8(string(b.Body), string(utf8.RuneError))
+	}
+	return map[string]any{
+		"id": b.Key, "message_id": b.MessageID, "body": body, "reason": b.Reason, "queue": b.Queue,
+		"inserted": cli.TimeText(b.Inserted), "deliveries": b.Deliveries,
+	}
+}

@@ -1,0 +1,202 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
+	"github.com/azconc/azconc/idempotent"
+)
+
+type sendOptions struct {
+	factory  *cli.Factory
+	Queue    string
+	File     string
+	Message  idempotent.Outgoing
+	Encoding string
+	Claims   string // container
+	Create   bool
+}
+
+func newSendCmd(f *cli.Factory, runF func(*sendOptions) error) *cobra.Command {
+	opts := &sendOptions{factory: f}
+	var headers []string
+	cmd := &cobra.Command{
+		Use:   "send <queue> --file <file>",
+		Short: "Send a message under an id that deduplicates it",
+		Long: `Send a message. It gets an id, which is printed, before it is first sent. If a response is lost, it is sent again under the
+same id, and azconc queue consume deduplicates it. If the exit code is 5, send it again with --id and the id that is printed.
+
+The id and any --header travel in an envelope. With --encoding base64, as Azure Functions expects it, or text, the message is
+the body alone, and consumers cannot deduplicate it if it had to be sent twice.
+
+A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if it is still too large, stored in
+a blob of that container until the message is handled: azconc queue consume needs the same --claim-check to find it.`,
+		Args: cli.ResourceArgs("<queue>"),
+		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
+  azconc queue send orders --file order.json --id order-17 --delay 5m`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Queue, err = parseQueue(args[0]); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if opts.Message.Headers, err = parseHeaders(headers); err != nil {
+				return err
+			}
+			m := opts.Message
+			switch {
+			case len(m.ID) > 200:
+				return cli.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
+			case !utf8.ValidString(m.ID):
+				return cli.WithHint(cli.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
+			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
+				return cli.Usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
+			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
+				return cli.Usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+			}
+			switch idempotent.Encoding(opts.Encoding) {
+			case idempotent.Envelope, idempotent.Base64, idempotent.Text:
+			default:
+				return cli.Usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
+			}
+			if len(headers) > 0 && opts.Encoding != string(idempotent.Envelope) {
+				return cli.Usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
+			}
+			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
+				return cli.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
+			}
+			if err := checkContainer("--claim-check", opts.Claims); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return sendRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
+	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
+	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 168h")
+	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 168h)")
+	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
+	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
+	return cmd
+}
+
+// parseHeaders reads name=value pairs. Names are kept as they are.
+func parseHeaders(pairs []string) (map[string]string, error) {
+	headers, size := map[string]string{}, 0
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || !utf8.ValidString(pair) {
+			return nil, cli.Usagef("--header %q is not name=value in UTF-8", pair)
+		}
+		if _, twice := headers[name]; twice {
+			return nil, cli.Usagef("--header %s is given twice", name)
+		}
+		headers[name] = value
+		size += len(name) + len(value)
+	}
+	if size > 16<<10 {
+		return nil, cli.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
+	}
+	return headers, nil
+}
+
+type sendResult struct {
+	Outcome     string `json:"outcome"`
+	Queue       string `json:"resource"`
+	ID          string `json:"id"`
+	MessageID   string `json:"message_id"`
+	PopReceipt  string `json:"pop_receipt"`
+	Expires     string `json:"expires"`
+	NextVisible string `json:"next_visible"`
+	Tries       int    `json:"tries"`
+	Requests    int64  `json:"requests"`
+	ElapsedMS   int64  `json:"elapsed_ms"`
+}
+
+func (r sendResult) Text(w io.Writer) { fmt.Fprintln(w, r.ID) }
+
+// maxBody is more than any message can hold; the library reports smaller excesses more precisely.
+const (
+	maxBody    = 1 << 20
+	maxClaimed = 64 << 20
+)
+
+// checkContainer looks at the name of a container that a flag may name.
+func checkContainer(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := cli.ParseContainer(name); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// claimCheck is where large bodies are; nil if no container is named.
+func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
+	if name == "" {
+		return nil, nil
+	}
+	r, err := cli.ParseContainer(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.Container(r)
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
+}
+
+func sendRun(ctx context.Context, opts *sendOptions) error {
+	f := opts.factory
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return err
+	}
+	claims, err := claimCheck(f, opts.Claims)
+	if err != nil {
+		return err
+	}
+	limit := int64(maxBody)
+	if claims != nil {
+		limit = maxClaimed
+	}
+	if opts.Message.Body, err = blob.WholeContent(f, ctx, opts.File, limit); err != nil {
+		return err
+	}
+	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create})
+	if err != nil {
+		return err
+	}
+	sent, err := p.Send(ctx, opts.Message)
+	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
+		return cli.WithHint(&cli.UnknownError{Why: "the message may have been sent", Err: err}, "send it again with --id "+cli.ShellQuote(failed.ID)+": consumers deduplicate it by the id")
+	}
+	if errors.Is(err, idempotent.ErrTooLarge) {
+		return cli.WithHint(&cli.UsageError{Err: err}, "--claim-check keeps it in a blob until it is handled")
+	}
+	if err != nil {
+		return err
+	}
+	return f.Print(sendResult{
+		Outcome: "sent", Queue: opts.Queue, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
+		Expires: cli.TimeText(sent.Expires), NextVisible: cli.TimeText(sent.NextVisible), Tries: sent.Tries,
+		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+	})
+}

@@ -1,0 +1,153 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// settingOptions are those of the verbs of a setting that is read and written as one JSON document.
+type settingOptions struct {
+	factory *cli.Factory
+	On      string // empty for what the account has one of
+	File    string
+}
+
+// setting is such a setting.
+type setting[T any] struct {
+	noun   string // "queue", or "" for the account's own
+	path   string // of the group: "queue acl"
+	name   string // of the setting, for people
+	target func(*cli.Factory, string) (optimistic.Target[T], error)
+	parse  func([]byte) (T, error)
+	shown  func(T) any
+}
+
+func (s setting[T]) args() []string {
+	if s.noun == "" {
+		return nil
+	}
+	return []string{"<" + s.noun + ">"}
+}
+
+func (s setting[T]) use(verb string) string {
+	for _, a := range s.args() {
+		verb += " " + a
+	}
+	return verb
+}
+
+func (s setting[T]) example(verb string) string {
+	if s.noun == "" {
+		return "  azconc " + s.path + " " + verb
+	}
+	return "  azconc " + s.path + " " + verb + " orders"
+}
+
+func (s setting[T]) read(opts *settingOptions, args []string) (err error) {
+	if s.noun != "" {
+		opts.On, err = parseQueue(args[0])
+	}
+	return err
+}
+
+func (s setting[T]) showCmd(f *cli.Factory, runF func(*settingOptions) error) *cobra.Command {
+	opts := &settingOptions{factory: f}
+	return &cobra.Command{
+		Use:     s.use("show"),
+		Short:   "Print " + s.name + " as JSON",
+		Args:    cli.ResourceArgs(s.args()...),
+		Example: s.example("show") + " > settings.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.read(opts, args); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return s.Show(cmd.Context(), opts)
+		},
+	}
+}
+
+// settingResult is the document alone in text, so that it can be edited and given to set.
+type settingResult struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	Settings any    `json:"settings"`
+}
+
+func (r settingResult) Text(w io.Writer) {
+	data, err := json.MarshalIndent(r.Settings, "", "  ")
+	if err != nil {
+		data = []byte("{}")
+	}
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+func (s setting[T]) Show(ctx context.Context, opts *settingOptions) error {
+	target, err := s.target(opts.factory, opts.On)
+	if err != nil {
+		return err
+	}
+	v, err := optimistic.Read(ctx, target, nil)
+	if err != nil {
+		return err
+	}
+	return opts.factory.Print(settingResult{Outcome: "found", Resource: target.Resource(), Settings: s.shown(v.Value)})
+}
+
+func (s setting[T]) setCmd(f *cli.Factory, runF func(*settingOptions) error) *cobra.Command {
+	opts := &settingOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     s.use("set") + " --file <file>",
+		Short:   "Replace " + s.name,
+		Long:    "Replace " + s.name + " by a JSON document like the one that show prints.\n\n" + lastWriterWinsLong,
+		Args:    cli.ResourceArgs(s.args()...),
+		Example: s.example("set") + " --file settings.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.read(opts, args); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return s.set(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the document; - is stdin")
+	return cmd
+}
+
+func (s setting[T]) set(ctx context.Context, opts *settingOptions) error {
+	file := &change.FileChange{Name: opts.File}
+	if err := file.Load(ctx, opts.factory); err != nil {
+		return err
+	}
+	value, err := s.parse(file.Data)
+	if err != nil {
+		return err
+	}
+	target, err := s.target(opts.factory, opts.On)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Update(ctx, target, func(_ context.Context, v *T) error {
+		*v = value
+		return nil
+	}, nil)
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return opts.factory.Print(cli.NewWriteResult(cli.BlobRef{Container: target.Resource()}, "updated", r))
+}

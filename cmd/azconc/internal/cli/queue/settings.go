@@ -1,0 +1,58 @@
+package queue
+
+import (
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// aCL is the access control list of a queue: stored policies alone, since there is no public access to queues.
+var aCL = setting[[]optimistic.AccessPolicy]{
+	noun: "queue", path: "queue acl", name: "the stored access policies of a queue",
+	target: func(f *cli.Factory, name string) (optimistic.Target[[]optimistic.AccessPolicy], error) {
+		queue, err := f.Queue(name)
+		if err != nil {
+			return nil, err
+		}
+		return optimistic.LastWriterWinsQueueACL(queue), nil
+	},
+	parse: func(data []byte) ([]optimistic.AccessPolicy, error) {
+		var doc aCLDocument
+		if err := cli.StrictJSON(data, "a list of access policies", &doc); err != nil {
+			return nil, err
+		}
+		return container.ParsePolicies(doc.Policies)
+	},
+	shown: func(policies []optimistic.AccessPolicy) any { return aCLDocument{container.ShowPolicies(policies)} },
+}
+
+type aCLDocument struct {
+	Policies []container.PolicyShown `json:"policies"`
+}
+
+func newACLCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("acl", "Show and change the stored access policies of a queue", aCL.showCmd(f, nil), aCL.setCmd(f, nil))
+}
+
+// properties are the settings of the account's Queue service.
+var properties = setting[azqueue.SetPropertiesOptions]{
+	path: "queue properties", name: "the settings of the account's Queue service",
+	target: func(f *cli.Factory, _ string) (optimistic.Target[azqueue.SetPropertiesOptions], error) {
+		service, err := f.QueueService()
+		if err != nil {
+			return nil, err
+		}
+		return optimistic.LastWriterWinsQueueService(service), nil
+	},
+	parse: func(data []byte) (p azqueue.SetPropertiesOptions, err error) {
+		return p, cli.StrictJSON(data, "the settings of a Queue service", &p)
+	},
+	shown: func(p azqueue.SetPropertiesOptions) any { return p },
+}
+
+func newPropertiesCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("properties", "Show and change the settings of the account's Queue service", properties.showCmd(f, nil), properties.setCmd(f, nil))
+}

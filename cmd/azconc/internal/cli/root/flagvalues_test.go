@@ -1,0 +1,143 @@
+package root
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+// eachFlag calls visit for every flag of every command, those that all commands have in common once.
+func eachFlag(visit func(cmd *cobra.Command, f *pflag.Flag)) {
+	s, _, _, _ := cli.TestStreams()
+	f := cli.NewFactory(s, nil)
+	defer f.Close()
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { visit(cmd, f) })
+		for _, verb := range cmd.Commands() {
+			walk(verb)
+		}
+	}
+	walk(newRootCmd(f))
+}
+
+var errReached = errors.New("the command was run")
+
+// give runs the command of this path with nothing but one flag, up to the point where it would begin to work.
+func give(path, flag string) error {
+	s, _, _, _ := cli.TestStreams()
+	f := cli.NewFactory(s, nil)
+	defer f.Close()
+	root := newRootCmd(f)
+	words := strings.Fields(path)[1:]
+	cmd, _, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(*cobra.Command, []string) error { return errReached }
+	root.SetArgs(append(words, flag))
+	return root.Execute()
+}
+
+// TestEveryFlagRefusesTheEmptyString finds the flags by walking the tree, so that a new one cannot be forgotten.
+func TestEveryFlagRefusesTheEmptyString(t *testing.T) {
+	harmless := []string{"prefix", "filter", "content-type", "content-encoding", "content-language", "content-disposition", "content-md5", "cache-control"}
+	seen := map[string]bool{}
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		if kind := f.Value.Type(); kind != "string" && !strings.HasPrefix(kind, "string") {
+			return
+		}
+		seen[f.Name] = true
+		if f.Annotations[cli.EmptyAllowed] != nil {
+			if !slices.Contains(harmless, f.Name) {
+				t.Errorf("%s --%s may be given empty: is it harmless to leave it out?", cmd.CommandPath(), f.Name)
+			}
+			return
+		}
+		for _, empty := range []string{"", " "} {
+			err := give(cmd.CommandPath(), "--"+f.Name+"="+empty)
+			if cli.Judge(err).Code != cli.ExitUsage || !strings.Contains(err.Error(), "--"+f.Name+" is empty") || cli.HintOf(err) == "" {
+				t.Errorf("%s --%s=%q: %v, want a usage error that names the flag, and a hint", cmd.CommandPath(), f.Name, empty, err)
+			}
+		}
+	})
+	for _, name := range []string{
+		"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-tags", "lease-id", "op-id", "id", "pop-receipt", "to",
+		"source-if-match", "source-if-none-match", "source-if-modified-since", "source-if-unmodified-since", "source-if-tags", "account-name", "sas-token",
+	} {
+		if !seen[name] {
+			t.Errorf("no command has a flag --%s: the walk misses some", name)
+		}
+	}
+}
+
+func TestAnEmptyConditionSendsNothing(t *testing.T) {
+	wire := transport(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("%s %s was sent", r.Method, r.URL.Path)
+		return nil, io.ErrUnexpectedEOF
+	})
+	stdin := func(s *cli.Streams) { s.In = strings.NewReader("x") }
+	for _, args := range [][]string{
+		{"blob", "put", "jobs/a", "--file", "-", "--if-match", ""},
+		{"blob", "copy", "jobs/a", "jobs/b", "--source-if-match", ""},
+		{"blob", "update", "jobs/a", "--file", "-", "--op-id="},
+		{"queue", "send", "orders", "--file", "-", "--id", ""},
+		{"lock", "break", "jobs/nightly", "--if-match", ""},
+		{"table", "merge", "jobs/eu/17", "--set", "n=1", "--if-match", ""},
+		{"once", "run", "", "--", "true"},
+		{"blob", "metadata", "update", "jobs/a", "k=v", ""},
+	} {
+		r := runOn(t.Context(), wire, stdin, nil, args...)
+		if r.code != cli.ExitUsage || r.out != "" || !strings.Contains(r.stderr, "empty") || !strings.Contains(r.stderr, "azconc: hint: ") {
+			t.Errorf("azconc %q: exit %d, %q %q, want 2", args, r.code, r.out, r.stderr)
+		}
+	}
+}
+
+func TestTheArgumentsOfAnotherProgramMayBeEmpty(t *testing.T) {
+	cmd := &cobra.Command{Use: "run", RunE: func(cmd *cobra.Command, args []string) error { return cli.CheckGiven(cmd, args) }, SilenceErrors: true, SilenceUsage: true}
+	cmd.SetArgs([]string{"jobs/nightly", "--", "printf", ""})
+	if err := cmd.ExecuteContext(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestABareNumberIsSeconds walks the tree, too.
+func TestABareNumberIsSeconds(t *testing.T) {
+	seen := 0
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		if f.Value.Type() != "duration" {
+			return
+		}
+		seen++
+		for given, want := range map[string]string{"5": "5s", "0.5": "500ms", "2m": "2m0s", "-1": "-1s"} {
+			if err := f.Value.Set(given); err != nil || f.Value.String() != want {
+				t.Errorf("%s --%s %s is %s, %v, want %s", cmd.CommandPath(), f.Name, given, f.Value, err, want)
+			}
+		}
+		if strings.Contains(cmd.Flags().FlagUsages(), "default 0") {
+			t.Errorf("%s: help shows the default of --%s, which is none", cmd.CommandPath(), f.Name)
+		}
+		err := give(cmd.CommandPath(), "--"+f.Name+"=soon")
+		if want := "--" + f.Name + ` "soon" is not a duration`; cli.Judge(err).Code != cli.ExitUsage || err.Error() != want || cli.HintOf(err) == "" {
+			t.Errorf("%s: %v, want %s", cmd.CommandPath(), err, want)
+		}
+	})
+	if seen < 20 {
+		t.Errorf("%d duration flags: the walk misses some", seen)
+	}
+	if d, err := cli.ParseDuration("90"); d != 90*time.Second || err != nil {
+		t.Errorf("parseDuration = %v, %v", d, err)
+	}
+}

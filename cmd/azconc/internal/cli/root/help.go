@@ -1,0 +1,95 @@
+package root
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+)
+
+// helpTemplate ends with the examples, because the end of the help stays on the screen.
+const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
+{{end}}{{if or .Runnable .HasSubCommands}}
+usage: {{.UseLine}}
+{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
+Commands:{{range $cmds}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{else}}{{range $group := .Groups}}{{$any := false}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}{{$any = true}}{{end}}{{end}}{{if $any}}
+{{.Title}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{end}}{{end}}{{end}}{{end}}{{if .HasHelpSubCommands}}
+Topics (azconc help <topic>):{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{end}}{{if .HasAvailableLocalFlags}}
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if .HasAvailableInheritedFlags}}
+Flags of every command:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if .HasExample}}
+Examples:
+{{.Example}}
+{{end}}{{end}}`
+
+func newHelpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
+		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
+		{Use: "operations", Short: "What --op-id promises, and for how long", Long: cli.OperationsHelp()},
+		{Use: "conditions", Short: "ETags, dates, tags and leases as conditions", Long: conditionsHelp},
+	}
+}
+
+const exitCodesHelp = `Exit codes are the same for all commands.
+
+    0  ok
+    1  failed
+    2  usage: nothing was sent
+    3  not found
+    4  conflict: changed by another writer, or a condition did not hold; nothing was written
+    5  outcome unknown: the write may or may not have been applied
+    6  held by another holder
+    7  already exists
+    8  the filter or handler failed; nothing was written
+    9  lease lost
+   77  not authorised
+  124  timed out (--timeout)
+  130  interrupted (143 by SIGTERM)
+
+The run commands return the status of the command they run: its own, 128+n if a signal killed it, 126 or 127 if it could
+not start; and their own are 75 (not acquired; -E changes it) and 76 (lost while running).
+
+An unknown outcome is reported as 5 even when --timeout or a signal ended the command.
+With -o json every failure except a usage error prints an object with "outcome", "error" and "exit_code" on stdout.`
+
+const environmentHelp = `Connection settings are those of the Azure CLI: a flag, or the variable next to it. A flag takes precedence.
+
+  --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is Azurite on this machine
+  --account-name       AZURE_STORAGE_ACCOUNT
+  --account-key        AZURE_STORAGE_KEY
+  --sas-token          AZURE_STORAGE_SAS_TOKEN
+  --auth-mode          AZURE_STORAGE_AUTH_MODE           login: Entra ID; key: the given key or SAS
+  --blob-endpoint, --table-endpoint, --queue-endpoint, --file-endpoint
+
+A connection string in the environment takes precedence over the other variables. With an account and no credential azconc signs in
+with Entra ID: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, a managed identity, or the Azure CLI's login.
+A resource may also be a full URL, with or without a SAS.
+
+  VISUAL, EDITOR       the editor of azconc blob edit
+  HTTPS_PROXY, NO_PROXY, HTTP_PROXY
+
+A filter run by --exec finds AZCONC_RESOURCE, AZCONC_ETAG (empty for a new blob) and AZCONC_ATTEMPT in its environment.`
+
+const conditionsHelp = `Conditions make the service carry out a request only if they hold; otherwise nothing is written, and the exit code is 4
+(7 when --if-none-match '*' finds the blob there).
+
+  --if-match ETAG             it is at this version              '*': it exists
+  --if-none-match ETAG        it is not at this version          '*': it does not exist
+  --if-modified-since TIME    it changed after TIME              whole seconds: too coarse to detect every change
+  --if-unmodified-since TIME  it did not change after TIME
+  --if-tags PREDICATE         its index tags satisfy it          "state" = 'ready' AND "prio" > '3'
+  --lease-id ID               you hold its lease
+
+An ETag may be given with or without its quotes. A write takes one of the first four, or --if-match with
+--if-unmodified-since, or --if-none-match with --if-modified-since: in such a pair the service evaluates the ETag. Other pairs
+are refused before anything is sent. A read takes any combination.
+Containers have no conditions on ETags: the service ignores them there, so azconc does not offer them.`

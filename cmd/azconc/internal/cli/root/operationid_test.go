@@ -1,0 +1,68 @@
+package root
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// TestHelpSaysForHowLongAnOperationIsRemembered: each --op-id names its window, and the topic that explains it.
+func TestHelpSaysForHowLongAnOperationIsRemembered(t *testing.T) {
+	seen := 0
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		if f.Name != "op-id" {
+			return
+		}
+		seen++
+		window := fmt.Sprintf("last %d", optimistic.OperationsKept)
+		if strings.Contains(cmd.CommandPath(), "tags") {
+			window = "last 7"
+		}
+		if !strings.Contains(f.Usage, window) || !strings.Contains(f.Usage, "azconc help operations") {
+			t.Errorf("%s --op-id: %s", cmd.CommandPath(), f.Usage)
+		}
+	})
+	r := runOn(t.Context(), silent(t), nil, nil, "help", "operations")
+	for _, want := range []string{"the last 256, for 7 days", "already_applied", "azconc once run", "--if-match that has become stale"} {
+		if !strings.Contains(strings.ReplaceAll(r.out, "\n", " "), want) {
+			t.Errorf("help operations does not say %q", want)
+		}
+	}
+	if seen < 8 {
+		t.Errorf("%d commands have --op-id: the walk misses some", seen)
+	}
+}
+
+func TestARerunOfAnAppliedOperationSucceeds(t *testing.T) {
+	s := tableWith(t, everyType())
+	if _, err := s.BlockBlob("jobs", "a").UploadBuffer(t.Context(), []byte(`{"n":1}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	show := func(args ...string) string {
+		t.Helper()
+		return runOn(t.Context(), s, nil, nil, append(args, "-o", "json")...).json(t)["etag"].(string)
+	}
+	blob, entity := show("blob", "show", "jobs/a"), show("table", "get", "jobs/eu/17")
+	for _, args := range [][]string{
+		{"blob", "update", "jobs/a", "--jq", ".n += 1", "--op-id", "x", "--if-match", blob},
+		{"blob", "metadata", "update", "jobs/a", "k=v", "--op-id", "x"},
+		{"blob", "tags", "update", "jobs/a", "k=v", "--op-id", "x"},
+		{"table", "update", "jobs/eu/17", "--jq", ".i += 1", "--op-id", "x", "--if-match", entity},
+	} {
+		if v := runOn(t.Context(), s, nil, nil, append(args, "-o", "json")...).json(t); v["outcome"] != "updated" {
+			t.Fatalf("azconc %q: %v", args, v)
+		}
+		r := runOn(t.Context(), s, nil, nil, append(args, "-o", "json")...)
+		if v := r.json(t); r.code != 0 || v["outcome"] != "already_applied" || v["changed"] != false {
+			t.Errorf("azconc %q again: exit %d, %v", args, r.code, v)
+		}
+		if r := runOn(t.Context(), s, nil, nil, args...); r.code != 0 || !strings.HasPrefix(r.out, "already_applied ") {
+			t.Errorf("azconc %q again: exit %d, %q", args, r.code, r.out)
+		}
+	}
+}

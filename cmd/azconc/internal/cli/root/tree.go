@@ -1,0 +1,68 @@
+package root
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/dev"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/file"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/once"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
+)
+
+// newRootCmd lists every group. A group lists its verbs in its own file.
+func newRootCmd(f *cli.Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "azconc <command>",
+		Short:             "Concurrency control for Azure Storage",
+		Long:              "azconc changes, locks and consumes data in Azure Storage without losing concurrent work.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs,
+		PersistentPreRunE: f.Begin,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Version && len(args) == 0 {
+				return versionRun(&versionOptions{factory: f})
+			}
+			return cli.RunGroup(cmd, args)
+		},
+		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
+  azconc help exit-codes`,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetIn(f.In)
+	root.SetOut(f.Out)
+	root.SetErr(f.Err)
+	root.SetHelpTemplate(helpTemplate)
+	root.SetFlagErrorFunc(cli.FlagError)
+	f.AddFlags(root)
+	root.Flags().BoolVar(&f.Version, "version", false, "print the version")
+	root.SetHelpCommand(newHelpCmd())
+
+	root.AddGroup(
+		&cobra.Group{ID: "optimistic", Title: "Change it only if it has not changed:"},
+		&cobra.Group{ID: "pessimistic", Title: "Hold it, and know when you no longer do:"},
+		&cobra.Group{ID: "idempotent", Title: "Do it once:"},
+		&cobra.Group{ID: "tool", Title: "Tools:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	tables := table.NewCmd(f)
+	tables.AddCommand(lock.NewTableLockCmd(f)) // a lock, under the noun that it locks
+	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables)
+	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
+	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
+	add("tool", demo.NewCmd(f, nil), dev.NewCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
+	root.AddCommand(newHelpTopics()...)
+	cli.SecondsWithoutUnit(root)
+	return root
+}

@@ -1,0 +1,83 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type options struct {
+	factory *cli.Factory
+	Table   cli.TableRef
+}
+
+// newVerb is a verb that takes a table and nothing else.
+func newVerb(f *cli.Factory, runF func(*options) error, run func(context.Context, *options) error) *cobra.Command {
+	opts := &options{factory: f}
+	return &cobra.Command{
+		Args: cli.ResourceArgs("<table>"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Table, err = cli.ParseTableRef(args[0], 1); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+}
+
+func newCreateCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
+	cmd := newVerb(f, runF, createRun)
+	cmd.Use = "create <table>"
+	cmd.Short = "Create a table"
+	cmd.Long = `Create a table. If it already exists, the exit code is 7.
+
+A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`
+	cmd.Example = "  azconc table create jobs"
+	return cmd
+}
+
+type result struct {
+	Outcome   string `json:"outcome"`
+	Table     string `json:"resource"`
+	Ambiguous int    `json:"ambiguous"`
+	Requests  int64  `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+}
+
+func (r result) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Table) }
+
+func printTable(f *cli.Factory, outcome string, on cli.TableRef, s cli.Sent) error {
+	return f.Print(result{
+		Outcome: outcome, Table: on.Table, Ambiguous: s.Ambiguous, Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+	})
+}
+
+func createRun(ctx context.Context, opts *options) error {
+	service, err := opts.factory.TableService()
+	if err != nil {
+		return err
+	}
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
+		_, err := service.CreateTable(ctx, opts.Table.Table, nil)
+		return err
+	})
+	switch {
+	case s.Ambiguous > 0 && azerr.Has(err, "TableAlreadyExists"):
+		return &cli.UnknownError{Why: "the table exists, and nothing shows who created it", Err: err}
+	case azerr.Has(err, "TableAlreadyExists"):
+		return fmt.Errorf("%w: %w", optimistic.ErrExists, azerr.Clean(err))
+	case err != nil:
+		return cli.AfterAmbiguous(s, err)
+	}
+	return printTable(opts.factory, "created", opts.Table, s)
+}

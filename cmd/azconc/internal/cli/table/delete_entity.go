@@ -1,0 +1,64 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type deleteEntityOptions struct {
+	factory *cli.Factory
+	Entity  cli.TableRef
+	IfMatch string
+}
+
+func newDeleteEntityCmd(f *cli.Factory, runF func(*deleteEntityOptions) error) *cobra.Command {
+	opts := &deleteEntityOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "delete-entity <table/partition/row> --if-match <etag>",
+		Short: "Delete an entity if it is still at a version",
+		Long: `Delete an entity if it is still at a version.
+
+A deletion leaves no trace of which client requested it. If the response is lost and the entity is gone, a delete at a version
+ends with exit code 5, because another client may have deleted it; a delete with '*' has succeeded.`,
+		Args:    cli.ResourceArgs("<table/partition/row>"),
+		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if _, err := eTag(opts.IfMatch, true); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return deleteEntityRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	return cmd
+}
+
+func deleteEntityRun(ctx context.Context, opts *deleteEntityOptions) error {
+	etag, err := eTag(opts.IfMatch, true)
+	if err != nil {
+		return err
+	}
+	target, err := opts.factory.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: etag}, nil)
+	if err != nil {
+		return cli.Tally(err, r)
+	}
+	return opts.factory.Print(cli.DeleteResult{
+		Outcome: "deleted", Resource: opts.Entity.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: int64(r.Requests), ElapsedMS: time.Since(opts.factory.Began).Milliseconds(),
+	})
+}

@@ -1,0 +1,2 @@
+// Package table has the verbs of azconc table.
+package table

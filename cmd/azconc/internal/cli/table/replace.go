@@ -1,0 +1,117 @@
+package table
+
+import (
+	"context"
+	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+const ifMatchUsage = "the `ETag` that it must have; '*': any version, last writer wins"
+
+func newReplaceCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
+	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
+		return entityPut(ctx, opts, aztables.UpdateModeReplace, "replaced")
+	})
+	cmd.Use = "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
+	cmd.Short = "Replace all of an entity's properties, if it is still at a version"
+	cmd.Long = `Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed.
+
+The entity is read first, so that the operations that it remembers (--op-id) are kept. --if-match '*' reads nothing and
+forgets them.`
+	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
+  azconc table replace jobs/eu/17 --if-match '*' --set n=0`
+	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+	cli.AddTrustConflicts(cmd, &opts.Trust)
+	return cmd
+}
+
+// pinnedEntity is an entity whose properties are replaced, or set, as they are given, whatever the version that they
+// replace holds.
+type pinnedEntity struct {
+	optimistic.Entity[optimistic.Properties]
+	on   cli.TableRef
+	mode aztables.UpdateMode
+}
+
+func (e pinnedEntity) Prepare(base *optimistic.Version[optimistic.Properties], value optimistic.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
+	properties := maps.Clone(value)
+	properties[optimistic.LineageKey] = optimistic.Property{Type: optimistic.EDMString, Value: l.String()}
+	if operations := l.OperationsString(); operations != "" {
+		properties[optimistic.OperationsKey] = optimistic.Property{Type: optimistic.EDMString, Value: operations}
+	}
+	body, err := entityBody(e.on, properties)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		match := base.ETag // the SDK writes into its options
+		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: e.mode})
+		return resp.ETag, err
+	}, nil
+}
+
+func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
+	etag, err := eTag(opts.IfMatch, true)
+	if err != nil {
+		return err
+	}
+	target, err := opts.factory.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	data, err := opts.Source.document(ctx, opts.factory)
+	if err != nil {
+		return err
+	}
+	merge := mode == aztables.UpdateModeMerge
+	var properties optimistic.Properties
+	if !merge {
+		if properties, err = parsedOr(data, nil); err != nil {
+			return err
+		}
+	}
+	base, err := entityBase(ctx, target, etag, merge && untyped(data))
+	if err != nil {
+		return err
+	}
+	if merge {
+		if properties, err = opts.Source.typed(base.Value, data); err != nil {
+			return err
+		}
+	}
+	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
+	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
+	r.Requests = int(opts.factory.Requests.Load()) // with the one that read the base
+	return printEntity(opts.factory, opts.Entity, done, r, cli.UnconfirmedHint(err))
+}
+
+// entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations
+// that the write carries on. "*" is read only where types says that the types of the stored properties are needed; the
+// write must not carry on its lineage, because the version that it replaces may be a later one.
+func entityBase(ctx context.Context, target optimistic.Entity[optimistic.Properties], etag azcore.ETag, types bool) (*optimistic.Version[optimistic.Properties], error) {
+	whatever := &optimistic.Version[optimistic.Properties]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+	if etag == azcore.ETagAny && !types {
+		return whatever, nil
+	}
+	base, err := optimistic.Read(ctx, target, nil)
+	switch {
+	case azerr.Classify(err).Kind == azerr.Unauthorised && etag == azcore.ETagAny:
+		return nil, typesHint(err)
+	case err != nil:
+		return nil, err
+	case etag == azcore.ETagAny:
+		whatever.Value = base.Value
+		return whatever, nil
+	case base.ETag != etag:
+		return nil, &optimistic.ConflictError{Op: "replace", Resource: target.Resource(), Reason: azerr.Changed, Base: etag, Current: base.ETag}
+	}
+	return base, nil
+}

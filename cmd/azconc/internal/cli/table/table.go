@@ -1,0 +1,143 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("table", "Read, write and change tables and their entities",
+		newCreateCmd(f, nil),
+		newDeleteCmd(f, nil),
+		newListCmd(f, nil),
+		newQueryCmd(f, nil),
+		newGetCmd(f, nil),
+		newInsertCmd(f, nil),
+		newUpdateCmd(f, nil),
+		newReplaceCmd(f, nil),
+		newMergeCmd(f, nil),
+		newUpsertCmd(f, nil),
+		newDeleteEntityCmd(f, nil),
+		newTransactCmd(f, nil),
+	)
+}
+
+// entityFlags say what an entity's properties are: a JSON document or name=value pairs, or both, the pairs on top.
+type entityFlags struct {
+	File string
+	Set  []string
+}
+
+func (e *entityFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&e.File, "file", "f", "", "`file` with the properties as JSON; - is stdin")
+	cmd.Flags().StringArrayVar(&e.Set, "set", nil, "`name=value` to set, the value as JSON or else as text; may be repeated")
+}
+
+// parse checks what can be checked without reading the file.
+func (e *entityFlags) parse() error {
+	if e.File == "" && len(e.Set) == 0 {
+		return cli.WithHint(cli.Usagef("no properties are given"), "give --file or --set, or both")
+	}
+	if len(e.Set) > 0 {
+		_, err := change.NewSetProperties(e.Set)
+		return err
+	}
+	return nil
+}
+
+func (e *entityFlags) load(ctx context.Context, f *cli.Factory) (optimistic.Properties, error) {
+	return parsedOr(e.document(ctx, f))
+}
+
+// document returns the properties given by flags, as JSON.
+func (e *entityFlags) document(ctx context.Context, f *cli.Factory) ([]byte, error) {
+	data := []byte("{}")
+	if e.File != "" {
+		file := &change.FileChange{Name: e.File}
+		if err := file.Load(ctx, f); err != nil {
+			return nil, err
+		}
+		data = file.Data
+	}
+	if len(e.Set) > 0 {
+		set, err := change.NewSetProperties(e.Set)
+		if err != nil {
+			return nil, err
+		}
+		if data, err = set.Apply(ctx, change.BaseContent{Exists: true, Data: data}); err != nil {
+			return nil, cli.BadDocument(err)
+		}
+	}
+	return data, nil
+}
+
+// ParseProperties reads properties as JSON.
+func ParseProperties(data []byte) (optimistic.Properties, error) {
+	var p optimistic.Properties
+	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
+		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
+			err = errors.New(cli.PlainJSON(err))
+		}
+		return nil, cli.WithHint(&cli.FilterError{What: "the properties are not an entity's", Err: err},
+			`a property is a text, a number, true or false; a member "name@odata.type" beside it gives it another type, such as Edm.Int64`)
+	}
+	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
+		if _, there := p[own]; there {
+			return nil, &cli.FilterError{What: "property " + own + " is reserved for azconc"}
+		}
+	}
+	return p, nil
+}
+
+// entityResult is an entity that was read.
+type entityResult struct {
+	Outcome   string                `json:"outcome"`
+	Resource  string                `json:"resource"`
+	Partition string                `json:"partition_key"`
+	Row       string                `json:"row_key"`
+	ETag      string                `json:"etag"`
+	Entity    optimistic.Properties `json:"entity"`
+}
+
+func (r entityResult) Text(w io.Writer) {
+	data, err := json.MarshalIndent(r.Entity, "", "  ")
+	if err != nil {
+		data = fmt.Appendf(nil, "{} (%v)", err)
+	}
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+// eTag reads an ETag of a table, which is weak and used as it was given. Without one, last writer wins has to be
+// said by name.
+func eTag(s string, required bool) (azcore.ETag, error) {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "*", strings.HasPrefix(s, `W/"`) && strings.HasSuffix(s, `"`) && len(s) > 4:
+		return azcore.ETag(s), nil
+	case s == "" && !required:
+		return "", nil
+	case s == "":
+		return "", cli.WithHint(cli.Usagef("--if-match is missing"), "give the ETag that you read; '*' accepts any version: last writer wins")
+	}
+	return "", cli.WithHint(cli.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
+}
+
+// exists is the hint for an entity that already exists.
+func exists(err error) error {
+	if errors.Is(err, optimistic.ErrExists) {
+		return cli.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
+	}
+	return err
+}

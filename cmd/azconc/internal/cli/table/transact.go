@@ -1,0 +1,200 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type transactOptions struct {
+	factory     *cli.Factory
+	Partition   cli.TableRef
+	File        string
+	OperationID string
+}
+
+func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Command {
+	opts := &transactOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "transact <table/partition> --file <file>",
+		Short: "Carry out several writes of one partition, all or none",
+		Long: `Carry out several writes of one partition, all or none. The file has one JSON object per line:
+
+  {"op": "insert", "row": "17", "entity": {"n": 0}}      it must not exist
+  {"op": "merge", "row": "16", "entity": {"n": 1}}       set some properties; replace: all of them
+  {"op": "upsert", "row": "15", "entity": {"n": 1}}      merge or insert; put: replace or insert
+  {"op": "delete", "row": "14"}                          it must exist
+  {"op": "expect", "row": "13", "entity": {"n": 5}}      it must have these values when the transaction commits
+
+"if_match" in any of them but insert is the ETag that the row must have: if it has another, the exit code is 4.`,
+		Args:    cli.ResourceArgs("<table/partition>"),
+		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Partition, err = cli.ParseTableRef(args[0], 2); err != nil {
+				return err
+			}
+			if opts.File == "" {
+				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return transactRun(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
+	cli.AddOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
+	return cmd
+}
+
+// Operation is a line of a transaction.
+type Operation struct {
+	Op      string                `json:"op"`
+	Row     string                `json:"row"`
+	Entity  optimistic.Properties `json:"entity"`
+	IfMatch string                `json:"if_match"`
+}
+
+// ParseOperations reads the lines of a source and refuses what can be seen to be wrong before anything is sent.
+func ParseOperations(source string, data []byte) ([]Operation, error) {
+	var ops []Operation
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	for {
+		var op Operation
+		err := d.Decode(&op)
+		n := len(ops) + 1
+		switch {
+		case errors.Is(err, io.EOF) && len(ops) == 0:
+			return nil, &cli.FilterError{What: source + " contains no write"}
+		case errors.Is(err, io.EOF):
+			return ops, nil
+		case err != nil:
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s is not a write", n, source), Err: errors.New(cli.PlainJSON(err))}
+		case op.Row == "":
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s has no row", n, source)}
+		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: %q is not insert, merge, replace, upsert, put, delete or expect", n, source, op.Op)}
+		case op.Op == "insert" && op.IfMatch != "":
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: an insert has no version to match", n, source)}
+		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s has no entity", n, source)}
+		}
+		if _, err := eTag(op.IfMatch, false); err != nil {
+			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
+		}
+		ops = append(ops, op)
+	}
+}
+
+// ApplyAll makes the operations the content of a transaction.
+func ApplyAll(ctx context.Context, tx *optimistic.Tx, ops []Operation) error {
+	for _, op := range ops {
+		if err := op.Apply(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Apply makes the operation part of a transaction.
+func (op Operation) Apply(ctx context.Context, tx *optimistic.Tx) error {
+	if op.IfMatch != "" {
+		if err := op.match(ctx, tx); err != nil {
+			return err
+		}
+	}
+	switch op.Op {
+	case "insert":
+		return tx.Insert(op.Row, op.Entity)
+	case "merge":
+		return tx.Merge(op.Row, op.Entity)
+	case "replace":
+		return tx.Replace(op.Row, op.Entity)
+	case "upsert":
+		return tx.Upsert(op.Row, op.Entity)
+	case "put":
+		return tx.Put(op.Row, op.Entity)
+	case "delete":
+		return tx.Delete(op.Row)
+	}
+	var found optimistic.Properties
+	there, err := tx.Get(ctx, op.Row, &found)
+	if err != nil {
+		return err
+	}
+	for name, want := range op.Entity {
+		if got, has := found[name]; !there || !has || got != want {
+			return &unexpectedError{row: op.Row, name: name, want: want.Value, got: got.Value}
+		}
+	}
+	return nil
+}
+
+// match reads the row, so that the transaction is on condition of the version it finds, and holds that against the one
+// that was given.
+func (op Operation) match(ctx context.Context, tx *optimistic.Tx) error {
+	there, err := tx.Get(ctx, op.Row, nil)
+	if err != nil {
+		return err
+	}
+	etag, _ := tx.ETag(op.Row)
+	if !there || op.IfMatch != "*" && string(etag) != op.IfMatch {
+		return &unexpectedError{row: op.Row, name: "the ETag", want: op.IfMatch, got: string(etag)}
+	}
+	return nil
+}
+
+// unexpectedError is an entity that does not hold what an expect line says.
+type unexpectedError struct{ row, name, want, got string }
+
+func (e *unexpectedError) Error() string {
+	return fmt.Sprintf("row %s: %s is %q, expected %q: nothing was written", e.row, e.name, e.got, e.want)
+}
+
+func (e *unexpectedError) Verdict() cli.Verdict {
+	return cli.Verdict{Code: cli.ExitConflict, Outcome: "conflict"}
+}
+
+type transactResult struct {
+	cli.WriteResult
+	ETags map[string]string `json:"etags"`
+}
+
+func transactRun(ctx context.Context, opts *transactOptions) error {
+	f := opts.factory
+	file := &change.FileChange{Name: opts.File}
+	if err := file.Load(ctx, f); err != nil {
+		return err
+	}
+	ops, err := ParseOperations("the file", file.Data)
+	if err != nil {
+		return cli.BadDocument(err)
+	}
+	service, err := f.TableService()
+	if err != nil {
+		return err
+	}
+	r, err := optimistic.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
+		return ApplyAll(ctx, tx, ops)
+	}, &optimistic.TransactOptions{OperationID: opts.OperationID})
+	if err != nil {
+		return cli.Tally(err, r.Result)
+	}
+	result := transactResult{WriteResult: cli.NewWriteResult(cli.BlobRef{}, "transacted", r.Result), ETags: map[string]string{}}
+	result.Resource = opts.Partition.String()
+	for row, etag := range r.ETags {
+		result.ETags[row] = string(etag)
+	}
+	return f.Print(result)
+}

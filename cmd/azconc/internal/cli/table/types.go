@@ -1,0 +1,134 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
+// service writes them, since most programs would round them; numbers makes them numbers, for a change that does not.
+func EntityText(p optimistic.Properties, numbers bool) ([]byte, error) {
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil || !numbers {
+		return data, err
+	}
+	for name, property := range p {
+		if property.Type != optimistic.EDMInt64 {
+			continue
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		line := fmt.Sprintf("  %s: ", key) // no value of a property spans lines
+		data = bytes.Replace(data, []byte(line+`"`+property.Value+`"`), []byte(line+property.Value), 1)
+	}
+	return data, nil
+}
+
+// parseChanged reads the changed document of an entity that held was. A property that was there keeps its type as far as
+// the new value is one of it: a Double stays a Double when it becomes a whole number. An "@odata.type" that is not the
+// stored one wins. With text, which is for values given on the command line, a string stays a string, too.
+func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic.Properties, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return ParseProperties(data) // which reports the error
+	}
+	for name, old := range was {
+		raw, there := members[name]
+		if _, typed := members[name+change.TypeSuffix]; !there || typed {
+			continue
+		}
+		if text && old.Type == optimistic.EDMString && raw[0] != '"' && raw[0] != 'n' {
+			members[name], _ = json.Marshal(string(raw))
+			continue
+		}
+		if fits(raw, old.Type) {
+			members[name+change.TypeSuffix], _ = json.Marshal(old.Type)
+		}
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProperties(data)
+}
+
+// fits tells whether a literal is a value of type t. A number is no text, whatever the type allows.
+func fits(raw json.RawMessage, t optimistic.EDM) bool {
+	kind, err := json.Marshal(t)
+	if err != nil || t == optimistic.EDMDouble && raw[0] == '"' {
+		return false
+	}
+	var p optimistic.Properties
+	return json.Unmarshal([]byte(`{"p`+change.TypeSuffix+`":`+string(kind)+`,"p":`+string(raw)+`}`), &p) == nil
+}
+
+// untyped reports whether the document has a value whose type depends on the stored entity.
+func untyped(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return false
+	}
+	for name, raw := range members {
+		_, typed := members[name+change.TypeSuffix]
+		if !typed && !strings.HasSuffix(name, change.TypeSuffix) && len(raw) > 0 && strings.IndexByte(`"-0123456789`, raw[0]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
+// one. That costs a request, unless all types are named.
+func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on cli.TableRef) (optimistic.Properties, error) {
+	data, err := e.document(ctx, f)
+	if err != nil || !untyped(data) {
+		return parsedOr(data, err)
+	}
+	stored, err := client.GetEntity(ctx, on.Partition, on.Row, nil)
+	switch {
+	case azerr.Classify(err).Kind == azerr.NotFound:
+		return parsedOr(data, nil)
+	case azerr.Classify(err).Kind == azerr.Unauthorised:
+		return nil, typesHint(err)
+	case err != nil:
+		return nil, err
+	}
+	var was optimistic.Properties
+	if err := json.Unmarshal(stored.Value, &was); err != nil {
+		return nil, err
+	}
+	return e.typed(was, data)
+}
+
+// typed reads the properties to set, with the types that they have in was.
+func (e *entityFlags) typed(was optimistic.Properties, data []byte) (optimistic.Properties, error) {
+	p, err := parseChanged(was, data, len(e.Set) > 0)
+	return p, cli.BadDocument(err)
+}
+
+// typesHint adds the way to merge without permission to read.
+func typesHint(err error) error {
+	return cli.WithHint(fmt.Errorf("read the types of the stored properties: %w", err),
+		`with the types given, nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
+}
+
+// parsedOr parses the given properties, unless reading them failed.
+func parsedOr(data []byte, err error) (optimistic.Properties, error) {
+	if err != nil {
+		return nil, err
+	}
+	p, err := ParseProperties(data)
+	return p, cli.BadDocument(err)
+}

@@ -1,0 +1,132 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/optimistic"
+)
+
+type updateOptions struct {
+	factory     *cli.Factory
+	Entity      cli.TableRef
+	Source      change.ChangeFlags
+	IfMatch     string
+	Create      bool
+	DryRun      bool
+	OperationID string
+	MaxAttempts int
+	Trust       bool
+
+	change change.Change
+}
+
+func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
+	opts := &updateOptions{factory: f, Source: change.ChangeFlags{Properties: true}}
+	cmd := &cobra.Command{
+		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
+		Short: "Change an entity exactly once, despite concurrent writers",
+		Long: `Change an entity exactly once, despite concurrent writers.
+
+Its properties are read as JSON and changed, and those that differ are written back on condition that the entity has not
+changed; if it has, azconc starts over from the new version. With --if-match the base must be that version and a conflict is
+final.
+
+A property keeps its type: a Double stays one when it becomes a whole number. A new property has the type that its value
+suggests, unless a member "name@odata.type" gives another. An Int64 is a number to --jq, and a string to --exec, since most
+programs would round it.`,
+		Args: cli.ResourceArgs("<table/partition/row>"),
+		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
+  azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
+				return err
+			}
+			if _, err := eTag(opts.IfMatch, false); err != nil {
+				return err
+			}
+			switch {
+			case opts.Create && opts.IfMatch != "":
+				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
+			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
+				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+			}
+			if runF != nil {
+				return runF(opts)
+			}
+			return updateRun(cmd.Context(), opts)
+		},
+	}
+	opts.Source.Add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
+	flags.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	cli.AddOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
+	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	cli.AddTrustConflicts(cmd, &opts.Trust)
+	return cmd
+}
+
+func updateRun(ctx context.Context, opts *updateOptions) error {
+	f := opts.factory
+	target, err := f.Entity(opts.Entity)
+	if err != nil {
+		return err
+	}
+	if err := change.Prepare(ctx, f, opts.change); err != nil {
+		return err
+	}
+	etag, err := eTag(opts.IfMatch, false)
+	if err != nil {
+		return err
+	}
+	update := &optimistic.UpdateOptions{
+		Conditions: optimistic.Conditions{IfMatch: etag}, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts,
+	}
+	if opts.MaxAttempts > 0 {
+		update.Elapsed = -1
+	}
+	update.TrustConflicts = opts.Trust
+	seen := &cli.Guarded[optimistic.Properties]{Target: target, Op: "update"}
+	var before, after []byte
+	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *optimistic.Properties) (err error) {
+		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
+			return err
+		}
+		_, inProcess := opts.change.(*change.JqChange) // which calculates with integers of any size
+		data, err := EntityText(*p, inProcess)
+		if err != nil {
+			return err
+		}
+		changed, err := opts.change.Apply(ctx, change.BaseContent{
+			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.Seen.ETag), Attempt: optimistic.Attempt(ctx) + 1, Data: data,
+		})
+		if err != nil {
+			return err
+		}
+		_, given := opts.change.(*change.SetChange)
+		if *p, err = parseChanged(*p, changed, given); err != nil {
+			return err
+		}
+		after, err = json.MarshalIndent(*p, "", "  ")
+		return err
+	}, update)
+	if err != nil {
+		return cli.Tally(cli.UpdateHint(cli.UnconfirmedHint(err), optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
+	}
+	if opts.DryRun {
+		result := cli.NewWriteResult(cli.BlobRef{}, "updated", r)
+		result.Outcome, result.Resource = "dry_run", opts.Entity.String()
+		return cli.PrintDiff(f, result, append(before, '\n'), append(after, '\n'))
+	}
+	return printEntity(f, opts.Entity, "updated", r, nil)
+}
