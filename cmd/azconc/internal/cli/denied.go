@@ -65,6 +65,7 @@ func Denied(err error) (why, way string) {
 type refusedRequest struct {
 	account, service string
 	writes           bool
+	receives         bool       // it is Get Messages, which a reader may not send
 	token            bool       // it carried one of Entra ID
 	sas              url.Values // nil if it had none
 	at               time.Time  // of the service's clock
@@ -87,6 +88,7 @@ func requestOf(e *azcore.ResponseError) (r refusedRequest) {
 		r.service = client[1]
 	}
 	r.writes = req.Method != http.MethodGet && req.Method != http.MethodHead
+	r.receives = req.Method == http.MethodGet && r.service == "queue" && strings.HasSuffix(req.URL.Path, "/messages") && req.URL.Query().Get("peekonly") == ""
 	r.token = strings.HasPrefix(req.Header.Get("Authorization"), "Bearer ")
 	if q := req.URL.Query(); q.Get("sig") != "" {
 		r.sas = q
@@ -101,6 +103,8 @@ func (r refusedRequest) role() string {
 	switch {
 	case noun == "File":
 		return "Storage File Data Privileged Contributor"
+	case r.receives:
+		return "Storage Queue Data Message Processor"
 	case noun == "":
 		noun = "Blob"
 	}

@@ -121,6 +121,21 @@ func TestARoleIsNamedForTheServiceAndTheRequest(t *testing.T) {
 	}
 }
 
+// A receive hides messages, so that it needs more than a peek does.
+func TestARoleIsNamedForAReceive(t *testing.T) {
+	for query, role := range map[string]string{"": "Storage Queue Data Message Processor", "peekonly=true": "Storage Queue Data Reader"} {
+		err := tokenError("GET", "acct.queue.core.windows.net", "AuthorizationPermissionMismatch")
+		refused, ok := errors.AsType[*azcore.ResponseError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		refused.RawResponse.Request.URL.Path, refused.RawResponse.Request.URL.RawQuery = "/orders/messages", query
+		if _, way := cli.Denied(err); !strings.Contains(way, `"`+role+`"`) {
+			t.Errorf("%q: %q, want the role %s", query, way, role)
+		}
+	}
+}
+
 // TestARoleIsNamedForTheClientWhereTheHostNamesNoService has requests to an endpoint with the account in its path.
 func TestARoleIsNamedForTheClientWhereTheHostNamesNoService(t *testing.T) {
 	for client, role := range map[string]string{"aztables": "Table", "azqueue": "Queue", "azblob": "Blob"} {
