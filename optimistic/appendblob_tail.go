@@ -84,9 +84,9 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		}
 		rest = rest[n:]
 		switch {
-		case err == io.EOF && int64(len(a.data)-len(rest)) != last-first+1:
+		case errors.Is(err, io.EOF) && int64(len(a.data)-len(rest)) != last-first+1:
 			return tail{}, errCut(int64(len(a.data)-len(rest)), last-first+1)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			t.ours = len(rest) == 0
 			return t, nil
 		case err != nil:

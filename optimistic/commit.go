@@ -204,7 +204,7 @@ func (c *call) noteTime(err error, since time.Duration) {
 // try sends one request once, for a limited time and without the SDK's retries, which would turn a lost response into a
 // false conflict.
 func (c *call) try(ctx context.Context, send Write) (azcore.ETag, error) {
-	ctx, response, cancel := c.tryContext(ctx)
+	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
 	defer cancel()
 	sent := time.Now()
 	etag, err := send(ctx)
@@ -245,7 +245,7 @@ func again[R any](ctx context.Context, c *call, read func(context.Context) (R, e
 }
 
 func once[R any](ctx context.Context, c *call, read func(context.Context) (R, error)) (R, error) {
-	ctx, response, cancel := c.tryContext(ctx)
+	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
 	defer cancel()
 	r, err := read(ctx)
 	return r, genuine(*response, err)

@@ -63,7 +63,6 @@ func (u *updater[T]) run(ctx context.Context) error {
 		if done, err := u.confirm(open, base.State); done {
 			return err
 		}
-		open = nil
 		w, err := u.attempt(ctx, base)
 		if w == nil || err != nil {
 			return err

@@ -27,9 +27,9 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 				t.Errorf("%s: nobody is told", when)
 			}
 		}
-		changed := want("acquired", 10*time.Second, 15*time.Second)
+		want("acquired", 10*time.Second, 15*time.Second)
 		pass(4 * time.Second)
-		changed = want("4 s later", 6*time.Second, 11*time.Second)
+		changed := want("4 s later", 6*time.Second, 11*time.Second)
 		pass(time.Second)
 		closed("renewed", changed)
 		changed = want("renewed", 10*time.Second, 15*time.Second)

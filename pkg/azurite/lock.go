@@ -24,5 +24,5 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return func() { lock.Close() }, nil
+	return func() { _ = lock.Close() }, nil
 }

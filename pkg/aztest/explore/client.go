@@ -193,7 +193,7 @@ func (w *World) withdraw(p *pending) {
 func (p *pending) apply() response {
 	r := p.request.Clone(context.WithoutCancel(p.request.Context()))
 	r.Body = io.NopCloser(bytes.NewReader(p.body))
-	resp, err := p.client.World.Service.Do(r)
+	resp, err := p.client.World.Service.Do(r) //nolint:bodyclose // the client closes it; one that is dropped holds nothing
 	return response{resp, err}
 }
 

@@ -40,7 +40,7 @@ func main() {
 		os.Exit(1)
 	}
 	code := run(dir, flag.Args())
-	os.RemoveAll(dir)
+	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
