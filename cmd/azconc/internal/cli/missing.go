@@ -46,5 +46,5 @@ func createHint(command, noun, name string) string {
 	if noun == "" || strings.HasSuffix(command, "delete") && strings.HasPrefix(command, noun) {
 		return ""
 	}
-	return "azconc " + noun + " create " + ShellQuote(name) + " makes it"
+	return "azconc " + noun + " create " + ShellQuote(name) + " creates it"
 }

@@ -183,18 +183,18 @@ func TestASignInThatFailsKeepsItsReason(t *testing.T) {
 
 func TestWhatDoesNotExistIsNamedWithTheCommandThatMakesIt(t *testing.T) {
 	for _, c := range []struct{ args, noun, hint string }{
-		{"blob show jobs/a", "container jobs", "azconc container create jobs makes it"},
-		{"blob update jobs/a --create --set n=1", "container jobs", "azconc container create jobs makes it"},
-		{"blob lease acquire jobs/a", "container jobs", "azconc container create jobs makes it"},
-		{"container metadata show jobs", "container jobs", "azconc container create jobs makes it"},
-		{"lock show jobs/nightly", "container jobs", "azconc container create jobs makes it"},
-		{"table get jobs/eu/1", "table jobs", "azconc table create jobs makes it"},
-		{"table insert jobs/eu/1 --set n=1", "table jobs", "azconc table create jobs makes it"},
-		{"table update jobs/eu/1 --set n=1", "table jobs", "azconc table create jobs makes it"},
-		{"table merge jobs/eu/1 --if-match * --set b=true", "table jobs", "azconc table create jobs makes it"},
-		{"table transact jobs/eu --file -", "table jobs", "azconc table create jobs makes it"},
-		{"queue send orders --file -", "queue orders", "azconc queue create orders makes it"},
-		{"queue receive orders", "queue orders", "azconc queue create orders makes it"},
+		{"blob show jobs/a", "container jobs", "azconc container create jobs creates it"},
+		{"blob update jobs/a --create --set n=1", "container jobs", "azconc container create jobs creates it"},
+		{"blob lease acquire jobs/a", "container jobs", "azconc container create jobs creates it"},
+		{"container metadata show jobs", "container jobs", "azconc container create jobs creates it"},
+		{"lock show jobs/nightly", "container jobs", "azconc container create jobs creates it"},
+		{"table get jobs/eu/1", "table jobs", "azconc table create jobs creates it"},
+		{"table insert jobs/eu/1 --set n=1", "table jobs", "azconc table create jobs creates it"},
+		{"table update jobs/eu/1 --set n=1", "table jobs", "azconc table create jobs creates it"},
+		{"table merge jobs/eu/1 --if-match * --set b=true", "table jobs", "azconc table create jobs creates it"},
+		{"table transact jobs/eu --file -", "table jobs", "azconc table create jobs creates it"},
+		{"queue send orders --file -", "queue orders", "azconc queue create orders creates it"},
+		{"queue receive orders", "queue orders", "azconc queue create orders creates it"},
 		{"table delete jobs", "table jobs", ""},
 		{"container delete jobs", "container jobs", ""},
 	} {
@@ -214,7 +214,7 @@ func TestWhatDoesNotExistIsNamedWithTheCommandThatMakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "other/b")
-		if r.code != cli.ExitNotFound || !strings.Contains(r.stderr, "there is no container other\nazconc: hint: azconc container create other makes it") {
+		if r.code != cli.ExitNotFound || !strings.Contains(r.stderr, "there is no container other\nazconc: hint: azconc container create other creates it") {
 			t.Errorf("copy: exit %d, %s", r.code, r.stderr)
 		}
 	})
