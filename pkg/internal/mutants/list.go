@@ -56,7 +56,7 @@ var mutants = []mutant{
 		name: "a write of whatever is there that finds nothing may have been applied",
 		file: "optimistic/judge.go",
 		old:  " && w.base.ETag != azcore.ETagAny && ",
-		new:  " && ",
+		new:  " && w.base.ETag != azcore.ETagAny+\"-\" && ",
 		pkg:  "./cmd/azconc/internal/cli/root", run: "TestAWriteOfAMissingEntityIsNotFound",
 	},
 	{
