@@ -101,8 +101,8 @@ var errCrowded = errors.New("no handler was free for it")
 
 // turn waits for a seat and runs the handler.
 func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
-	n := 1
-	if suspect := c.suspect(d); suspect {
+	n, suspect := 1, c.suspect(d)
+	if suspect {
 		n = c.o.Concurrency
 		defer c.quarantine()()
 	}
@@ -110,7 +110,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	defer c.seats.leave(seat)
 	if seat.ready != nil {
 		stale, crowd := d.stale, c.crowd()
-		if n > 1 || n == c.o.Concurrency && c.suspect(d) {
+		if suspect {
 			stale, crowd = nil, nil // it keeps its seat
 		}
 		select {
@@ -125,6 +125,9 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 		case <-crowd:
 			return errCrowded
 		}
+	}
+	if suspect {
+		c.settled(ctx)
 	}
 	if ctx.Err() != nil || stopping.Err() != nil {
 		return errUnhandled

@@ -2,8 +2,10 @@ package idempotent
 
 import (
 	"context"
+	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // A message that crashes its process does so again when it is redelivered, and the messages received with it are
@@ -86,6 +88,19 @@ func (c *Consumer) quarantine() (release func()) {
 		}
 		c.mu.Unlock()
 		c.poke()
+	}
+}
+
+// settled waits until the messages that were handled before are settled, for up to 5 s. If a suspect message crashed the
+// process earlier, they would be redelivered with it, and become suspect too.
+func (c *Consumer) settled(ctx context.Context) {
+	for began := time.Now(); time.Since(began) < 5*time.Second; {
+		c.mu.Lock()
+		busy := c.stock[running] + c.stock[closing]
+		c.mu.Unlock()
+		if busy == 0 || retry.Sleep(ctx, linger) != nil {
+			return
+		}
 	}
 }
 
