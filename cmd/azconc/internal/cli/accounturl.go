@@ -1,12 +1,13 @@
 package cli
 
 import (
-	"maps"
 	"net/url"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // accountURL is the account in a URL that named a queue, a table or an entity.
@@ -20,10 +21,10 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 		args = args[:dash]
 	}
 	words := strings.Fields(cmd.CommandPath())
-	if len(words) < 2 || words[1] != string(queueService) && words[1] != string(tableService) {
+	if len(words) < 2 || words[1] != string(azaccount.Queue) && words[1] != string(azaccount.Table) {
 		return nil
 	}
-	s := service(words[1])
+	s := azaccount.Service(words[1])
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "http://") && !strings.HasPrefix(arg, "https://") {
 			continue
@@ -32,15 +33,15 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if s == tableService {
+		if s == azaccount.Table {
 			name = entityPath(name)
 		}
-		f.Redactor.know(secretsOf("", at.sas)...)
+		f.Redactor.know(azaccount.SecretsOf("", at.sas)...)
 		if given, ok := f.urls[s]; ok && given != at {
 			return WithHint(Usagef("the URLs name two accounts, or carry two signatures"), "the command works within one account")
 		}
 		if f.urls == nil {
-			f.urls = map[service]accountURL{}
+			f.urls = map[azaccount.Service]accountURL{}
 		}
 		f.urls[s], args[i] = at, name
 	}
@@ -54,7 +55,7 @@ func splitURL(text string) (at accountURL, name string, err error) {
 		return at, "", Usagef("the resource is not a valid URL")
 	}
 	prefix, rest := "", strings.TrimPrefix(u.Path, "/")
-	if pathStyle(u.Hostname()) {
+	if azaccount.PathStyle(u.Hostname()) {
 		prefix, rest, _ = strings.Cut(rest, "/")
 		prefix = "/" + prefix
 	}
@@ -77,30 +78,23 @@ func entityPath(name string) string {
 	return m[1] + "/" + plain(m[2]) + "/" + plain(m[3])
 }
 
-// connectionTo is the connection for a service, at the account of a URL if the resource was given as one.
-func (f *Factory) connectionTo(s service) (*connection, error) {
+// accountOf is the account whose service s is used: that of a URL if the resource was given as one.
+func (f *Factory) accountOf(s azaccount.Service) (*azaccount.Account, error) {
 	at, ok := f.urls[s]
 	if ok && at.sas != "" {
-		return &connection{endpoint: map[service]string{s: at.endpoint}, sas: at.sas}, nil
+		return azaccount.Signed(s, at.endpoint, at.sas), nil
 	}
-	c, err := f.connection()
-	if err != nil || !ok {
-		return c, err
-	}
-	if err := c.sameAccount(s, at.endpoint); err != nil {
+	a, err := f.account()
+	if err != nil {
 		return nil, err
 	}
-	out := *c
-	out.endpoint = maps.Clone(c.endpoint)
-	out.endpoint[s] = at.endpoint
-	return &out, nil
-}
-
-// sameAccount refuses to show a credential to another account than it belongs to. A token is good for any.
-func (c *connection) sameAccount(s service, endpoint string) error {
-	own := strings.TrimSuffix(c.endpoint[s], "/")
-	if own == "" || c.login || strings.EqualFold(own, endpoint) {
-		return nil
+	if ok {
+		if a, err = a.At(s, at.endpoint); err != nil {
+			return nil, connectionError(err)
+		}
 	}
-	return WithHint(Usagef("the URL names a different account than the credential"), "give --auth-mode login, or a URL with a SAS")
+	if a.Endpoint(s) == "" {
+		return nil, noAccount()
+	}
+	return a, nil
 }

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
+	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // Container returns the client of r's container.
@@ -49,53 +49,21 @@ func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServic
 func (f *Factory) blobServiceClient(r BlobRef) (*azservice.Client, error) {
 	opts := &azservice.ClientOptions{ClientOptions: f.ClientOptions()}
 	if r.sas != "" {
-		f.Redactor.know(secretsOf("", r.sas)...)
-		return azservice.NewClientWithNoCredential(r.endpoint+"/?"+r.sas, opts)
+		f.Redactor.know(azaccount.SecretsOf("", r.sas)...)
+		return azaccount.Signed(azaccount.Blob, r.endpoint, r.sas).BlobService(opts)
 	}
-	c, err := f.connection()
+	a, err := f.account()
 	if err != nil {
 		return nil, err
 	}
-	endpoint := c.endpoint[blobService]
 	if r.endpoint != "" {
-		if err := c.sameAccount(blobService, r.endpoint); err != nil {
-			return nil, err
+		if a, err = a.At(azaccount.Blob, r.endpoint); err != nil {
+			return nil, connectionError(err)
 		}
-		endpoint = r.endpoint
 	}
-	if endpoint == "" {
+	if a.Endpoint(azaccount.Blob) == "" {
 		return nil, noAccount()
 	}
-	switch {
-	case c.key != "":
-		cred, err := azservice.NewSharedKeyCredential(c.account, c.key)
-		if err != nil {
-			return nil, Usagef("the account key is not usable")
-		}
-		return azservice.NewClientWithSharedKeyCredential(endpoint+"/", cred, opts)
-	case c.sas != "":
-		return azservice.NewClientWithNoCredential(endpoint+"/?"+c.sas, opts)
-	default:
-		cred, err := f.tokenCredential()
-		if err != nil {
-			return nil, err
-		}
-		return azservice.NewClient(endpoint+"/", cred, opts)
-	}
-}
-
-func noAccount() error {
-	return WithHint(Usagef("no account is given"),
-		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for Azurite)")
-}
-
-func (f *Factory) tokenCredential() (azcore.TokenCredential, error) {
-	if f.credential == nil {
-		cred, err := azidentity.NewDefaultAzureCredential(nil)
-		if err != nil {
-			return nil, err
-		}
-		f.credential = cred
-	}
-	return f.credential, nil
+	c, err := a.BlobService(opts)
+	return c, connectionError(err)
 }

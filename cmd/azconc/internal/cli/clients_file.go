@@ -4,45 +4,31 @@ import (
 	"path"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+
+	"github.com/azconc/azconc/pkg/azaccount"
+	"github.com/azconc/azconc/pkg/azurite"
 )
 
-// FileService returns the client of the account's File azfiles.
+// FileService returns the client of the account's File service.
 func (f *Factory) FileService() (*azfiles.Client, error) {
 	opts := &azfiles.ClientOptions{ClientOptions: f.ClientOptions()}
-	c, err := f.connection()
+	a, err := f.account()
 	if err != nil {
 		return nil, err
 	}
-	endpoint := strings.TrimSuffix(c.endpoint[fileService], "/")
+	endpoint := a.Endpoint(azaccount.File)
 	switch {
-	case strings.Contains(endpoint, "://"+devAccount+".file."), endpoint == "" && c.endpoint[blobService] != "":
+	case strings.Contains(endpoint, "://"+azurite.DefaultAccount+".file."), endpoint == "" && a.Endpoint(azaccount.Blob) != "":
 		return nil, WithHint(Usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
 	case endpoint == "":
 		return nil, noAccount()
 	}
-	switch {
-	case c.key != "":
-		cred, err := azfiles.NewSharedKeyCredential(c.account, c.key)
-		if err != nil {
-			return nil, Usagef("the account key is not usable")
-		}
-		return azfiles.NewClientWithSharedKeyCredential(endpoint+"/", cred, opts)
-	case c.sas != "":
-		return azfiles.NewClientWithNoCredential(endpoint+"/?"+c.sas, opts)
-	default:
-		cred, err := f.tokenCredential()
-		if err != nil {
-			return nil, err
-		}
-		// Without it the service refuses tokens (REST: "Authorize access to Azure file shares with Microsoft Entra ID").
-		opts.FileRequestIntent = to.Ptr(azfiles.ShareTokenIntentBackup)
-		return azfiles.NewClient(endpoint+"/", cred, opts)
-	}
+	c, err := a.FileService(opts)
+	return c, connectionError(err)
 }
 
 // Share returns the client of r's share.

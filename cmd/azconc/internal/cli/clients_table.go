@@ -1,40 +1,21 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
-	c, err := f.connectionTo(tableService)
+	a, err := f.accountOf(azaccount.Table)
 	if err != nil {
 		return nil, err
 	}
-	endpoint := strings.TrimSuffix(c.endpoint[tableService], "/")
-	if endpoint == "" {
-		return nil, noAccount()
-	}
-	switch {
-	case c.key != "":
-		cred, err := aztables.NewSharedKeyCredential(c.account, c.key)
-		if err != nil {
-			return nil, Usagef("the account key is not usable")
-		}
-		return aztables.NewServiceClientWithSharedKey(endpoint, cred, opts)
-	case c.sas != "":
-		return aztables.NewServiceClientWithNoCredential(endpoint+"/?"+c.sas, opts)
-	default:
-		cred, err := f.tokenCredential()
-		if err != nil {
-			return nil, err
-		}
-		return aztables.NewServiceClient(endpoint, cred, opts)
-	}
+	c, err := a.TableService(opts)
+	return c, connectionError(err)
 }
 
 // Entity returns r's entity as a target that keeps every type.

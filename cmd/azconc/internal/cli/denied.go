@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
+	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -81,7 +82,7 @@ func requestOf(e *azcore.ResponseError) (r refusedRequest) {
 	}
 	req := e.RawResponse.Request
 	words := strings.Split(req.URL.Hostname(), ".")
-	if len(words) > 1 && !pathStyle(req.URL.Hostname()) {
+	if len(words) > 1 && !azaccount.PathStyle(req.URL.Hostname()) {
 		r.account, r.service = words[0], words[1]
 	}
 	if client := sdkClient.FindStringSubmatch(req.UserAgent()); client != nil { // the host of an emulator names no service

@@ -12,6 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // Factory gives a command its streams, settings and clients. Clients are built on first use, so that help and flag errors
@@ -27,20 +29,20 @@ type Factory struct {
 	Output string
 	Quiet  bool
 
-	Terminal   io.Writer // what an editor draws on
-	verbose    bool
-	timeout    time.Duration
-	Version    bool
-	flags      connectionFlags
-	urls       map[service]accountURL
-	Redactor   *redactor
-	transport  *http.Transport
-	Wire       policy.Transporter // in place of transport, for tests
-	credential azcore.TokenCredential
-	Requests   atomic.Int64
-	Began      time.Time
-	ctx        context.Context
-	cancel     context.CancelFunc
+	Terminal  io.Writer // what an editor draws on
+	verbose   bool
+	timeout   time.Duration
+	Version   bool
+	flags     azaccount.Flags
+	urls      map[azaccount.Service]accountURL
+	resolved  *azaccount.Account // by account
+	Redactor  *redactor
+	transport *http.Transport
+	Wire      policy.Transporter // in place of transport, for tests
+	Requests  atomic.Int64
+	Began     time.Time
+	ctx       context.Context
+	cancel    context.CancelFunc
 }
 
 func NewFactory(s *Streams, env Env) *Factory {
@@ -70,7 +72,7 @@ func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result; only the exit code reports it")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
 	p.DurationVar(&f.timeout, "timeout", 0, "end the whole command after this long, with exit code 124")
-	f.flags.add(p)
+	addConnectionFlags(p, &f.flags)
 }
 
 // Begin is the root's PersistentPreRunE: a command must not have its own.

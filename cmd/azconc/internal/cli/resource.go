@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"cmp"
-	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -109,7 +108,7 @@ func parseBlobRef(arg string) (BlobRef, error) {
 			r.sas = q.Encode()
 		}
 		prefix, rest := "", strings.TrimPrefix(u.Path, "/")
-		if pathStyle(u.Hostname()) {
+		if azaccount.PathStyle(u.Hostname()) {
 			prefix, rest, _ = strings.Cut(rest, "/")
 			prefix = "/" + prefix
 		}
@@ -177,33 +176,10 @@ func ValidContainer(name string) error {
 	return nil
 }
 
-// pathStyle tells whether URLs with this host carry the account in their path, as emulators' do.
-func pathStyle(host string) bool { return host == "localhost" || net.ParseIP(host) != nil }
-
-func accountOf(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	if pathStyle(u.Hostname()) {
-		return strings.Trim(u.Path, "/")
-	}
-	account, _, _ := strings.Cut(u.Hostname(), ".")
-	return account
-}
-
 // display is how a message names the first argument of a command, whatever it is: a URL loses all but its path.
 func display(arg string) string {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return resource.Path(arg)
 	}
 	return arg
-}
-
-func unescape(s string) string {
-	plain, err := url.QueryUnescape(s)
-	if err != nil {
-		return s
-	}
-	return cmp.Or(plain, s)
 }

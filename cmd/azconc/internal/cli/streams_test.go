@@ -6,12 +6,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 func TestNoSecretPassesStderr(t *testing.T) {
 	var out bytes.Buffer
 	r := &redactor{W: &out}
-	r.know(secretsOf(testKey, testSAS)...)
+	r.know(azaccount.SecretsOf(testKey, testSAS)...)
 	// One by one: no secret passes in two halves either.
 	for _, c := range []byte("key " + testKey + " and https://x/y?" + testSAS + " and c2VjcmV0IHNpZ25hdHVyZQ== too\nplain\r") {
 		fmt.Fprintf(r, "%c", c)
@@ -57,7 +59,7 @@ func TestNoSecretPassesInALongLine(t *testing.T) {
 			for shift := 0; shift < 150; shift += 10 {
 				var out bytes.Buffer
 				r := &redactor{W: &out}
-				r.know(secretsOf(testKey, testSAS)...)
+				r.know(azaccount.SecretsOf(testKey, testSAS)...)
 				line := strings.Repeat(filler, (at-shift)/len(filler)) + " " + testKey + " https://x/y?" + testSAS + " " + strings.Repeat(filler, heldLine)
 				for rest := line; rest != ""; {
 					n := min(len(rest), 1000)

@@ -1,0 +1,17 @@
+package azaccount
+
+import "fmt"
+
+// Error is a setting that cannot be used. Nothing has been sent. Neither text contains a secret.
+type Error struct {
+	Message string // names the flag, the variable or the field
+	Hint    string // the way out, if it does not follow from the message
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func invalid(format string, args ...any) error { return &Error{Message: fmt.Sprintf(format, args...)} }
+
+func hinted(hint, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
