@@ -33,3 +33,21 @@ build_azconc() {
 	azconc="$cache/bin/azconc"
 	mv -f "$new" "$azconc"
 }
+
+# go_tool NAME PACKAGE VERSION leaves the path of a pinned tool in $tool. It is built on first use, which takes some minutes
+# for large ones, and kept in the user's cache for each version of Go: a tool built by an older Go refuses newer code.
+go_tool() {
+	local dir new
+	dir="$cache/$1/$3-$(go env GOVERSION)"
+	tool="$dir/$1"
+	if [ -x "$tool" ]; then return; fi
+	echo "building $1 $3, once …" >&2
+	mkdir -p "$dir"
+	new=$(mktemp -d "$dir/.new-XXXXXX")
+	if ! GOBIN="$new" GOOS='' GOARCH='' nice go install "$2@$3"; then
+		rm -rf "$new"
+		return 1
+	fi
+	mv -f "$new/$1" "$dir/"
+	rm -rf "$new"
+}
