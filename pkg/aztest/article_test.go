@@ -20,8 +20,8 @@ const readme = "README.md"
 // TestTheArticlesTables generates the article's tables of operations from what the in-memory service and Azurite
 // answered, and compares them with the article and with this package's README.
 func TestTheArticlesTables(t *testing.T) {
-	inMemory := conformance.Rows(t, memoryHarness())
-	onAzurite := conformance.Rows(t, azuriteHarness(t))
+	inMemory := conformance.Rows(conformance.Test(t), memoryHarness())
+	onAzurite := conformance.Rows(conformance.Test(t), azuriteHarness(t))
 	differ := map[string]string{} // from the article, and why: nothing does
 	leaseDiffers := map[string]string{"Abort Copy Blob": "Azurite looks at the copy id first, and its copies are never pending"}
 	for i, says := range conformance.Article {
@@ -40,7 +40,7 @@ func TestTheArticlesTables(t *testing.T) {
 
 // TestTheArticlesTableOfEntities is the same for entities.
 func TestTheArticlesTableOfEntities(t *testing.T) {
-	inMemory := conformance.EntityRows(t, tableHarness(aztest.New(nil).TableService(), false))
+	inMemory := conformance.EntityRows(conformance.Test(t), tableHarness(aztest.New(nil).TableService(), false))
 	account := azuritetest.Account(t)
 	credential, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestTheArticlesTableOfEntities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onAzurite := conformance.EntityRows(t, tableHarness(service, true))
+	onAzurite := conformance.EntityRows(conformance.Test(t), tableHarness(service, true))
 	for i, says := range conformance.ArticleEntities {
 		for where, row := range map[string]conformance.Row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
 			if row.ETag != says.ETag || row.Conditions != says.Conditions {

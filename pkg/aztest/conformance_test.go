@@ -8,6 +8,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
@@ -19,32 +21,48 @@ func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memory
 func TestAzuriteAnswersAsExpected(t *testing.T) { all(t, azuriteHarness(t)) }
 
 func TestLeasesInMemoryExpireAsTheServicesDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { conformance.Expiry(t, memoryHarness()) })
+	synctest.Test(t, func(t *testing.T) { conformance.Expiry(conformance.Test(t), memoryHarness()) })
 }
 
 // It is parallel because it has 15 seconds to wait.
 func TestLeasesOfAzuriteExpireAsExpected(t *testing.T) {
 	t.Parallel()
-	conformance.Expiry(t, azuriteHarness(t))
+	conformance.Expiry(conformance.Test(t), azuriteHarness(t))
 }
 
 func memoryHarness() conformance.Harness {
 	s := aztest.New(nil)
 	var n atomic.Int32
-	return conformance.Harness{Container: func(t *testing.T) *container.Client {
-		return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
-	}}
+	return conformance.Harness{
+		Container: func(t conformance.T) *container.Client {
+			return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
+		},
+		Queue: func(t conformance.T) *azqueue.QueueClient { return queueOf(t, s.QueueService(), n.Add(1)) },
+		Share: func(conformance.T) *share.Client { return s.Share(fmt.Sprintf("conformance-%d", n.Add(1))) },
+	}
 }
 
 func azuriteHarness(t *testing.T) conformance.Harness {
 	account := azuritetest.Account(t)
 	var n atomic.Int32
-	return conformance.Harness{Emulator: true, Container: func(t *testing.T) *container.Client {
-		return created(t, containerClient(t, account.BlobURL, account.Name, account.Key, n.Add(1), nil))
-	}}
+	credential, err := azqueue.NewSharedKeyCredential(account.Name, account.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queues, err := azqueue.NewServiceClientWithSharedKeyCredential(account.QueueURL, credential, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conformance.Harness{
+		Emulator: true,
+		Container: func(t conformance.T) *container.Client {
+			return created(t, containerClient(t, account.BlobURL, account.Name, account.Key, n.Add(1), nil))
+		},
+		Queue: func(t conformance.T) *azqueue.QueueClient { return queueOf(t, queues, n.Add(1)) },
+	}
 }
 
-func containerClient(t *testing.T, blobURL, name, key string, n int32, transport policy.Transporter) *container.Client {
+func containerClient(t conformance.T, blobURL, name, key string, n int32, transport policy.Transporter) *container.Client {
 	t.Helper()
 	credential, err := container.NewSharedKeyCredential(name, key)
 	if err != nil {
@@ -59,7 +77,7 @@ func containerClient(t *testing.T, blobURL, name, key string, n int32, transport
 	return client
 }
 
-func created(t *testing.T, client *container.Client) *container.Client {
+func created(t conformance.T, client *container.Client) *container.Client {
 	t.Helper()
 	if _, err := client.Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -67,16 +85,21 @@ func created(t *testing.T, client *container.Client) *container.Client {
 	return client
 }
 
+// all asks everything that takes no time of the services that h has.
 func all(t *testing.T, h conformance.Harness) {
-	t.Run("blob", func(t *testing.T) { conformance.Blob(t, h) })
-	t.Run("container", func(t *testing.T) { conformance.Container(t, h) })
-	t.Run("lease", func(t *testing.T) { conformance.Lease(t, h) })
-	t.Run("versions", func(t *testing.T) { conformance.Versions(t, h) })
-	t.Run("pairs", func(t *testing.T) { conformance.Pairs(t, h) })
-	t.Run("sources", func(t *testing.T) { conformance.Sources(t, h) })
-	t.Run("positions", func(t *testing.T) { conformance.Positions(t, h) })
-	t.Run("snapshots", func(t *testing.T) { conformance.Snapshots(t, h) })
-	t.Run("uncommitted", func(t *testing.T) { conformance.Uncommitted(t, h) })
-	t.Run("content", func(t *testing.T) { conformance.Content(t, h) })
-	t.Run("tags", func(t *testing.T) { conformance.Tags(t, h) })
+	there := map[string]bool{"blob": h.Container != nil, "queue": h.Queue != nil, "file": h.Share != nil}
+	for _, section := range conformance.Sections() {
+		if there[section.Service] && !section.Slow {
+			t.Run(section.Name, func(t *testing.T) { section.Run(conformance.Test(t), h) })
+		}
+	}
+}
+
+func queueOf(t conformance.T, service *azqueue.ServiceClient, n int32) *azqueue.QueueClient {
+	t.Helper()
+	name := fmt.Sprintf("conformance-%d", n)
+	if _, err := service.CreateQueue(t.Context(), name, nil); err != nil {
+		t.Fatal(err)
+	}
+	return service.NewQueueClient(name)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestTablesInMemoryAnswerAsTheServiceDoes(t *testing.T) {
 	s := aztest.New(nil)
-	conformance.Table(t, tableHarness(s.TableService(), false))
+	conformance.Table(conformance.Test(t), tableHarness(s.TableService(), false))
 }
 
 func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
@@ -40,12 +40,12 @@ func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Table(t, tableHarness(service, true))
+	conformance.Table(conformance.Test(t), tableHarness(service, true))
 }
 
-func tableHarness(service *aztables.ServiceClient, emulator bool) conformance.TableHarness {
+func tableHarness(service *aztables.ServiceClient, emulator bool) conformance.Harness {
 	var n atomic.Int32
-	return conformance.TableHarness{Emulator: emulator, Service: func(t *testing.T) (*aztables.ServiceClient, string) {
+	return conformance.Harness{Emulator: emulator, Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
 		name := fmt.Sprintf("conformance%d", n.Add(1))
 		if _, err := service.CreateTable(t.Context(), name, nil); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -62,10 +61,10 @@ var Article = []Row{
 }
 
 // Rows asks the article's questions of every operation in its tables and returns the answers in their order.
-func Rows(t *testing.T, h Harness) []Row {
+func Rows(t T, h Harness) []Row {
 	byName := map[string]Row{}
 	c := h.Container(t)
-	source := sourceURL(t, c, "source")
+	source := h.sourceURL(t, c, "source")
 	for i, op := range operations() {
 		if !slices.ContainsFunc(Article, func(r Row) bool { return r.Operation == op.name }) {
 			continue
@@ -126,7 +125,7 @@ func leaseWord(refused func(condition string) bool) string {
 	return "ignored"
 }
 
-func createRow(t *testing.T, h Harness) Row {
+func createRow(t T, h Harness) Row {
 	c := h.Container(t)
 	if _, err := c.Delete(context.Background(), nil); err != nil {
 		t.Fatal(err)
@@ -140,7 +139,7 @@ func createRow(t *testing.T, h Harness) Row {
 }
 
 // abortRow asks with a copy id that is none: whether there is a pending copy is judged after the lease.
-func abortRow(t *testing.T, h Harness) Row {
+func abortRow(t T, h Harness) Row {
 	c := h.Container(t)
 	x := target{container: c, name: "abort"}
 	x.create(t, "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -25,7 +24,7 @@ var ArticleEntities = []Row{
 
 // EntityRows asks the article's questions of every operation on entities. The condition is put on the wire by hand,
 // because the SDK does not send it where the service would not look at it.
-func EntityRows(t *testing.T, h TableHarness) []Row {
+func EntityRows(t T, h Harness) []Row {
 	client := h.table(t)
 	stale := azcore.ETag(`W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`)
 	upsert := func(mode aztables.UpdateMode) func(context.Context, string, azcore.ETag) (azcore.ETag, error) {

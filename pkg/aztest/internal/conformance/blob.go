@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -76,13 +75,13 @@ func (x target) page() *pageblob.Client     { return x.container.NewPageBlobClie
 func (x target) any() *blob.Client          { return x.container.NewBlobClient(x.name) }
 
 // Blob asks every blob operation every question.
-func Blob(t *testing.T, h Harness) {
+func Blob(t T, h Harness) {
 	c := h.Container(t)
-	source := sourceURL(t, c, "source")
+	source := h.sourceURL(t, c, "source")
 	for i, op := range operations() {
-		t.Run(op.name, func(t *testing.T) {
+		t.Run(op.name, func(t T) {
 			n := 0
-			fresh := func(t *testing.T, make bool) target {
+			fresh := func(t T, make bool) target {
 				n++
 				x := target{container: c, name: fmt.Sprintf("%02d-%02d", i, n), source: source}
 				if make {
@@ -116,7 +115,7 @@ func Blob(t *testing.T, h Harness) {
 }
 
 // ask asks one question.
-func (op operation) ask(t *testing.T, h Harness, x target, condition string) {
+func (op operation) ask(t T, h Harness, x target, condition string) {
 	t.Helper()
 	conditions := x.conditions(t, condition)
 	e := expect{service: op.says[condition]}
@@ -157,11 +156,14 @@ func onTheWire(c *blob.AccessConditions) http.Header {
 
 // sourceURL makes a blob to copy from. The URL is signed: except for Copy Blob within an account, the service reads a
 // source with no more rights than the URL gives.
-func sourceURL(t *testing.T, c *container.Client, name string) string {
+func (h Harness) sourceURL(t T, c *container.Client, name string) string {
 	t.Helper()
 	source := c.NewBlockBlobClient(name)
 	if _, err := source.Upload(context.Background(), text("source"), nil); err != nil {
 		t.Fatal(err)
+	}
+	if h.Sign != nil {
+		return h.Sign(t, source)
 	}
 	url, err := source.GetSASURL(sas.BlobPermissions{Read: true}, time.Now().Add(time.Hour), nil)
 	if err != nil {
@@ -171,7 +173,7 @@ func sourceURL(t *testing.T, c *container.Client, name string) string {
 }
 
 // create makes the blob that an operation works on.
-func (x target) create(t *testing.T, kind string) {
+func (x target) create(t T, kind string) {
 	t.Helper()
 	ctx := context.Background()
 	var err error
@@ -197,7 +199,7 @@ const (
 )
 
 // conditions puts the blob into the state of the question and returns the conditions to ask with.
-func (x target) conditions(t *testing.T, condition string) *blob.AccessConditions {
+func (x target) conditions(t T, condition string) *blob.AccessConditions {
 	t.Helper()
 	m := &blob.ModifiedAccessConditions{}
 	l := &blob.LeaseAccessConditions{}

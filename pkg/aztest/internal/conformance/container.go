@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -101,9 +100,9 @@ func containerOperations() []containerOperation {
 }
 
 // Container asks every container operation every question, and shows that a container's lease guards its deletion only.
-func Container(t *testing.T, h Harness) {
+func Container(t T, h Harness) {
 	for _, op := range containerOperations() {
-		t.Run(op.name, func(t *testing.T) {
+		t.Run(op.name, func(t T) {
 			c := h.Container(t)
 			expect{service: success}.check(t, h, "plain", call(func(ctx context.Context) error { _, err := op.run(ctx, c, nil); return err }))
 			for _, condition := range allConditions {
@@ -123,14 +122,14 @@ func Container(t *testing.T, h Harness) {
 			}
 		})
 	}
-	t.Run("its lease does not guard its blobs", func(t *testing.T) {
+	t.Run("its lease does not guard its blobs", func(t T) {
 		c := h.Container(t)
 		leaseContainer(t, c)
 		x := target{container: c, name: "blob"}
 		got := call(func(ctx context.Context) error { _, err := x.block().Upload(ctx, text("x"), nil); return err })
 		expect{service: success}.check(t, h, "Put Blob in a leased container", got)
 	})
-	t.Run("its name stays taken for a while", func(t *testing.T) {
+	t.Run("its name stays taken for a while", func(t T) {
 		c := h.Container(t)
 		if _, err := c.Delete(context.Background(), nil); err != nil {
 			t.Fatal(err)
@@ -140,12 +139,12 @@ func Container(t *testing.T, h Harness) {
 	})
 }
 
-func leaseContainer(t *testing.T, c *container.Client) {
+func leaseContainer(t T, c *container.Client) {
 	t.Helper()
 	leaseFor(t, c, 60)
 }
 
-func leaseFor(t *testing.T, c *container.Client, seconds int32) {
+func leaseFor(t T, c *container.Client, seconds int32) {
 	t.Helper()
 	holder, err := lease.NewContainerClient(c, &lease.ContainerClientOptions{LeaseID: ref(someLease)})
 	if err != nil {
@@ -156,7 +155,7 @@ func leaseFor(t *testing.T, c *container.Client, seconds int32) {
 	}
 }
 
-func containerConditions(t *testing.T, c *container.Client, condition string) *container.AccessConditions {
+func containerConditions(t T, c *container.Client, condition string) *container.AccessConditions {
 	t.Helper()
 	m, l := &container.ModifiedAccessConditions{}, &container.LeaseAccessConditions{}
 	switch condition {

@@ -6,7 +6,6 @@ import (
 	"hash/crc64"
 	"io"
 	"strings"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -14,14 +13,14 @@ import (
 )
 
 // Content asks about ranges, checksums and metadata.
-func Content(t *testing.T, h Harness) {
+func Content(t T, h Harness) {
 	c := h.Container(t)
-	t.Run("ranges", func(t *testing.T) { ranges(t, h, target{container: c, name: "ranges"}) })
-	t.Run("checksums", func(t *testing.T) { checksums(t, h, target{container: c, name: "sums"}) })
-	t.Run("metadata", func(t *testing.T) { metadata(t, h, target{container: c, name: "metadata"}) })
+	t.Run("ranges", func(t T) { ranges(t, h, target{container: c, name: "ranges"}) })
+	t.Run("checksums", func(t T) { checksums(t, h, target{container: c, name: "sums"}) })
+	t.Run("metadata", func(t T) { metadata(t, h, target{container: c, name: "metadata"}) })
 }
 
-func ranges(t *testing.T, h Harness, x target) {
+func ranges(t T, h Harness, x target) {
 	put, err := x.block().Upload(context.Background(), text("0123456789"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +66,7 @@ func ranges(t *testing.T, h Harness, x target) {
 	expect{service: "416 InvalidRange", emulator: success, why: "right behind the end it sees an empty range"}.check(t, h, "Get Blob from its end on", atTheEnd)
 }
 
-func checksums(t *testing.T, h Harness, x target) {
+func checksums(t T, h Harness, x target) {
 	const body = "the body"
 	put := func(v blob.TransferValidationType) said {
 		return call(func(ctx context.Context) error {
@@ -96,7 +95,7 @@ func checksums(t *testing.T, h Harness, x target) {
 	}))
 }
 
-func metadata(t *testing.T, h Harness, x target) {
+func metadata(t T, h Harness, x target) {
 	x.create(t, "")
 	set := func(m map[string]*string) said {
 		return call(func(ctx context.Context) error { _, err := x.any().SetMetadata(ctx, m, nil); return err })

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -12,7 +11,7 @@ import (
 
 // Expiry asks about leases whose time is up. It takes out all of them at once and waits until they have expired, which
 // takes 15 seconds, or no time in a testing/synctest bubble, in which it may run.
-func Expiry(t *testing.T, h Harness) {
+func Expiry(t T, h Harness) {
 	c := h.Container(t)
 	var blobs []target
 	leased := func() target {
@@ -58,7 +57,7 @@ func Expiry(t *testing.T, h Harness) {
 			return x.holder(t, someLease).renew()
 		})
 	}
-	source := sourceURL(t, c, "source")
+	source := h.sourceURL(t, c, "source")
 	after("another's lease", expect{service: mismatch}, func(ctx context.Context, x target) error {
 		h := x.holder(t, anotherLease)
 		if _, err := h.client.AcquireLease(ctx, 15, nil); err != nil {
@@ -124,7 +123,7 @@ func Expiry(t *testing.T, h Harness) {
 }
 
 // await looks until done, or fails the test when it takes too long.
-func await(t *testing.T, done func() bool) {
+func await(t T, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()

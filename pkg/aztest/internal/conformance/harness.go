@@ -6,21 +6,37 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// Harness is a service under the suite.
+// Harness is an account under the suite. A section needs only the field of its service.
 type Harness struct {
 	// Emulator tells that the service is one that is known to differ here and there.
 	Emulator bool
 
 	// Container returns a client for a container that exists and is nobody else's. Headers must be among its
 	// PerCallPolicies.
-	Container func(t *testing.T) *container.Client
+	Container func(t T) *container.Client
+
+	// Sign returns a URL with which anybody may read a blob. Defaults to the SDK's GetSASURL, which needs a shared key.
+	Sign func(t T, b *blockblob.Client) string
+
+	// Tables returns a client for an account whose tables are nobody else's, and the name of a table in it that exists and
+	// is empty.
+	Tables func(t T) (service *aztables.ServiceClient, table string)
+
+	// Queue returns a client for a queue that exists and is nobody else's.
+	Queue func(t T) *azqueue.QueueClient
+
+	// Share returns a client for a share that exists and is nobody else's.
+	Share func(t T) *share.Client
 }
 
 // said is what a service answers: "ok", or status and code.
@@ -72,17 +88,14 @@ type expect struct {
 	why      string
 }
 
-func (e expect) check(t *testing.T, h Harness, question string, got said) {
+func (e expect) check(t T, h Harness, question string, got said) {
 	t.Helper()
-	want := e.service
+	a := Answer{Question: question, Expected: string(e.service), Answered: string(got)}
 	if h.Emulator && e.emulator != "" {
-		want = e.emulator
+		a.Expected, a.Known = string(e.emulator), e.why
 		if got == e.service {
-			t.Errorf("%s: the emulator now says %q, as the service does; before it said %q (%s)", question, got, e.emulator, e.why)
-			return
+			a.Known = "it answers as the service does now; before, " + e.why
 		}
 	}
-	if got != want {
-		t.Errorf("%s: %q, want %q", question, got, want)
-	}
+	t.Answered(a)
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
@@ -13,7 +12,7 @@ type holder struct {
 	client *lease.BlobClient
 }
 
-func (x target) holder(t *testing.T, id string) holder {
+func (x target) holder(t T, id string) holder {
 	t.Helper()
 	client, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: &id})
 	if err != nil {
@@ -65,20 +64,20 @@ const (
 
 // Lease walks through the states of a blob's lease (REST: "Lease Blob", the tables of outcomes by state), as far as no
 // time has to pass. What depends on time is left to tests of the in-memory service, where time is fake.
-func Lease(t *testing.T, h Harness) {
+func Lease(t T, h Harness) {
 	c := h.Container(t)
 	n := 0
-	fresh := func(t *testing.T) target {
+	fresh := func(t T) target {
 		n++
 		x := target{container: c, name: "leased-" + string(rune('a'+n))}
 		x.create(t, "")
 		return x
 	}
-	ask := func(t *testing.T, question string, want, got said) {
+	ask := func(t T, question string, want, got said) {
 		t.Helper()
 		expect{service: want}.check(t, h, question, got)
 	}
-	t.Run("available", func(t *testing.T) {
+	t.Run("available", func(t T) {
 		x := fresh(t)
 		a := x.holder(t, someLease)
 		ask(t, "renew", mismatch, a.renew())
@@ -91,7 +90,7 @@ func Lease(t *testing.T, h Harness) {
 		expect{service: badHeader, emulator: success, why: "it takes any string for a lease id"}.
 			check(t, h, "acquire with an id that is no GUID", x.holder(t, "abc").acquire(15))
 	})
-	t.Run("leased", func(t *testing.T) {
+	t.Run("leased", func(t T) {
 		x := fresh(t)
 		a, b := x.holder(t, someLease), x.holder(t, anotherLease)
 		ask(t, "acquire", success, a.acquire(15))
@@ -110,7 +109,7 @@ func Lease(t *testing.T, h Harness) {
 		ask(t, "acquire under another id", success, b.acquire(-1))
 		ask(t, "renew an infinite lease", success, b.renew())
 	})
-	t.Run("changed", func(t *testing.T) {
+	t.Run("changed", func(t T) {
 		x := fresh(t)
 		ask(t, "acquire", success, x.holder(t, someLease).acquire(60))
 		ask(t, "change", success, x.holder(t, someLease).change(anotherLease))
@@ -120,7 +119,7 @@ func Lease(t *testing.T, h Harness) {
 		ask(t, "write with the old id", otherLease, x.write(someLease))
 		ask(t, "write with the new id", success, x.write(anotherLease))
 	})
-	t.Run("breaking", func(t *testing.T) {
+	t.Run("breaking", func(t T) {
 		x := fresh(t)
 		a, b := x.holder(t, someLease), x.holder(t, anotherLease)
 		ask(t, "acquire", success, a.acquire(60))
@@ -135,7 +134,7 @@ func Lease(t *testing.T, h Harness) {
 		ask(t, "release", success, a.release())
 		ask(t, "acquire under another id", success, b.acquire(15))
 	})
-	t.Run("broken", func(t *testing.T) {
+	t.Run("broken", func(t T) {
 		x := fresh(t)
 		a, b := x.holder(t, someLease), x.holder(t, anotherLease)
 		ask(t, "acquire", success, a.acquire(-1))
@@ -146,7 +145,7 @@ func Lease(t *testing.T, h Harness) {
 		ask(t, "acquire under another id", success, b.acquire(15))
 		ask(t, "release under the broken id", mismatch, a.release())
 	})
-	t.Run("overwritten and deleted", func(t *testing.T) {
+	t.Run("overwritten and deleted", func(t T) {
 		x := fresh(t)
 		a := x.holder(t, someLease)
 		ask(t, "acquire", success, a.acquire(60))

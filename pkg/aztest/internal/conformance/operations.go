@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
@@ -25,8 +24,8 @@ type operation struct {
 	// ignores are conditions that the service does not know here. The SDK has fields for them and drops them, so they
 	// are put on the wire by hand.
 	ignores []string
-	skip    []string                     // conditions that make no question
-	prepare func(t *testing.T, x target) // what the operation needs beyond a blob of its kind
+	skip    []string            // conditions that make no question
+	prepare func(t T, x target) // what the operation needs beyond a blob of its kind
 	run     func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error)
 }
 

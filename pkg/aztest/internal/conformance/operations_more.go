@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -100,7 +99,7 @@ func copyOperations() []operation {
 }
 
 func leaseOperations() []operation {
-	acquire := func(t *testing.T, x target) {
+	acquire := func(t T, x target) {
 		t.Helper()
 		if got := x.holder(t, someLease).acquire(60); got != success && got != noBlob {
 			t.Fatal(got)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"testing"
 )
 
 // The headers of a combination, which is written as a list of words: same* holds for the blob as it is and other* does
@@ -19,7 +18,7 @@ var words = map[string][2]string{
 	"tags-nonsense": {"x-ms-if-tags", `"state" == ready`},
 }
 
-func (x target) combination(t *testing.T, list string) http.Header {
+func (x target) combination(t T, list string) http.Header {
 	t.Helper()
 	p, err := x.any().GetProperties(context.Background(), nil)
 	if err != nil {
@@ -46,13 +45,13 @@ const multiple said = "400 MultipleConditionHeadersNotSupported"
 
 // Pairs asks for conditions in combination: reads take any, as If-Match && If-Unmodified-Since && (If-None-Match ||
 // If-Modified-Since), writes two pairs only, of which the ETag decides. Index tags count in addition.
-func Pairs(t *testing.T, h Harness) {
+func Pairs(t T, h Harness) {
 	c := h.Container(t)
 	x := target{container: c, name: "pairs"}
 	stops := func(other said) expect {
 		return expect{emulator: other, why: "it looks at no tags when there is another condition"}
 	}
-	fresh := func(t *testing.T) {
+	fresh := func(t T) {
 		x.create(t, "")
 		if _, err := x.any().SetTags(context.Background(), map[string]string{"state": "ready"}, nil); err != nil {
 			t.Fatal(err)

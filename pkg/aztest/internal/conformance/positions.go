@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -10,13 +9,13 @@ import (
 )
 
 // Positions asks for the conditions on an append blob's length and on a page blob's sequence number.
-func Positions(t *testing.T, h Harness) {
+func Positions(t T, h Harness) {
 	c := h.Container(t)
-	t.Run("append", func(t *testing.T) { appendPositions(t, h, target{container: c, name: "append"}) })
-	t.Run("sequence", func(t *testing.T) { sequences(t, h, target{container: c, name: "pages"}) })
+	t.Run("append", func(t T) { appendPositions(t, h, target{container: c, name: "append"}) })
+	t.Run("sequence", func(t T) { sequences(t, h, target{container: c, name: "pages"}) })
 }
 
-func appendPositions(t *testing.T, h Harness, x target) {
+func appendPositions(t T, h Harness, x target) {
 	x.create(t, "append")
 	add := func(conditions *appendblob.AppendPositionAccessConditions) said {
 		return call(func(ctx context.Context) error {
@@ -56,7 +55,7 @@ func appendPositions(t *testing.T, h Harness, x target) {
 	}))
 }
 
-func sequences(t *testing.T, h Harness, x target) {
+func sequences(t T, h Harness, x target) {
 	x.create(t, "page")
 	number := func(action pageblob.SequenceNumberActionType, n *int64) said {
 		return call(func(ctx context.Context) error {

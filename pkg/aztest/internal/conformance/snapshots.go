@@ -2,13 +2,12 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
 // Snapshots asks what a snapshot keeps and what it stands in the way of.
-func Snapshots(t *testing.T, h Harness) {
+func Snapshots(t T, h Harness) {
 	c := h.Container(t)
 	ctx := context.Background()
 	x := target{container: c, name: "base"}

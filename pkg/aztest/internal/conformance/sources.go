@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -18,9 +17,9 @@ const (
 
 // Sources asks for conditions on the source of a copy. Whichever is not met, the code says that it was the source, so
 // that it cannot be taken for a conflict at the destination.
-func Sources(t *testing.T, h Harness) {
+func Sources(t T, h Harness) {
 	c := h.Container(t)
-	source := sourceURL(t, c, "source")
+	source := h.sourceURL(t, c, "source")
 	p, err := c.NewBlobClient("source").GetProperties(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -18,37 +17,27 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// TableHarness is a Table service under the suite.
-type TableHarness struct {
-	// Emulator tells that the service is one that is known to differ here and there.
-	Emulator bool
-
-	// Service returns a client for an account whose tables are nobody else's, and the name of a table in it that
-	// exists and is empty.
-	Service func(t *testing.T) (service *aztables.ServiceClient, table string)
-}
-
 // Table asks whether tables, entities and entity group transactions are as documented: which operations take an ETag,
 // what they say when it is old, which types come back, and that a transaction is all or nothing.
-func Table(t *testing.T, h TableHarness) {
-	t.Run("tables", func(t *testing.T) { tables(t, h) })
-	t.Run("conditions", func(t *testing.T) { entityConditions(t, h) })
-	t.Run("versions", func(t *testing.T) { entityVersions(t, h) })
-	t.Run("types", func(t *testing.T) { entityTypes(t, h) })
-	t.Run("limits", func(t *testing.T) { entityLimits(t, h) })
-	t.Run("queries", func(t *testing.T) { entityQueries(t, h) })
-	t.Run("transactions", func(t *testing.T) { transactions(t, h) })
-	t.Run("contention", func(t *testing.T) { entityContention(t, h) })
+func Table(t T, h Harness) {
+	t.Run("tables", func(t T) { tables(t, h) })
+	t.Run("conditions", func(t T) { entityConditions(t, h) })
+	t.Run("versions", func(t T) { entityVersions(t, h) })
+	t.Run("types", func(t T) { entityTypes(t, h) })
+	t.Run("limits", func(t T) { entityLimits(t, h) })
+	t.Run("queries", func(t T) { entityQueries(t, h) })
+	t.Run("transactions", func(t T) { transactions(t, h) })
+	t.Run("contention", func(t T) { entityContention(t, h) })
 }
 
-func (h TableHarness) table(t *testing.T) *aztables.Client {
-	service, name := h.Service(t)
+func (h Harness) table(t T) *aztables.Client {
+	service, name := h.Tables(t)
 	return service.NewClient(name)
 }
 
-func (h TableHarness) check(t *testing.T, e expect, question string, got said) {
+func (h Harness) check(t T, e expect, question string, got said) {
 	t.Helper()
-	e.check(t, Harness{Emulator: h.Emulator}, question, got)
+	e.check(t, h, question, got)
 }
 
 // respond is call for the Table service, whose transactions fail inside of a success.
@@ -61,8 +50,8 @@ func respond(run func(context.Context) error) said {
 	return answer
 }
 
-func tables(t *testing.T, h TableHarness) {
-	service, name := h.Service(t)
+func tables(t T, h Harness) {
+	service, name := h.Tables(t)
 	create := func(name string) said {
 		return respond(func(ctx context.Context) error { _, err := service.CreateTable(ctx, name, nil); return err })
 	}
@@ -131,10 +120,10 @@ var writes = []struct {
 	}},
 }
 
-func entityConditions(t *testing.T, h TableHarness) {
+func entityConditions(t T, h Harness) {
 	client := h.table(t)
 	for _, w := range writes {
-		t.Run(w.name, func(t *testing.T) {
+		t.Run(w.name, func(t T) {
 			row := w.name
 			try := func(match azcore.ETag) said {
 				return respond(func(ctx context.Context) error { _, err := w.send(ctx, client, row, match); return err })
@@ -176,7 +165,7 @@ func entityConditions(t *testing.T, h TableHarness) {
 	}))
 }
 
-func add(t *testing.T, client *aztables.Client, row string) azcore.ETag {
+func add(t T, client *aztables.Client, row string) azcore.ETag {
 	t.Helper()
 	r, err := client.AddEntity(t.Context(), entity("p", row, map[string]any{"kept": "yes", "n": 0}), nil)
 	if err != nil {
@@ -185,7 +174,7 @@ func add(t *testing.T, client *aztables.Client, row string) azcore.ETag {
 	return r.ETag
 }
 
-func replace(t *testing.T, client *aztables.Client, row string) azcore.ETag {
+func replace(t T, client *aztables.Client, row string) azcore.ETag {
 	t.Helper()
 	r, err := client.UpsertEntity(t.Context(), entity("p", row, map[string]any{"kept": "yes", "n": 0}), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeReplace})
 	if err != nil {
@@ -196,7 +185,7 @@ func replace(t *testing.T, client *aztables.Client, row string) azcore.ETag {
 
 var weakETag = regexp.MustCompile(`^W/"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{1,7})?Z'"$`)
 
-func entityVersions(t *testing.T, h TableHarness) {
+func entityVersions(t T, h Harness) {
 	client := h.table(t)
 	seen := map[azcore.ETag]string{}
 	note := func(what string, etag azcore.ETag, err error) {
@@ -245,7 +234,7 @@ func entityVersions(t *testing.T, h TableHarness) {
 }
 
 // wire returns an entity's properties as the service wrote them: the SDK's own value has gone through float64.
-func wire(t *testing.T, client *aztables.Client, partition, row string, format aztables.MetadataFormat) map[string]json.RawMessage {
+func wire(t T, client *aztables.Client, partition, row string, format aztables.MetadataFormat) map[string]json.RawMessage {
 	t.Helper()
 	var raw *http.Response
 	if _, err := client.GetEntity(policy.WithCaptureResponse(t.Context(), &raw), partition, row, &aztables.GetEntityOptions{Format: &format}); err != nil {
@@ -262,7 +251,7 @@ func wire(t *testing.T, client *aztables.Client, partition, row string, format a
 	return members
 }
 
-func names(t *testing.T, client *aztables.Client, row string) string {
+func names(t T, client *aztables.Client, row string) string {
 	t.Helper()
 	var all []string
 	for _, name := range []string{"kept", "n"} {
@@ -273,7 +262,7 @@ func names(t *testing.T, client *aztables.Client, row string) string {
 	return strings.Join(all, " ")
 }
 
-func entityTypes(t *testing.T, h TableHarness) {
+func entityTypes(t T, h Harness) {
 	client := h.table(t)
 	_, err := client.AddEntity(t.Context(), []byte(`{"PartitionKey":"p","RowKey":"types",
 		"s":"it's <b>", "b":true, "i":-5, "d":2.5,
@@ -325,7 +314,7 @@ func entityTypes(t *testing.T, h TableHarness) {
 	}
 }
 
-func entityLimits(t *testing.T, h TableHarness) {
+func entityLimits(t T, h Harness) {
 	client := h.table(t)
 	insert := func(row string, properties map[string]any) said {
 		return respond(func(ctx context.Context) error {
@@ -359,7 +348,7 @@ func entityLimits(t *testing.T, h TableHarness) {
 	}
 }
 
-func entityQueries(t *testing.T, h TableHarness) {
+func entityQueries(t T, h Harness) {
 	client := h.table(t)
 	for i := range 5 {
 		e := fmt.Sprintf(`{"PartitionKey":"p%d","RowKey":"r%d","n":%d,"long":"%d","long@odata.type":"Edm.Int64","d":%d.5,"s":"it's %d","flag":%t,
@@ -399,7 +388,7 @@ func entityQueries(t *testing.T, h TableHarness) {
 }
 
 // query lists the RowKeys, with | between pages.
-func query(t *testing.T, client *aztables.Client, opts *aztables.ListEntitiesOptions) (string, error) {
+func query(t T, client *aztables.Client, opts *aztables.ListEntitiesOptions) (string, error) {
 	t.Helper()
 	var pages []string
 	for pager := client.NewListEntitiesPager(opts); pager.More(); {

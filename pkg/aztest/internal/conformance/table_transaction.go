@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -32,7 +31,7 @@ const (
 	upmerge = aztables.TransactionTypeInsertMerge
 )
 
-func transactions(t *testing.T, h TableHarness) {
+func transactions(t T, h Harness) {
 	client := h.table(t)
 	submit := func(actions ...aztables.TransactionAction) said {
 		return respond(func(ctx context.Context) error {
@@ -96,7 +95,7 @@ func transactions(t *testing.T, h TableHarness) {
 }
 
 // transactionETags: on success every part that writes an entity carries its new ETag, which the SDK does not report.
-func transactionETags(t *testing.T, client *aztables.Client, a, b azcore.ETag) {
+func transactionETags(t T, client *aztables.Client, a, b azcore.ETag) {
 	var raw *http.Response
 	_, err := client.SubmitTransaction(policy.WithCaptureResponse(t.Context(), &raw), []aztables.TransactionAction{
 		action(update, "p", "a", a), action(remove, "p", "b", b), action(insert, "p", "c", ""), action(upmerge, "p", "d", ""),
@@ -129,7 +128,7 @@ func transactionETags(t *testing.T, client *aztables.Client, a, b azcore.ETag) {
 
 // transactionKeys: the SDK does not double the quotes of keys in the URLs of a transaction. Whoever doubles them puts
 // the doubled ones into the body as well; the URL counts.
-func transactionKeys(t *testing.T, h TableHarness, client *aztables.Client) {
+func transactionKeys(t T, h Harness, client *aztables.Client) {
 	if _, err := client.AddEntity(t.Context(), entity("o'b", "r'1", map[string]any{"n": 1}), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +147,7 @@ func transactionKeys(t *testing.T, h TableHarness, client *aztables.Client) {
 }
 
 // entityContention: of many writers with one ETag exactly one wins.
-func entityContention(t *testing.T, h TableHarness) {
+func entityContention(t T, h Harness) {
 	client := h.table(t)
 	const writers = 16
 	for round := range 3 {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -10,7 +9,7 @@ import (
 
 // Tags asks for the grammar of x-ms-if-tags, for what a tag may consist of, and for conditions on the version of the blob
 // that tags belong to.
-func Tags(t *testing.T, h Harness) {
+func Tags(t T, h Harness) {
 	c := h.Container(t)
 	x := target{container: c, name: "tagged"}
 	x.create(t, "")

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -20,7 +19,7 @@ func stageBlock(ctx context.Context, x target, leaseID string) error {
 }
 
 // Uncommitted asks about a name under which there are staged blocks and no blob yet.
-func Uncommitted(t *testing.T, h Harness) {
+func Uncommitted(t T, h Harness) {
 	c := h.Container(t)
 	stage := func(name string) target {
 		x := target{container: c, name: name}

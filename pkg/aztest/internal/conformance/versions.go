@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -10,7 +9,7 @@ import (
 )
 
 // Versions checks what the ETag stands for: which operations change it, and that it never returns.
-func Versions(t *testing.T, h Harness) {
+func Versions(t T, h Harness) {
 	c := h.Container(t)
 	ctx := context.Background()
 	x := target{container: c, name: "versions"}
