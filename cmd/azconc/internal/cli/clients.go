@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // Container returns the client of r's container.
-func (f *Factory) Container(r BlobRef) (*container.Client, error) {
+func (f *Factory) Container(r ref.Blob) (*container.Client, error) {
 	s, err := f.blobServiceClient(r)
 	if err != nil {
 		return nil, err
@@ -19,7 +24,7 @@ func (f *Factory) Container(r BlobRef) (*container.Client, error) {
 }
 
 // BlockBlob returns the client of a block blob.
-func (f *Factory) BlockBlob(r BlobRef) (*blockblob.Client, error) {
+func (f *Factory) BlockBlob(r ref.Blob) (*blockblob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -28,7 +33,7 @@ func (f *Factory) BlockBlob(r BlobRef) (*blockblob.Client, error) {
 }
 
 // Blob returns the client of a blob of any kind, at the snapshot or version that r names.
-func (f *Factory) Blob(r BlobRef) (*blob.Client, error) {
+func (f *Factory) Blob(r ref.Blob) (*blob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -44,20 +49,20 @@ func (f *Factory) Blob(r BlobRef) (*blob.Client, error) {
 }
 
 // BlobService returns the client of the account's Blob service.
-func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServiceClient(BlobRef{}) }
+func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServiceClient(ref.Blob{}) }
 
-func (f *Factory) blobServiceClient(r BlobRef) (*azservice.Client, error) {
+func (f *Factory) blobServiceClient(r ref.Blob) (*azservice.Client, error) {
 	opts := &azservice.ClientOptions{ClientOptions: f.ClientOptions()}
-	if r.sas != "" {
-		f.Redactor.know(azaccount.SecretsOf("", r.sas)...)
-		return azaccount.Signed(azaccount.Blob, r.endpoint, r.sas).BlobService(opts)
+	if r.SAS != "" {
+		f.Redactor.know(azaccount.SecretsOf("", r.SAS)...)
+		return azaccount.Signed(azaccount.Blob, r.Endpoint, r.SAS).BlobService(opts)
 	}
 	a, err := f.account()
 	if err != nil {
 		return nil, err
 	}
-	if r.endpoint != "" {
-		if a, err = a.At(azaccount.Blob, r.endpoint); err != nil {
+	if r.Endpoint != "" {
+		if a, err = a.At(azaccount.Blob, r.Endpoint); err != nil {
 			return nil, connectionError(err)
 		}
 	}
@@ -66,4 +71,45 @@ func (f *Factory) blobServiceClient(r BlobRef) (*azservice.Client, error) {
 	}
 	c, err := a.BlobService(opts)
 	return c, connectionError(err)
+}
+
+// QueueService returns the client of the account's Queue service.
+func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
+	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
+	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
+	a, err := f.accountOf(azaccount.Queue)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.QueueService(opts)
+	return c, connectionError(err)
+}
+
+// Queue returns the client of a queue.
+func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
+	s, err := f.QueueService()
+	if err != nil {
+		return nil, err
+	}
+	return s.NewQueueClient(name), nil
+}
+
+// TableService returns the client of the account's Table service.
+func (f *Factory) TableService() (*aztables.ServiceClient, error) {
+	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
+	a, err := f.accountOf(azaccount.Table)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.TableService(opts)
+	return c, connectionError(err)
+}
+
+// Entity returns r's entity as a target that keeps every type.
+func (f *Factory) Entity(r ref.Table) (optimistic.Entity[optimistic.Properties], error) {
+	s, err := f.TableService()
+	if err != nil {
+		return optimistic.Entity[optimistic.Properties]{}, err
+	}
+	return optimistic.TableEntity[optimistic.Properties](s.NewClient(r.Table), r.Partition, r.Row), nil
 }

@@ -9,6 +9,8 @@ import (
 	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/azurite"
 )
@@ -23,7 +25,7 @@ func (f *Factory) FileService() (*azfiles.Client, error) {
 	endpoint := a.Endpoint(azaccount.File)
 	switch {
 	case strings.Contains(endpoint, "://"+azurite.DefaultAccount+".file."), endpoint == "" && a.Endpoint(azaccount.Blob) != "":
-		return nil, WithHint(Usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
+		return nil, fail.WithHint(fail.Usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
 	case endpoint == "":
 		return nil, noAccount()
 	}
@@ -32,7 +34,7 @@ func (f *Factory) FileService() (*azfiles.Client, error) {
 }
 
 // Share returns the client of r's share.
-func (f *Factory) Share(r FileRef) (*share.Client, error) {
+func (f *Factory) Share(r ref.File) (*share.Client, error) {
 	s, err := f.FileService()
 	if err != nil {
 		return nil, err
@@ -41,9 +43,9 @@ func (f *Factory) Share(r FileRef) (*share.Client, error) {
 }
 
 // File returns the client of a file. It is the directory's, because the SDK would escape the slashes in a path.
-func (f *Factory) File(r FileRef) (*file.Client, error) {
+func (f *Factory) File(r ref.File) (*file.Client, error) {
 	dir, name := path.Split(r.Path)
-	d, err := f.Directory(FileRef{Share: r.Share, Path: strings.TrimSuffix(dir, "/")})
+	d, err := f.Directory(ref.File{Share: r.Share, Path: strings.TrimSuffix(dir, "/")})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func (f *Factory) File(r FileRef) (*file.Client, error) {
 }
 
 // Directory returns the client of a directory: the share's root if r has no path.
-func (f *Factory) Directory(r FileRef) (*directory.Client, error) {
+func (f *Factory) Directory(r ref.File) (*directory.Client, error) {
 	s, err := f.Share(r)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,9 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 var (
@@ -16,8 +19,8 @@ func TestASettingThatCannotBeUsedIsAUsageErrorWithItsHint(t *testing.T) {
 	f := NewFactory(s, Env{"AZURE_STORAGE_ACCOUNT=acme", "AZURE_STORAGE_KEY=" + testKey, "AZURE_STORAGE_SAS_TOKEN=" + testSAS})
 	defer f.Close()
 	_, err := f.BlobService()
-	if err == nil || Judge(err).Code != ExitUsage || !strings.Contains(HintOf(err), "unset one of them") {
-		t.Errorf("%v, hint %q; want a usage error with the way out", err, HintOf(err))
+	if err == nil || fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(fail.HintOf(err), "unset one of them") {
+		t.Errorf("%v, hint %q; want a usage error with the way out", err, fail.HintOf(err))
 	}
 }
 
@@ -25,14 +28,14 @@ func TestACredentialIsNotShownToAnotherAccount(t *testing.T) {
 	s, _, _, _ := TestStreams()
 	f := NewFactory(s, Env{"AZURE_STORAGE_CONNECTION_STRING=AccountName=acme;AccountKey=" + testKey})
 	defer f.Close()
-	r, err := ParseBlob("https://evil.blob.core.windows.net/jobs/a")
+	r, err := ref.ParseBlob("https://evil.blob.core.windows.net/jobs/a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.BlockBlob(r); err == nil || !strings.Contains(err.Error(), "a different account") {
 		t.Errorf("a URL of another account: %v, want it refused", err)
 	}
-	r, err = ParseBlob("https://evil.blob.core.windows.net/jobs/a?" + testSAS)
+	r, err = ref.ParseBlob("https://evil.blob.core.windows.net/jobs/a?" + testSAS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,38 +11,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
-
-// HeaderFlags are the properties that a write can set in addition to the content.
-type HeaderFlags struct {
-	ContentType     string
-	ContentEncoding string
-	CacheControl    string
-	Metadata        map[string]string
-
-	metadata []string
-}
-
-func (h *HeaderFlags) Add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
-	f.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
-	f.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
-	f.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
-}
-
-func (h *HeaderFlags) Parse() (err error) {
-	h.Metadata, err = ParsePairs("--metadata", h.metadata)
-	return err
-}
-
-func (h *HeaderFlags) Headers() *blob.HTTPHeaders {
-	return &blob.HTTPHeaders{
-		BlobContentType: Optional(h.ContentType), BlobContentEncoding: Optional(h.ContentEncoding), BlobCacheControl: Optional(h.CacheControl),
-	}
-}
 
 // ContentType is the type that a new blob of this name gets when none is given.
 func ContentType(name string) string {
@@ -68,7 +38,7 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 	}
 	if info.IsDir() {
 		_ = file.Close()
-		return nil, 0, Usagef("--file %s is a directory", name)
+		return nil, 0, fail.Usagef("--file %s is a directory", name)
 	}
 	if !info.Mode().IsRegular() {
 		return file, -1, nil
@@ -127,7 +97,7 @@ func createOutput(name string) (*outputFile, error) {
 	}
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return nil, Usagef("--file %s is a directory", name)
+		return nil, fail.Usagef("--file %s is a directory", name)
 	case err == nil && !info.Mode().IsRegular():
 		file, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &outputFile{File: file, direct: true}, err

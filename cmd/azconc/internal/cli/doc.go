@@ -1,13 +1,13 @@
-// Package cli is azconc's command line.
+// Package cli is the frame of azconc's command line: connection and clients, streams, results and reports.
 //
-// A command is three parts in one file: an options struct, newXCmd(f, runF) which parses and validates, and xRun(ctx,
-// opts) which works and never sees cobra. Tests pass a runF to look at the parsed options alone.
+// A noun has a package below this one with a file for each verb, and a function NewCmd that lists them; package root puts the nouns
+// together. What the verbs share is in packages too: flags has their common flags, ref the names of resources, fail the errors
+// and exit codes, and show the forms of values.
 //
-// To add one: write <group>_<verb>.go with the three parts, and list its constructor in the group's file (blob.go,
-// container.go); a new group is listed in root.go. A run function returns a result through Factory.Print and an error for
-// everything else: the prefix, the hint line, the JSON object of a failure and the exit code are made in one place
-// (report.go, exit.go) from the error alone. An error that carries facts for -o json implements facts() map[string]any.
+// A verb is three parts in one file: an options struct, newXCmd(f, runF) which parses and validates, and xRun(ctx, opts) which works
+// and never sees cobra. Tests pass a runF to look at the parsed options alone. A run function returns a result through
+// Factory.Print and an error for everything else: Factory.Report makes of it the message, the hint, the JSON object and the exit code.
 //
-// stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor,
-// which also knows the secrets of this run's connection by value.
+// stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor, which also
+// knows the secrets of this run's connection by value.
 package cli

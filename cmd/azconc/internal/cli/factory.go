@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/spf13/cobra"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
@@ -34,7 +39,7 @@ type Factory struct {
 	timeout   time.Duration
 	Version   bool
 	flags     azaccount.Flags
-	urls      map[azaccount.Service]accountURL
+	urls      map[azaccount.Service]ref.Account
 	resolved  *azaccount.Account // by account
 	Redactor  *redactor
 	transport *http.Transport
@@ -78,31 +83,27 @@ func (f *Factory) AddFlags(cmd *cobra.Command) {
 // Begin is the root's PersistentPreRunE: a command must not have its own.
 func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	f.ctx = cmd.Context()
-	if err := CheckGiven(cmd, args); err != nil {
+	if err := flags.CheckGiven(cmd, args); err != nil {
 		return err
 	}
 	if f.Output != "text" && f.Output != "json" {
-		return Usagef("--output %q is neither text nor json", f.Output)
+		return fail.Usagef("--output %q is neither text nor json", f.Output)
 	}
 	if f.JSON() && (cmd.Annotations[TextOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.Version) {
-		return WithHint(Usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
+		return fail.WithHint(fail.Usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
 	}
 	if err := f.localNames(cmd, args); err != nil {
 		return err
 	}
 	if f.timeout < 0 {
-		return Usagef("--timeout %v is negative", f.timeout)
+		return fail.Usagef("--timeout %v is negative", f.timeout)
 	}
 	if f.timeout > 0 {
-		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &TimeoutError{After: f.timeout})
+		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &fail.TimeoutError{After: f.timeout})
 		cmd.SetContext(f.ctx)
 	}
 	return nil
 }
-
-type TimeoutError struct{ After time.Duration }
-
-func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.After) }
 
 // JSON tells whether the result is asked for as JSON.
 func (f *Factory) JSON() bool { return f.Output == "json" }
@@ -119,7 +120,7 @@ func (f *Factory) Content() io.Writer {
 func (f *Factory) Notef(format string, args ...any) {
 	line := fmt.Sprintf("azconc: "+format, args...)
 	if f.ErrTerminal {
-		line = printable(line)
+		line = show.Printable(line)
 	}
 	fmt.Fprintln(f.Err, line)
 }
@@ -155,4 +156,17 @@ func (f *Factory) sender() policy.Transporter {
 		}
 	}
 	return &http.Client{Transport: f.transport}
+}
+
+// Env is an environment in the form of os.Environ. The last of two equal names counts, as it does for os/exec.
+type Env []string
+
+// Get returns the value of name, "" when it is not set.
+func (e Env) Get(name string) string {
+	for i := len(e) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(e[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 // Progress shows how far a transfer is, on a terminal only and at most ten times a second.
@@ -27,12 +29,12 @@ func (p *Progress) Show(done, total int64) {
 		return
 	}
 	p.shown = time.Now()
-	line := "azconc: " + p.verb + " " + ByteCount(done)
+	line := "azconc: " + p.verb + " " + show.Bytes(done)
 	if total > 0 {
-		line += fmt.Sprintf(" of %s, %d%%", ByteCount(total), done*100/total)
+		line += fmt.Sprintf(" of %s, %d%%", show.Bytes(total), done*100/total)
 	}
 	if s := time.Since(p.began).Seconds(); s > 0.5 {
-		line += fmt.Sprintf(", %s/s", ByteCount(int64(float64(done)/s)))
+		line += fmt.Sprintf(", %s/s", show.Bytes(int64(float64(done)/s)))
 	}
 	p.print(line)
 }

@@ -1,17 +1,70 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/aymanbagabas/go-udiff"
-
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 )
+
+// WriteResult is the result of every command that changes one resource through the optimistic package.
+type WriteResult struct {
+	Outcome   string `json:"outcome"`
+	Resource  string `json:"resource"`
+	Changed   bool   `json:"changed"`
+	Created   bool   `json:"created"`
+	ETag      string `json:"etag"`
+	BaseETag  string `json:"base_etag"`
+	Attempts  int    `json:"attempts"`
+	Conflicts int    `json:"conflicts"`
+	Ambiguous int    `json:"ambiguous"`
+	Resolved  int    `json:"resolved"`
+	Requests  int    `json:"requests"`
+	ElapsedMS int64  `json:"elapsed_ms"`
+	Diff      string `json:"diff,omitempty"`
+}
+
+// NewWriteResult names the outcome: done is the word for a write that was applied to what was there before.
+func NewWriteResult(on ref.Blob, done string, r optimistic.Result) WriteResult {
+	out := WriteResult{
+		Resource: on.String(), Changed: r.Changed, Created: r.Created, ETag: string(r.ETag), BaseETag: string(r.BaseETag),
+		Attempts: r.Attempts, Conflicts: r.Conflicts, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
+		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
+	}
+	switch {
+	case r.AlreadyApplied:
+		out.Outcome = "already_applied"
+	case r.Created:
+		out.Outcome = "created"
+	case r.Changed:
+		out.Outcome = done
+	default:
+		out.Outcome = "unchanged"
+	}
+	return out
+}
+
+func (r WriteResult) Text(w io.Writer) {
+	if r.Outcome == "dry_run" {
+		_, _ = io.WriteString(w, r.Diff)
+		return
+	}
+	fmt.Fprintf(w, "%s %s", r.Outcome, r.Resource)
+	if r.ETag != "" {
+		fmt.Fprintf(w, " etag %s", r.ETag)
+	}
+	if r.Conflicts > 0 {
+		fmt.Fprintf(w, " after %s", show.Plural(r.Conflicts, "conflict"))
+	}
+	if r.Resolved > 0 {
+		fmt.Fprintf(w, ", %s resolved", show.Plural(r.Resolved, "lost answer"))
+	}
+	fmt.Fprintln(w)
+}
 
 type DeleteResult struct {
 	Outcome   string `json:"outcome"`
@@ -29,46 +82,9 @@ func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r
 func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
-		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != CreateStamp {
+		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != flags.CreateStamp {
 			out[name] = Deref(value)
 		}
 	}
 	return out
-}
-
-// UpdateHint adds the way out of an update that could not be made.
-func UpdateHint(err error, c optimistic.Conditions, created bool) error {
-	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-	switch {
-	case errors.Is(err, optimistic.ErrNotFound) && !created && c.IfMatch == "" && !azerr.Has(err, "ContainerNotFound"):
-		return WithHint(err, "--create creates it")
-	case !ok || errors.Is(err, optimistic.ErrExists):
-		return err
-	case c.IfMatch != "" && conflict.Current != "":
-		return WithHint(err, "read the current version and give its ETag, or omit --if-match to change whichever version is current")
-	case conflict.Attempts > 1:
-		return WithHint(err, "it has many writers: try again, or give a larger --max-attempts")
-	}
-	return err
-}
-
-// PrintDiff prints a dry run. The diff is content, so it goes out as it is.
-func PrintDiff(f *Factory, r WriteResult, before, after []byte) error {
-	from, to := "a/"+r.Resource, "b/"+r.Resource
-	if r.Created {
-		from = "/dev/null"
-	}
-	switch {
-	case !utf8.Valid(before) || !utf8.Valid(after):
-		if string(before) != string(after) {
-			r.Diff = "binary content of " + r.Resource + " differs\n"
-		}
-	default:
-		r.Diff = udiff.Unified(from, to, string(before), string(after))
-	}
-	if f.JSON() {
-		return f.Print(r)
-	}
-	_, err := f.Content().Write([]byte(r.Diff))
-	return err
 }

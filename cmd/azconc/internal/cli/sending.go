@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -41,30 +41,10 @@ func SendWrite(ctx context.Context, send func(context.Context) error) (Sent, err
 	}
 }
 
-// UnknownError is an outcome that could not be settled, for writes outside the optimistic package.
-type UnknownError struct {
-	Why string
-	Err error
-}
-
-func (e *UnknownError) Error() string {
-	if e.Err == nil {
-		return "outcome unknown: " + e.Why
-	}
-	return fmt.Sprintf("outcome unknown: %s: %s", e.Why, azerr.Summary(e.Err))
-}
-
-func (e *UnknownError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{optimistic.ErrOutcomeUnknown}
-	}
-	return []error{optimistic.ErrOutcomeUnknown, e.Err}
-}
-
 // AfterAmbiguous turns the error that ended a write into an unknown outcome if an earlier response was ambiguous.
 func AfterAmbiguous(s Sent, err error) error {
 	if err == nil || s.Ambiguous == 0 || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 		return err
 	}
-	return &UnknownError{Why: "the response was lost", Err: err}
+	return &fail.UnknownError{Why: "the response was lost", Err: err}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
@@ -113,11 +114,11 @@ func TestStoredTextCannotControlATerminal(t *testing.T) {
 
 type metadataShown map[string]string
 
-func (m metadataShown) Text(w io.Writer) { PrintFields(w, "owner", m["owner"]) }
+func (m metadataShown) Text(w io.Writer) { show.Fields(w, "owner", m["owner"]) }
 
 func TestShellQuote(t *testing.T) {
 	for in, want := range map[string]string{"": "''", "jobs/a.json": "jobs/a.json", `"0x8D"`: `'"0x8D"'`, "it's": `'it'\''s'`} {
-		if got := ShellQuote(in); got != want {
+		if got := show.Quote(in); got != want {
 			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
 		}
 	}

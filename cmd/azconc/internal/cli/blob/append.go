@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -18,7 +21,7 @@ const maxAppend = 100 << 20
 
 type appendOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	File        string
 	Position    int64 // -1: wherever it ends
 	MaxSize     int64
@@ -26,13 +29,13 @@ type appendOptions struct {
 	ContentType string
 	Record      bool
 	Unique      bool
-	Sending     cli.SendingFlags
+	Sending     flags.Sending
 	Conditions  optimistic.Conditions
 }
 
 func newAppendCmd(f *cli.Factory, runF func(*appendOptions) error) *cobra.Command {
 	opts := &appendOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "append <container/blob> --file <file>",
 		Short: "Append a file, or stdin, to an append blob, exactly once",
@@ -48,23 +51,23 @@ the new end. If they are the same, another writer may have appended the same byt
 		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
   azconc blob append logs/events --file event.json --record --max-size 1073741824`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
-			flags := cmd.Flags()
+			set := cmd.Flags()
 			switch {
 			case opts.File == "":
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
-			case !flags.Changed("position"):
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
+			case !set.Changed("position"):
 				opts.Position = -1
 			case opts.Position < 0:
-				return cli.Usagef("--position %d is negative", opts.Position)
+				return fail.Usagef("--position %d is negative", opts.Position)
 			}
-			if opts.MaxSize < 0 || flags.Changed("max-size") && opts.MaxSize == 0 {
-				return cli.Usagef("--max-size %d is not positive", opts.MaxSize)
+			if opts.MaxSize < 0 || set.Changed("max-size") && opts.MaxSize == 0 {
+				return fail.Usagef("--max-size %d is not positive", opts.MaxSize)
 			}
 			if opts.ContentType != "" && !opts.Create {
-				return cli.Usagef("--content-type applies to a blob that is created: add --create")
+				return fail.Usagef("--content-type applies to a blob that is created: add --create")
 			}
 			if err := opts.Sending.Parse(cmd); err != nil {
 				return err
@@ -73,10 +76,10 @@ the new end. If they are the same, another writer may have appended the same byt
 				return err
 			}
 			if opts.Create && opts.Conditions.IfMatch != "" {
-				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}
 			if opts.Conditions.IfNoneMatch == "*" {
-				return cli.WithHint(cli.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
+				return fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -84,16 +87,16 @@ the new end. If they are the same, another writer may have appended the same byt
 			return appendRun(cmd.Context(), opts)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	flags.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
-	flags.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
-	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
-	flags.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
-	flags.BoolVar(&opts.Record, "record", false, "frame the content with an id")
-	flags.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
+	set := cmd.Flags()
+	set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+	set.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
+	set.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
+	set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
+	set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
+	set.BoolVar(&opts.Record, "record", false, "frame the content with an id")
+	set.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
 	opts.Sending.Add(cmd)
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -123,16 +126,16 @@ func appendRun(ctx context.Context, opts *appendOptions) error {
 		return err
 	}
 	if len(data) == 0 && !opts.Record {
-		return cli.Usagef("--file %s is empty: there is nothing to append", opts.File)
+		return fail.Usagef("--file %s is empty: there is nothing to append", opts.File)
 	}
 	o := &optimistic.AppendOptions{
 		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
 		Create: opts.Create, Unique: opts.Unique, Sending: opts.Sending.Sending(),
 	}
 	if opts.Create {
-		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: cli.Optional(opts.ContentType)}
+		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)}
 		if opts.ContentType == "" {
-			o.HTTPHeaders.BlobContentType = cli.Optional(cli.ContentType(opts.Blob.Blob))
+			o.HTTPHeaders.BlobContentType = flags.Optional(cli.ContentType(opts.Blob.Blob))
 		}
 	}
 	write := optimistic.Append
@@ -141,7 +144,7 @@ func appendRun(ctx context.Context, opts *appendOptions) error {
 	}
 	r, err := write(ctx, c.NewAppendBlobClient(opts.Blob.Blob), data, o)
 	if err != nil {
-		return appendError(cli.Tally(err, r.Result), opts)
+		return appendError(fail.Tally(err, r.Result), opts)
 	}
 	out := cli.NewWriteResult(opts.Blob, "appended", r.Result)
 	out.Outcome = "appended"
@@ -152,15 +155,15 @@ func appendError(err error, opts *appendOptions) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
 	case errors.Is(err, optimistic.ErrFull):
-		return cli.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
+		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
 	case errors.Is(err, optimistic.ErrSealed):
-		return cli.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
+		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
-		return cli.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
+		return fail.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
 	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && !azerr.Has(err, "ContainerNotFound"):
-		return cli.WithHint(err, "--create creates it")
+		return fail.WithHint(err, "--create creates it")
 	case ok && conflict.Reason == azerr.Position && opts.Position >= 0:
-		return cli.WithHint(err, "the blob does not end there; omit --position to append at its end")
+		return fail.WithHint(err, "the blob does not end there; omit --position to append at its end")
 	}
 	return err
 }

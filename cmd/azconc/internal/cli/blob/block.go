@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -29,11 +32,11 @@ const maxStaged = 256 << 20
 
 type blockPutOptions struct {
 	factory *cli.Factory
-	Blob    cli.BlobRef
+	Blob    ref.Blob
 	ID      string
 	File    string
 	LeaseID string
-	Sending cli.SendingFlags
+	Sending flags.Sending
 }
 
 func newBlockPutCmd(f *cli.Factory, runF func(*blockPutOptions) error) *cobra.Command {
@@ -49,21 +52,21 @@ put does all of this itself.`,
 		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			switch {
 			case opts.ID == "":
-				return cli.Usagef("--id is missing")
+				return fail.Usagef("--id is missing")
 			case len(opts.ID) > 64:
-				return cli.Usagef("--id has %d bytes: the limit is 64", len(opts.ID))
+				return fail.Usagef("--id has %d bytes: the limit is 64", len(opts.ID))
 			case opts.File == "":
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if err := opts.Sending.Parse(cmd); err != nil {
 				return err
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -90,18 +93,18 @@ func blockPutRun(ctx context.Context, opts *blockPutOptions) error {
 		return err
 	}
 	if len(data) == 0 {
-		return cli.Usagef("--file %s is empty: there is nothing to stage", opts.File)
+		return fail.Usagef("--file %s is empty: there is nothing to stage", opts.File)
 	}
 	r, err := optimistic.StageBlock(ctx, client, opts.ID, data, &optimistic.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.Sending()})
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return f.Print(cli.NewWriteResult(opts.Blob, "staged", r))
 }
 
 type blockCommitOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	IDs         []string
 	ContentType string
 	Metadata    map[string]string
@@ -111,7 +114,7 @@ type blockCommitOptions struct {
 
 func newBlockCommitCmd(f *cli.Factory, runF func(*blockCommitOptions) error) *cobra.Command {
 	opts := &blockCommitOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var metadata, tags []string
 	cmd := &cobra.Command{
 		Use:   "commit <container/blob> <id>…",
@@ -129,16 +132,16 @@ A missing block, one that was never staged or that another commit discarded, is 
 		},
 		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			opts.IDs = args[1:]
 			for _, id := range opts.IDs {
 				if id == "" || len(id) > 64 || len(id) != len(opts.IDs[0]) {
-					return cli.WithHint(cli.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
+					return fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
 				}
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if opts.Tags, err = parseTags(tags); err != nil {
@@ -156,7 +159,7 @@ A missing block, one that was never staged or that another commit discarded, is 
 	cmd.Flags().StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
 	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
 	cmd.Flags().StringArrayVar(&tags, "tag", nil, "index tag `name=value`; may be repeated")
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -171,17 +174,17 @@ func blockCommitRun(ctx context.Context, opts *blockCommitOptions) error {
 	}
 	r, err := optimistic.CommitBlocks(ctx, client, opts.IDs, &optimistic.UploadOptions{
 		Conditions: opts.Conditions, Metadata: opts.Metadata, Tags: opts.Tags,
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: cli.Optional(opts.ContentType)},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
 	})
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return f.Print(cli.NewWriteResult(opts.Blob, "committed", r))
 }
 
 type blockListOptions struct {
 	factory *cli.Factory
-	Blob    cli.BlobRef
+	Blob    ref.Blob
 	Type    string
 	LeaseID string
 }
@@ -194,15 +197,15 @@ func newBlockListCmd(f *cli.Factory, runF func(*blockListOptions) error) *cobra.
 		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob block list jobs/big --type uncommitted",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
 				return err
 			}
 			switch opts.Type {
 			case "all", "committed", "uncommitted":
 			default:
-				return cli.Usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
+				return fail.Usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if runF != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // WholeContent reads what --file names, at most limit bytes of it: for requests that carry all of their content at once.
@@ -22,7 +23,7 @@ func WholeContent(f *cli.Factory, ctx context.Context, name string, limit int64)
 		size = int64(len(data))
 	}
 	if size > limit {
-		return nil, cli.Usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
+		return nil, fail.Usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
 	}
 	return data, nil
 }

@@ -10,13 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type copyOptions struct {
 	factory          *cli.Factory
-	From, To         cli.BlobRef
+	From, To         ref.Blob
 	Metadata         map[string]string
 	Wait             bool
 	Poll             time.Duration
@@ -26,7 +30,7 @@ type copyOptions struct {
 
 func newCopyCmd(f *cli.Factory, runF func(*copyOptions) error) *cobra.Command {
 	opts := &copyOptions{factory: f}
-	var conditions, source cli.ConditionFlags
+	var conditions, source flags.Conditions
 	var metadata []string
 	var snapshot string
 	cmd := &cobra.Command{
@@ -42,16 +46,16 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
   azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.From, err = cli.ParseBlob(args[0]); err != nil {
+			if opts.From, err = ref.ParseBlob(args[0]); err != nil {
 				return err
 			}
 			if opts.From, err = opts.From.At(snapshot); err != nil {
 				return err
 			}
-			if opts.To, err = cli.ParseWritable(args[1]); err != nil {
+			if opts.To, err = ref.ParseWritable(args[1]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -61,7 +65,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 				return err
 			}
 			if opts.Poll <= 0 {
-				return cli.Usagef("--poll %v is not positive", opts.Poll)
+				return fail.Usagef("--poll %v is not positive", opts.Poll)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -69,28 +73,28 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			return copyRun(cmd.Context(), opts)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
-	flags.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
-	flags.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
-	conditions.Add(cmd, cli.CondAll)
-	cli.AddSnapshot(cmd, &snapshot, " of the source")
-	flags.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
-	flags.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
-	flags.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
-	flags.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
-	flags.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
+	set := cmd.Flags()
+	set.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
+	set.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
+	set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
+	conditions.Add(cmd, flags.CondAll)
+	flags.AddSnapshot(cmd, &snapshot, " of the source")
+	set.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
+	set.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
+	set.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
+	set.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
+	set.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
 	return cmd
 }
 
 // sourceConditions parses what the flags named --source say. They obey the rules of a write, whose part they are.
-func sourceConditions(c *cli.ConditionFlags) (optimistic.Conditions, error) {
+func sourceConditions(c *flags.Conditions) (optimistic.Conditions, error) {
 	if c.IfNoneMatch == "*" {
-		return optimistic.Conditions{}, cli.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
+		return optimistic.Conditions{}, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
 	}
 	out, err := c.ForWrite()
 	if err != nil {
-		return out, cli.Usagef("on the source: %w", err)
+		return out, fail.Usagef("on the source: %w", err)
 	}
 	return out, nil
 }
@@ -120,9 +124,9 @@ func copyRun(ctx context.Context, opts *copyOptions) error {
 		Conditions: opts.Conditions, Source: opts.SourceConditions, Metadata: opts.Metadata, Wait: opts.Wait, Poll: opts.Poll,
 	})
 	if err != nil {
-		err = &copyError{err: cli.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
+		err = &copyError{err: fail.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
 		if r.CopyID != "" && r.Status == "pending" {
-			return cli.WithHint(err, "the copy continues; to end it: azconc blob copy-abort "+cli.ShellQuote(opts.To.String())+" "+r.CopyID)
+			return fail.WithHint(err, "the copy continues; to end it: azconc blob copy-abort "+show.Quote(opts.To.String())+" "+r.CopyID)
 		}
 		return copyHint(err)
 	}
@@ -136,7 +140,7 @@ func copyRun(ctx context.Context, opts *copyOptions) error {
 func copyHint(err error) error {
 	c, ok := errors.AsType[*optimistic.ConflictError](err)
 	if ok && c.Reason == azerr.SourceChanged && c.Current != "" {
-		return cli.WithHint(err, "to copy the current version, give --source-if-match "+cli.ShellQuote(string(c.Current)))
+		return fail.WithHint(err, "to copy the current version, give --source-if-match "+show.Quote(string(c.Current)))
 	}
 	return err
 }

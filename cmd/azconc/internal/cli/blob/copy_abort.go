@@ -9,19 +9,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type copyAbortOptions struct {
 	factory *cli.Factory
-	Blob    cli.BlobRef
+	Blob    ref.Blob
 	CopyID  string
 	LeaseID string
 }
 
 func newCopyAbortCmd(f *cli.Factory, runF func(*copyAbortOptions) error) *cobra.Command {
 	opts := &copyAbortOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "copy-abort <container/blob> <copy-id>",
 		Short: "End a pending copy and leave its destination empty",
@@ -31,11 +34,11 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 		Args:    cli.ResourceArgs("<container/blob>", "<copy-id>"),
 		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
-			if opts.CopyID = args[1]; !cli.Guid.MatchString(opts.CopyID) {
-				return cli.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
+			if opts.CopyID = args[1]; !flags.GUID.MatchString(opts.CopyID) {
+				return fail.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
 			}
 			c, err := conditions.ForWrite()
 			if err != nil {
@@ -48,7 +51,7 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 			return copyAbortRun(cmd.Context(), opts)
 		},
 	}
-	conditions.Add(cmd, cli.CondLease)
+	conditions.Add(cmd, flags.CondLease)
 	return cmd
 }
 
@@ -76,7 +79,7 @@ func copyAbortRun(ctx context.Context, opts *copyAbortOptions) error {
 		err = &stateError{err: err, outcome: "conflict", reason: "not pending"}
 	}
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	out := copyAbortResult{
 		Outcome: "aborted", Resource: opts.Blob.String(), CopyID: opts.CopyID, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
@@ -96,7 +99,7 @@ type stateError struct {
 
 func (e *stateError) Error() string { return e.err.Error() }
 func (e *stateError) Unwrap() error { return e.err }
-func (e *stateError) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitConflict, Outcome: e.outcome}
+func (e *stateError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitConflict, Outcome: e.outcome}
 }
 func (e *stateError) Facts() map[string]any { return map[string]any{"reason": e.reason} }

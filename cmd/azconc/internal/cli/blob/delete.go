@@ -8,20 +8,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type deleteOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	Snapshots  bool
 	Conditions optimistic.Conditions
 }
 
 func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
 	opts := &deleteOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "delete <container/blob>",
@@ -34,14 +38,14 @@ condition ends with exit code 5, because another client may have deleted it; a d
 		Example: `  azconc blob delete jobs/state.json
   azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
 				return err
 			}
 			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
 				return err
 			}
 			if opts.Snapshots && (opts.Blob.Snapshot != "" || opts.Blob.Version != "") {
-				return cli.Usagef("--snapshots is for a blob: %s has none", opts.Blob)
+				return fail.Usagef("--snapshots is for a blob: %s has none", opts.Blob)
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
 				return err
@@ -53,8 +57,8 @@ condition ends with exit code 5, because another client may have deleted it; a d
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
-	cli.AddSnapshot(cmd, &snapshot, ", and not the blob")
-	conditions.Add(cmd, cli.CondAll)
+	flags.AddSnapshot(cmd, &snapshot, ", and not the blob")
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -71,7 +75,7 @@ func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optim
 	if base.ETag == "" {
 		all.IfMatch = d.opts.Conditions.IfMatch // "*", or none
 	}
-	o := blob.DeleteOptions{AccessConditions: cli.BlobAccess(all)}
+	o := blob.DeleteOptions{AccessConditions: flags.BlobAccess(all)}
 	if d.opts.Snapshots {
 		include := blob.DeleteSnapshotsOptionTypeInclude
 		o.DeleteSnapshots = &include
@@ -105,14 +109,14 @@ func deleteRun(ctx context.Context, opts *deleteOptions) error {
 	})
 	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
 	if err == nil && !d.confirmed && beyond {
-		err = &cli.UnknownError{Why: "the response was lost and the blob is gone: another client may have deleted it"}
+		err = &fail.UnknownError{Why: "the response was lost and the blob is gone: another client may have deleted it"}
 	}
 	if azerr.Has(err, "SnapshotsPresent") {
-		err = cli.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
-			cli.ShellQuote(opts.Blob.Container)+" --snapshots --prefix "+cli.ShellQuote(opts.Blob.Blob)+" shows them")
+		err = fail.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
+			show.Quote(opts.Blob.Container)+" --snapshots --prefix "+show.Quote(opts.Blob.Blob)+" shows them")
 	}
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return f.Print(cli.DeleteResult{
 		Outcome: "deleted", Resource: opts.Blob.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,

@@ -12,13 +12,17 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type editOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	Create     bool
 	MaxSize    int64
 	Conditions optimistic.Conditions
@@ -26,7 +30,7 @@ type editOptions struct {
 
 func newEditCmd(f *cli.Factory, runF func(*editOptions) error) *cobra.Command {
 	opts := &editOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "edit <container/blob>",
 		Short: "Edit a blob in your editor without losing concurrent changes",
@@ -38,17 +42,17 @@ command that writes it.`,
 		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
 				return err
 			}
-			if err := cli.CheckMaxSize(opts.MaxSize); err != nil {
+			if err := flags.CheckMaxSize(opts.MaxSize); err != nil {
 				return err
 			}
 			if opts.Create && opts.Conditions.IfMatch != "" {
-				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}
 			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
 				opts.Create = true
@@ -63,8 +67,8 @@ command that writes it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
-	cli.AddMaxSize(cmd, &opts.MaxSize)
-	conditions.Add(cmd, cli.CondAll)
+	flags.AddMaxSize(cmd, &opts.MaxSize)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -84,10 +88,10 @@ func editRun(ctx context.Context, opts *editOptions) error {
 	if err != nil {
 		return err
 	}
-	e := &editing{opts: opts, target: contentOf(client, opts.Blob.Blob, cli.HeaderFlags{})}
+	e := &editing{opts: opts, target: contentOf(client, opts.Blob.Blob, flags.Headers{})}
 	e.target.MaxSize = opts.MaxSize
 	if e.base, err = e.read(ctx); err != nil {
-		return cli.MaxSizeHint(err)
+		return flags.MaxSizeHint(err)
 	}
 	if err := e.permitted(); err != nil {
 		return err
@@ -97,7 +101,7 @@ func editRun(ctx context.Context, opts *editOptions) error {
 	}
 	outcome, err := e.run(ctx)
 	if err != nil {
-		return e.keep(cli.Tally(err, e.total))
+		return e.keep(fail.Tally(err, e.total))
 	}
 	if outcome == "theirs" {
 		f.Notef("their version stays; your text is in %s", e.file)
@@ -129,7 +133,7 @@ func (e *editing) permitted() error {
 	if c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != e.base.ETag {
 		return &optimistic.ConflictError{Op: "edit", Resource: e.opts.Blob.String(), Reason: azerr.Changed, Base: c.IfMatch, Current: e.base.ETag}
 	}
-	return cli.Holds("edit", e.opts.Blob.String(), c, e.base.State, e.base.LastModified)
+	return change.Holds("edit", e.opts.Blob.String(), c, e.base.State, e.base.LastModified)
 }
 
 func (e *editing) run(ctx context.Context) (outcome string, err error) {
@@ -260,16 +264,16 @@ func (e *editing) keep(err error) error {
 	} else if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && (c.Current != "" || c.Reason == azerr.Gone) {
 		etag = c.Current
 	}
-	command := fmt.Sprintf("azconc blob update %s --file %s", cli.ShellQuote(e.opts.Blob.String()), cli.ShellQuote(e.file))
+	command := fmt.Sprintf("azconc blob update %s --file %s", show.Quote(e.opts.Blob.String()), show.Quote(e.file))
 	if etag == "" {
 		command += " --create"
 	} else {
-		command += " --if-match " + cli.ShellQuote(string(etag))
+		command += " --if-match " + show.Quote(string(etag))
 	}
 	if c := e.opts.Conditions; c.LeaseID != "" {
 		command += " --lease-id " + c.LeaseID
 	}
-	return cli.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
+	return fail.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
 }
 
 // keptError is a failure after which the user's text waits in a file.

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -16,7 +17,7 @@ func TestBlobPutFlags(t *testing.T) {
 		{Args: []string{"jobs/a/b.json", "--file", "-"}, Want: putOptions{Blob: clitest.Ref("jobs", "a/b.json"), File: "-"}},
 		{
 			Args: []string{"jobs/a", "-f", "x", "--metadata", "K=v=w", "--metadata", "l=", "--content-type", "text/plain", "--cache-control", "no-store", "--content-encoding", "gzip"},
-			Want: putOptions{Blob: clitest.Ref("jobs", "a"), File: "x", Headers: cli.HeaderFlags{
+			Want: putOptions{Blob: clitest.Ref("jobs", "a"), File: "x", Headers: flags.Headers{
 				ContentType: "text/plain", ContentEncoding: "gzip", CacheControl: "no-store", Metadata: map[string]string{"k": "v=w", "l": ""},
 			}},
 		},
@@ -148,8 +149,8 @@ func TestBlobCopyFlags(t *testing.T) {
 func TestSnapshotFlags(t *testing.T) {
 	at := "2026-01-31T12:00:05.1234567Z"
 	clitest.CheckFlags(t, newGetCmd, []clitest.FlagCase[getOptions]{
-		{Args: []string{"jobs/a", "--snapshot", at}, Want: getOptions{Blob: cli.BlobRef{Container: "jobs", Blob: "a", Snapshot: at}}},
-		{Args: []string{"jobs/a?snapshot=" + at}, Want: getOptions{Blob: cli.BlobRef{Container: "jobs", Blob: "a", Snapshot: at}}},
+		{Args: []string{"jobs/a", "--snapshot", at}, Want: getOptions{Blob: ref.Blob{Container: "jobs", Blob: "a", Snapshot: at}}},
+		{Args: []string{"jobs/a?snapshot=" + at}, Want: getOptions{Blob: ref.Blob{Container: "jobs", Blob: "a", Snapshot: at}}},
 		{Args: []string{"jobs/a?snapshot=1"}, Want: getOptions{Blob: clitest.Ref("jobs", "a?snapshot=1")}},
 		{Args: []string{"jobs/a", "--snapshot", "yesterday"}, Err: "not the time of a snapshot"},
 		{Args: []string{"jobs/a?snapshot=" + at, "--snapshot", strings.Replace(at, "5.", "6.", 1)}, Err: "two versions"},

@@ -9,20 +9,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type getOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	File       string
-	Sending    cli.SendingFlags
+	Sending    flags.Sending
 	Conditions optimistic.Conditions
 }
 
 func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
 	opts := &getOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var snapshot string
 	cmd := &cobra.Command{
 		Use:   "get <container/blob>",
@@ -35,14 +39,14 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 		Example: `  azconc blob get jobs/state.json
   azconc blob get backup/src.tar --file src.tar`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
 				return err
 			}
 			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
 				return err
 			}
 			if f.JSON() && (opts.File == "" || opts.File == "-") {
-				return cli.WithHint(cli.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
 			if err := opts.Sending.Parse(cmd); err != nil {
 				return err
@@ -57,9 +61,9 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
-	cli.AddSnapshot(cmd, &snapshot, "")
+	flags.AddSnapshot(cmd, &snapshot, "")
 	opts.Sending.Add(cmd)
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -78,7 +82,7 @@ type getResult struct {
 }
 
 func (r getResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, cli.ByteCount(r.Size), r.File)
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
 }
 
 func getRun(ctx context.Context, opts *getOptions) error {

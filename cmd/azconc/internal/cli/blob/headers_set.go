@@ -8,12 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type headersSetOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	Set         map[string]string // by flag; an empty value takes the header away
 	Conditions  optimistic.Conditions
 	MaxAttempts int
@@ -34,7 +38,7 @@ var headerFields = []struct {
 
 func newHeadersSetCmd(f *cli.Factory, runF func(*headersSetOptions) error) *cobra.Command {
 	opts := &headersSetOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "set <container/blob> --<header> <value>…",
 		Short: "Set some of a blob's HTTP headers and keep the rest",
@@ -47,7 +51,7 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 		Example: `  azconc blob headers set site/app.js --cache-control 'max-age=3600' --content-type text/javascript
   azconc blob headers set site/app.js --content-encoding ''`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			opts.Set = map[string]string{}
@@ -57,16 +61,16 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 				}
 			}
 			if len(opts.Set) == 0 {
-				return cli.WithHint(cli.Usagef("no header is given"), "give a header, as in --content-type text/plain")
+				return fail.WithHint(fail.Usagef("no header is given"), "give a header, as in --content-type text/plain")
 			}
 			if sum, err := base64.StdEncoding.DecodeString(opts.Set["content-md5"]); err != nil || len(sum) != 0 && len(sum) != 16 {
-				return cli.Usagef("--content-md5 is not an MD5 sum in base64")
+				return fail.Usagef("--content-md5 is not an MD5 sum in base64")
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
 				return err
 			}
 			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
-				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -76,10 +80,10 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 	}
 	for _, h := range headerFields {
 		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
-		cli.AllowEmpty(cmd, h.flag)
+		flags.AllowEmpty(cmd, h.flag)
 	}
 	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -88,8 +92,8 @@ func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
 	if err != nil {
 		return err
 	}
-	target := &cli.Guarded[optimistic.HTTPHeaders]{Target: optimistic.BlobHeaders(client), Op: "update", Conditions: opts.Conditions}
-	update := &optimistic.UpdateOptions{Conditions: cli.Carried(opts.Conditions), Attempts: opts.MaxAttempts}
+	target := &change.Guarded[optimistic.HTTPHeaders]{Target: optimistic.BlobHeaders(client), Op: "update", Conditions: opts.Conditions}
+	update := &optimistic.UpdateOptions{Conditions: change.Carried(opts.Conditions), Attempts: opts.MaxAttempts}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
@@ -102,7 +106,7 @@ func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
 		return nil
 	}, update)
 	if err != nil {
-		return cli.UpdateHint(cli.Tally(err, r), opts.Conditions, true)
+		return change.UpdateHint(fail.Tally(err, r), opts.Conditions, true)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "updated", r))
 }

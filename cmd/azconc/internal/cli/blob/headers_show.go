@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 func newHeadersShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, cli.CondAll, headersShowRun)
+	cmd := newReadCmd(f, runF, flags.CondAll, headersShowRun)
 	cmd.Short, cmd.Example = "Show the HTTP headers that a blob is served with", "  azconc blob headers show site/app.js -o json"
 	return cmd
 }
@@ -30,7 +32,7 @@ type headersResult struct {
 }
 
 func (r headersResult) Text(w io.Writer) {
-	cli.PrintFields(w, "content type", r.Type, "content encoding", r.Encoding, "content language", r.Language,
+	show.Fields(w, "content type", r.Type, "content encoding", r.Encoding, "content language", r.Language,
 		"content disposition", r.Disposition, "content md5", r.MD5, "cache control", r.Cache)
 }
 
@@ -39,7 +41,7 @@ func headersShowRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type listOptions struct {
 	factory   *cli.Factory
-	Container cli.BlobRef
+	Container ref.Blob
 	Prefix    string
 	Max       int
 	Snapshots bool
@@ -29,11 +33,11 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		Example: `  azconc blob list jobs --prefix 2026/
   azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if opts.Max < 0 {
-				return cli.Usagef("--max %d is negative", opts.Max)
+				return fail.Usagef("--max %d is negative", opts.Max)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -42,7 +46,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	cli.AllowEmpty(cmd, "prefix")
+	flags.AllowEmpty(cmd, "prefix")
 	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
 	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
 	return cmd
@@ -74,7 +78,7 @@ func (r listResult) Text(w io.Writer) {
 			name += "?snapshot=" + b.Snapshot
 		}
 		if r.wide {
-			fmt.Fprintf(w, "%s  %10s  %-9s  %s\n", cli.TimeText(b.LastModified), cli.ByteCount(b.Size), b.LeaseState, name)
+			fmt.Fprintf(w, "%s  %10s  %-9s  %s\n", show.Time(b.LastModified), show.Bytes(b.Size), b.LeaseState, name)
 		} else {
 			fmt.Fprintln(w, name)
 		}
@@ -88,7 +92,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 	}
 	r := listResult{Outcome: "listed", Container: opts.Container.String(), Blobs: []item{}, wide: opts.factory.OutTerminal}
 	pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
-		Prefix: cli.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
+		Prefix: flags.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
 	})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
@@ -102,7 +106,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			}
 			item := item{Name: cli.Deref(b.Name), Snapshot: cli.Deref(b.Snapshot)}
 			if p := b.Properties; p != nil {
-				item.ETag, item.LastModified, item.Size = cli.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), cli.Deref(p.ContentLength)
+				item.ETag, item.LastModified, item.Size = flags.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), cli.Deref(p.ContentLength)
 				item.Type, item.LeaseState = string(cli.Deref(p.BlobType)), string(cli.Deref(p.LeaseState))
 			}
 			r.Blobs = append(r.Blobs, item)

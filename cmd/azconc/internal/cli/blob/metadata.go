@@ -9,15 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 )
 
 // metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.
 var metadataPairs = pairsKind{
-	what: "the metadata", remembers: optimistic.OperationsKept, conditions: cli.CondAll, flag: "metadata", name: strings.ToLower, versioned: true,
-	parse: func(pairs []string) (map[string]string, error) { return cli.ParsePairs("metadata", pairs) },
+	what: "the metadata", remembers: optimistic.OperationsKept, conditions: flags.CondAll, flag: "metadata", name: strings.ToLower, versioned: true,
+	parse: func(pairs []string) (map[string]string, error) { return flags.ParsePairs("metadata", pairs) },
 	target: func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string] {
-		return &cli.Guarded[map[string]string]{Target: optimistic.BlobMetadata(client), Op: "update", Conditions: c}
+		return &change.Guarded[map[string]string]{Target: optimistic.BlobMetadata(client), Op: "update", Conditions: c}
 	},
 }
 
@@ -39,7 +41,7 @@ func newMetadataUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra
 }
 
 func newMetadataShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, cli.CondAll, metadataShowRun)
+	cmd := newReadCmd(f, runF, flags.CondAll, metadataShowRun)
 	cmd.Short, cmd.Example = "Show a blob's metadata", "  azconc blob metadata show jobs/state.json -o json"
 	return cmd
 }
@@ -58,7 +60,7 @@ func metadataShowRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
 	if err != nil {
 		return err
 	}

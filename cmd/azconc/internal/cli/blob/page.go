@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -23,7 +26,7 @@ func newPageCmd(f *cli.Factory) *cobra.Command {
 }
 
 // PageBlob returns the client of a page blob.
-func PageBlob(f *cli.Factory, r cli.BlobRef) (*pageblob.Client, error) {
+func PageBlob(f *cli.Factory, r ref.Blob) (*pageblob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -33,7 +36,7 @@ func PageBlob(f *cli.Factory, r cli.BlobRef) (*pageblob.Client, error) {
 
 type pageCreateOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	Size        int64
 	Sequence    int64
 	ContentType string
@@ -43,7 +46,7 @@ type pageCreateOptions struct {
 
 func newPageCreateCmd(f *cli.Factory, runF func(*pageCreateOptions) error) *cobra.Command {
 	opts := &pageCreateOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var metadata []string
 	cmd := &cobra.Command{
 		Use:   "create <container/blob> --size <bytes>",
@@ -53,18 +56,18 @@ must not exist.`,
 		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob page create jobs/disk --size 1048576 --if-none-match '*'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			switch {
 			case !cmd.Flags().Changed("size"):
-				return cli.Usagef("--size is missing")
+				return fail.Usagef("--size is missing")
 			case opts.Size < 0 || opts.Size%optimistic.PageSize != 0:
-				return cli.WithHint(cli.Usagef("--size %d is not a multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
+				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
 			case opts.Sequence < 0:
-				return cli.Usagef("--sequence %d is negative", opts.Sequence)
+				return fail.Usagef("--sequence %d is negative", opts.Sequence)
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -80,7 +83,7 @@ must not exist.`,
 	cmd.Flags().Int64Var(&opts.Sequence, "sequence", 0, "sequence `number` to begin with")
 	cmd.Flags().StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
 	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -94,10 +97,10 @@ func pageCreateRun(ctx context.Context, opts *pageCreateOptions) error {
 	}
 	r, err := optimistic.CreatePages(ctx, client, opts.Size, &optimistic.CreatePagesOptions{
 		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: cli.Optional(opts.ContentType)},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
 	})
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "written", r))
 }
@@ -105,7 +108,7 @@ func pageCreateRun(ctx context.Context, opts *pageCreateOptions) error {
 // pageWriteOptions are those of the verbs that write pages.
 type pageWriteOptions struct {
 	factory *cli.Factory
-	Blob    cli.BlobRef
+	Blob    ref.Blob
 	Offset  int64
 	Size    int64  // to clear
 	File    string // to put
@@ -115,7 +118,7 @@ type pageWriteOptions struct {
 // newPageWriteCmd makes the command around a write of pages.
 func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check func(*cobra.Command, *pageWriteOptions) error, run func(context.Context, *pageWriteOptions) error) (*cobra.Command, *pageWriteOptions) {
 	opts := &pageWriteOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	sequence := map[string]**int64{
 		"if-sequence-eq": &opts.Options.Sequence.IfEqual, "if-sequence-le": &opts.Options.Sequence.IfAtMost, "if-sequence-lt": &opts.Options.Sequence.IfLess,
 	}
@@ -123,11 +126,11 @@ func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check f
 	cmd := &cobra.Command{
 		Args: cli.ResourceArgs("<container/blob>"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			if opts.Offset < 0 || opts.Offset%optimistic.PageSize != 0 {
-				return cli.WithHint(cli.Usagef("--offset %d is not a multiple of %d", opts.Offset, optimistic.PageSize), "pages have 512 bytes")
+				return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", opts.Offset, optimistic.PageSize), "pages have 512 bytes")
 			}
 			if err := check(cmd, opts); err != nil {
 				return err
@@ -137,7 +140,7 @@ func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check f
 					continue
 				}
 				if *numbers[name] < 0 {
-					return cli.Usagef("--%s %d is negative", name, *numbers[name])
+					return fail.Usagef("--%s %d is negative", name, *numbers[name])
 				}
 				*into = numbers[name]
 			}
@@ -154,7 +157,7 @@ func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check f
 	numbers["if-sequence-eq"] = cmd.Flags().Int64("if-sequence-eq", 0, "only if the sequence number is this `number`")
 	numbers["if-sequence-le"] = cmd.Flags().Int64("if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
 	numbers["if-sequence-lt"] = cmd.Flags().Int64("if-sequence-lt", 0, "only if the sequence number is less than this `number`")
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd, opts
 }
 
@@ -163,7 +166,7 @@ const MaxPut = 4 << 20 // REST: "Put Page"
 func newPagePutCmd(f *cli.Factory, runF func(*pageWriteOptions) error) *cobra.Command {
 	cmd, opts := newPageWriteCmd(f, runF, func(_ *cobra.Command, opts *pageWriteOptions) error {
 		if opts.File == "" {
-			return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+			return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 		}
 		return nil
 	}, pagePutRun)
@@ -188,11 +191,11 @@ func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
 		return err
 	}
 	if len(data) == 0 || len(data)%optimistic.PageSize != 0 {
-		return cli.WithHint(cli.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), optimistic.PageSize), "pages have 512 bytes")
+		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), optimistic.PageSize), "pages have 512 bytes")
 	}
 	r, err := optimistic.PutPages(ctx, client, opts.Offset, data, &opts.Options)
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "written", r))
 }
@@ -200,7 +203,7 @@ func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
 func newPageClearCmd(f *cli.Factory, runF func(*pageWriteOptions) error) *cobra.Command {
 	cmd, opts := newPageWriteCmd(f, runF, func(cmd *cobra.Command, opts *pageWriteOptions) error {
 		if opts.Size <= 0 || opts.Size%optimistic.PageSize != 0 {
-			return cli.WithHint(cli.Usagef("--size %d is not a positive multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
+			return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
 		}
 		return nil
 	}, pageClearRun)
@@ -219,27 +222,27 @@ func pageClearRun(ctx context.Context, opts *pageWriteOptions) error {
 	}
 	r, err := optimistic.ClearPages(ctx, client, opts.Offset, opts.Size, &opts.Options)
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "cleared", r))
 }
 
 type pageRangesOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	Conditions optimistic.Conditions
 }
 
 func newPageRangesCmd(f *cli.Factory, runF func(*pageRangesOptions) error) *cobra.Command {
 	opts := &pageRangesOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:     "ranges <container/blob>",
 		Short:   "List the ranges of a page blob that are not clear",
 		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob page ranges jobs/disk",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseBlob(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForRead(); err != nil {
@@ -251,7 +254,7 @@ func newPageRangesCmd(f *cli.Factory, runF func(*pageRangesOptions) error) *cobr
 			return pageRangesRun(cmd.Context(), opts)
 		},
 	}
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -280,7 +283,7 @@ func pageRangesRun(ctx context.Context, opts *pageRangesOptions) error {
 		return err
 	}
 	r := pageRangesResult{Outcome: "listed", Blob: opts.Blob.String(), Ranges: []pageRange{}}
-	access := cli.BlobAccess(opts.Conditions)
+	access := flags.BlobAccess(opts.Conditions)
 	for pages := client.NewGetPageRangesPager(&pageblob.GetPageRangesOptions{AccessConditions: access}); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

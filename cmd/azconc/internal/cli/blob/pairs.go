@@ -8,13 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 // pairsOptions are those of the verbs that change names with values: a blob's metadata, or its tags.
 type pairsOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	Pairs       map[string]string
 	Remove      []string
 	Conditions  optimistic.Conditions
@@ -27,7 +31,7 @@ type pairsOptions struct {
 type pairsKind struct {
 	what       string // is changed
 	remembers  int    // operations
-	conditions cli.ConditionSet
+	conditions flags.ConditionSet
 	flag       string // the flag that accepts pairs as well as the arguments do, if any
 	parse      func(pairs []string) (map[string]string, error)
 	name       func(string) string // as it is stored
@@ -58,17 +62,17 @@ func newPairsUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pair
 	return cmd
 }
 
-func newPairsCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind, change func(*pairsOptions, map[string]string)) (*cobra.Command, *pairsOptions) {
+func newPairsCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind, edit func(*pairsOptions, map[string]string)) (*cobra.Command, *pairsOptions) {
 	opts := &pairsOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var pairs []string
 	cmd := &cobra.Command{
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 0 {
-				return cli.Usagef("<container/blob> is missing")
+				return fail.Usagef("<container/blob> is missing")
 			}
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			if opts.Pairs, err = kind.parse(append(pairs, args[1:]...)); err != nil {
@@ -78,34 +82,34 @@ func newPairsCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind,
 				return err
 			}
 			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
-				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if cmd.Flags().Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
-				return cli.WithHint(cli.Usagef("no change is given"), "give name=value, or --remove name")
+				return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
 			}
 			if runF != nil {
 				return runF(opts)
 			}
-			return pairsRun(cmd.Context(), opts, kind, change)
+			return pairsRun(cmd.Context(), opts, kind, edit)
 		},
 	}
-	flags := cmd.Flags()
+	set := cmd.Flags()
 	if kind.flag != "" {
-		flags.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
+		set.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
 	}
-	cli.AddOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	flags.AddOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
+	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	conditions.Add(cmd, kind.conditions)
 	return cmd, opts
 }
 
-func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, change func(*pairsOptions, map[string]string)) error {
+func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, edit func(*pairsOptions, map[string]string)) error {
 	client, err := opts.factory.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
-	update := &optimistic.UpdateOptions{Conditions: cli.Carried(opts.Conditions), OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
+	update := &optimistic.UpdateOptions{Conditions: change.Carried(opts.Conditions), OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
@@ -116,11 +120,11 @@ func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, change fu
 		if *pairs == nil {
 			*pairs = map[string]string{}
 		}
-		change(opts, *pairs)
+		edit(opts, *pairs)
 		return nil
 	}, update)
 	if err != nil {
-		return cli.UpdateHint(cli.UnconfirmedHint(cli.Tally(err, r)), opts.Conditions, true)
+		return change.UpdateHint(flags.UnconfirmedHint(fail.Tally(err, r)), opts.Conditions, true)
 	}
 	if !kind.versioned {
 		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match

@@ -7,23 +7,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type putOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	File       string
-	Headers    cli.HeaderFlags
-	Sending    cli.SendingFlags
+	Headers    flags.Headers
+	Sending    flags.Sending
 	Conditions optimistic.Conditions
 	Trust      bool
 }
 
 func newPutCmd(f *cli.Factory, runF func(*putOptions) error) *cobra.Command {
 	opts := &putOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "put <container/blob> --file <file>",
 		Short: "Store a file, or stdin, as a blob",
@@ -40,11 +44,11 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
   tar c . | azconc blob put backup/src.tar --file -`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if err := opts.Headers.Parse(); err != nil {
 				return err
@@ -62,10 +66,10 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	opts.Headers.Add(cmd)
 	opts.Sending.Add(cmd)
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -82,7 +86,7 @@ func putRun(ctx context.Context, opts *putOptions) error {
 	defer func() { _ = content.Close() }()
 	headers := opts.Headers.Headers()
 	if headers.BlobContentType == nil {
-		headers.BlobContentType = cli.Optional(cli.ContentType(opts.Blob.Blob))
+		headers.BlobContentType = flags.Optional(cli.ContentType(opts.Blob.Blob))
 	}
 	sending := opts.Sending.Sending()
 	sending.TrustConflicts = opts.Trust
@@ -93,13 +97,13 @@ func putRun(ctx context.Context, opts *putOptions) error {
 	})
 	p.End()
 	if err != nil {
-		err = cli.UnconfirmedHint(cli.Tally(err, r))
+		err = flags.UnconfirmedHint(fail.Tally(err, r))
 		c, ok := errors.AsType[*optimistic.ConflictError](err)
 		switch {
 		case ok && c.Reason == azerr.BlockList && opts.Conditions == optimistic.Conditions{}:
-			err = cli.WithHint(err, "another upload of the same blob was committed meanwhile; stdin cannot be sent again, a file given with --file can")
+			err = fail.WithHint(err, "another upload of the same blob was committed meanwhile; stdin cannot be sent again, a file given with --file can")
 		case ok && c.Current != "":
-			err = cli.WithHint(err, "to replace the current version, give --if-match "+cli.ShellQuote(string(c.Current)))
+			err = fail.WithHint(err, "to replace the current version, give --if-match "+show.Quote(string(c.Current)))
 		}
 		return err
 	}

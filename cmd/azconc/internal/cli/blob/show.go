@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 func newShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, cli.CondAll, showRun)
+	cmd := newReadCmd(f, runF, flags.CondAll, showRun)
 	cmd.Short = "Show a blob's ETag, properties and metadata"
 	cmd.Example = `  azconc blob show jobs/state.json
   etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`
@@ -43,14 +45,14 @@ type showResult struct {
 
 func (r showResult) Text(w io.Writer) {
 	fields := []string{
-		"blob", r.Resource, "etag", r.ETag, "last modified", cli.TimeText(r.LastModified), "created", cli.TimeText(r.Created),
+		"blob", r.Resource, "etag", r.ETag, "last modified", show.Time(r.LastModified), "created", show.Time(r.Created),
 		"type", r.Type, "size", fmt.Sprint(r.Size), "content type", r.ContentType, "content encoding", r.ContentEncoding,
 		"cache control", r.CacheControl, "tier", r.Tier, "lease", r.LeaseState,
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
 		fields = append(fields, "metadata "+name, r.Metadata[name])
 	}
-	cli.PrintFields(w, fields...)
+	show.Fields(w, fields...)
 }
 
 func showRun(ctx context.Context, opts *readOptions) error {
@@ -58,7 +60,7 @@ func showRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: cli.BlobAccess(opts.Conditions)})
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
 	if err != nil {
 		return err
 	}

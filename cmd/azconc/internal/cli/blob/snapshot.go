@@ -9,19 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type snapshotOptions struct {
 	factory    *cli.Factory
-	Blob       cli.BlobRef
+	Blob       ref.Blob
 	Metadata   map[string]string
 	Conditions optimistic.Conditions
 }
 
 func newSnapshotCmd(f *cli.Factory, runF func(*snapshotOptions) error) *cobra.Command {
 	opts := &snapshotOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	var metadata []string
 	cmd := &cobra.Command{
 		Use:   "snapshot <container/blob>",
@@ -35,10 +39,10 @@ network delivers late can still take a second snapshot, which azconc reports if 
 		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
   azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForRead(); err != nil {
@@ -51,7 +55,7 @@ network delivers late can still take a second snapshot, which azconc reports if 
 		},
 	}
 	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
-	conditions.Add(cmd, cli.CondAll)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -73,9 +77,9 @@ func snapshotRun(ctx context.Context, opts *snapshotOptions) error {
 	}
 	r, err := optimistic.Snapshot(ctx, client, opts.Blob.Blob, &optimistic.SnapshotOptions{Conditions: opts.Conditions, Metadata: opts.Metadata})
 	if err != nil {
-		err = cli.Tally(err, r.Result)
+		err = fail.Tally(err, r.Result)
 		if errors.Is(err, optimistic.ErrOutcomeUnknown) {
-			err = cli.WithHint(err, "azconc blob list "+cli.ShellQuote(opts.Blob.Container)+" --snapshots --prefix "+cli.ShellQuote(opts.Blob.Blob)+" shows the existing snapshots")
+			err = fail.WithHint(err, "azconc blob list "+show.Quote(opts.Blob.Container)+" --snapshots --prefix "+show.Quote(opts.Blob.Blob)+" shows the existing snapshots")
 		}
 		return err
 	}

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 )
 
 // tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
 var tagPairs = pairsKind{
-	what: "the tags", remembers: cli.OperationsInTags, conditions: cli.CondTags | cli.CondLease, parse: parseTags,
+	what: "the tags", remembers: flags.OperationsInTags, conditions: flags.CondTags | flags.CondLease, parse: parseTags,
 	name: func(name string) string { return name },
 	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
 		return optimistic.BlobTags(client)
@@ -56,32 +58,32 @@ func parseTags(pairs []string) (map[string]string, error) {
 	for _, p := range pairs {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, cli.Usagef("tag %q is not name=value", p)
+			return nil, fail.Usagef("tag %q is not name=value", p)
 		}
 		if _, twice := tags[name]; twice {
-			return nil, cli.Usagef("tag %s is given twice", name)
+			return nil, fail.Usagef("tag %s is given twice", name)
 		}
 		if strings.EqualFold(name, optimistic.LineageKey) {
-			return nil, cli.Usagef("tag %s: the name is reserved for azconc", name)
+			return nil, fail.Usagef("tag %s: the name is reserved for azconc", name)
 		}
 		for _, text := range []string{name, value} {
 			if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(tagCharacters, r) }); i >= 0 {
-				return nil, cli.WithHint(cli.Usagef("tag %q cannot have %q", p, firstRune(text[i:])), "letters, digits, space and + - . / : = _ are allowed")
+				return nil, fail.WithHint(fail.Usagef("tag %q cannot have %q", p, firstRune(text[i:])), "letters, digits, space and + - . / : = _ are allowed")
 			}
 		}
 		if len(name) > 128 || len(value) > 256 {
-			return nil, cli.Usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
+			return nil, fail.Usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
 		}
 		tags[name] = value
 	}
 	if len(tags) > 10 {
-		return nil, cli.Usagef("%d tags are given: a blob can have at most 10", len(tags))
+		return nil, fail.Usagef("%d tags are given: a blob can have at most 10", len(tags))
 	}
 	return tags, nil
 }
 
 func newTagsShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, cli.CondTags|cli.CondLease, tagsShowRun)
+	cmd := newReadCmd(f, runF, flags.CondTags|flags.CondLease, tagsShowRun)
 	cmd.Short, cmd.Example = "Show a blob's index tags", "  azconc blob tags show jobs/state.json -o json"
 	return cmd
 }
@@ -99,7 +101,7 @@ func tagsShowRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: cli.BlobAccess(opts.Conditions)})
+	resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: flags.BlobAccess(opts.Conditions)})
 	if err != nil {
 		return err
 	}

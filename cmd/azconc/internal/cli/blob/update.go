@@ -10,15 +10,18 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type updateOptions struct {
 	factory     *cli.Factory
-	Blob        cli.BlobRef
+	Blob        ref.Blob
 	Source      change.ChangeFlags
-	Headers     cli.HeaderFlags
-	Sending     cli.SendingFlags
+	Headers     flags.Headers
+	Sending     flags.Sending
 	MaxSize     int64
 	Conditions  optimistic.Conditions
 	Create      bool
@@ -32,7 +35,7 @@ type updateOptions struct {
 
 func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
 	opts := &updateOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a blob's content exactly once, despite concurrent writers",
@@ -47,7 +50,7 @@ code is 5.`,
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = cli.ParseWritable(args[0]); err != nil {
+			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
 			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
@@ -56,7 +59,7 @@ code is 5.`,
 			if err := opts.Headers.Parse(); err != nil {
 				return err
 			}
-			if err := cmp.Or(opts.Sending.Parse(cmd), cli.CheckMaxSize(opts.MaxSize)); err != nil {
+			if err := cmp.Or(opts.Sending.Parse(cmd), flags.CheckMaxSize(opts.MaxSize)); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -64,9 +67,9 @@ code is 5.`,
 			}
 			switch {
 			case opts.Create && opts.Conditions.IfMatch != "":
-				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
-				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
 				opts.Create = true
@@ -78,16 +81,16 @@ code is 5.`,
 		},
 	}
 	opts.Source.Add(cmd)
-	flags := cmd.Flags()
-	flags.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
-	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	cli.AddOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	set := cmd.Flags()
+	set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
+	set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	flags.AddOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
+	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	opts.Headers.Add(cmd)
 	opts.Sending.Add(cmd)
-	cli.AddMaxSize(cmd, &opts.MaxSize)
-	conditions.Add(cmd, cli.CondAll)
+	flags.AddMaxSize(cmd, &opts.MaxSize)
+	conditions.Add(cmd, flags.CondAll)
 	return cmd
 }
 
@@ -100,7 +103,7 @@ type typedBytes struct {
 func (t typedBytes) ContentType() string { return t.contentType }
 
 // contentOf is the blob's content as a target, with what the flags set on top.
-func contentOf(client *blockblob.Client, name string, h cli.HeaderFlags) optimistic.Blob[[]byte] {
+func contentOf(client *blockblob.Client, name string, h flags.Headers) optimistic.Blob[[]byte] {
 	target := optimistic.BytesBlob(client)
 	target.Codec = typedBytes{contentType: cli.ContentType(name)}
 	target.HTTPHeaders, target.Metadata = h.Headers(), h.Metadata
@@ -118,9 +121,9 @@ func updateRun(ctx context.Context, opts *updateOptions) error {
 	}
 	content := contentOf(client, opts.Blob.Blob, opts.Headers)
 	content.MaxSize = opts.MaxSize
-	target := &cli.Guarded[[]byte]{Target: content, Op: "update", Conditions: opts.Conditions}
+	target := &change.Guarded[[]byte]{Target: content, Op: "update", Conditions: opts.Conditions}
 	update := &optimistic.UpdateOptions{
-		Conditions: cli.Carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, Sending: opts.Sending.Sending(),
+		Conditions: change.Carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, Sending: opts.Sending.Sending(),
 	}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
@@ -137,12 +140,12 @@ func updateRun(ctx context.Context, opts *updateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return cli.UpdateHint(cli.UnconfirmedHint(cli.MaxSizeHint(cli.Tally(err, r))), opts.Conditions, opts.Create)
+		return change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), opts.Conditions, opts.Create)
 	}
 	result := cli.NewWriteResult(opts.Blob, "updated", r)
 	if opts.DryRun {
 		result.Outcome = "dry_run"
-		return cli.PrintDiff(f, result, before, after)
+		return change.PrintDiff(f, result, before, after)
 	}
 	return f.Print(result)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // Change makes the new content from the old. It is run once per attempt and must not depend on earlier runs.
@@ -56,10 +57,10 @@ func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 	}
 	switch len(given) {
 	case 0:
-		return nil, cli.WithHint(cli.Usagef("no change is given"), "give one of --exec, --jq, --set, --file")
+		return nil, fail.WithHint(fail.Usagef("no change is given"), "give one of --exec, --jq, --set, --file")
 	case 1:
 	default:
-		return nil, cli.WithHint(cli.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
+		return nil, fail.WithHint(fail.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
 	}
 	switch {
 	case c.Exec != "":
@@ -115,10 +116,10 @@ func decodeJSON(data []byte) (any, error) {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, &cli.FilterError{What: "the content is not JSON", Err: err}
+		return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, &cli.FilterError{What: "the content is more than one JSON value"}
+		return nil, &fail.FilterError{What: "the content is more than one JSON value"}
 	}
 	return v, nil
 }

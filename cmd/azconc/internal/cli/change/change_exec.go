@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
 // execChange pipes the content through a shell command.
@@ -20,19 +22,19 @@ type execChange struct {
 const filterGrace = 2 * time.Second
 
 func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
-	command := &cli.ShellCommand{
+	command := &proc.Shell{
 		Line: c.command, What: "the filter", Stdin: base.Data, Stderr: c.stderr,
 		Env: append(append([]string{}, c.env...),
 			"AZCONC_RESOURCE="+base.Resource, "AZCONC_ETAG="+base.ETag, "AZCONC_ATTEMPT="+strconv.Itoa(base.Attempt)),
 		Grace: func(error) time.Duration { return filterGrace },
 	}
 	end, err := command.Run(ctx)
-	failed := &cli.FilterError{What: end.Failure(true), Status: end.Code, Stderr: end.Said}
+	failed := &fail.FilterError{What: end.Failure(true), Status: end.Code, Stderr: end.Said}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &cli.FilterError{What: "the filter could not be run", Err: err}
+		return nil, &fail.FilterError{What: "the filter could not be run", Err: err}
 	case failed.What != "":
 		return nil, failed
 	}

@@ -6,6 +6,8 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
@@ -16,11 +18,11 @@ type JqChange struct {
 func newJQChange(expr string, env cli.Env) (Change, error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {
-		return nil, cli.Usagef("--jq: %s", cli.OneLine(err.Error()))
+		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
 	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return env }))
 	if err != nil {
-		return nil, cli.Usagef("--jq: %s", cli.OneLine(err.Error()))
+		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
 	return &JqChange{code: code}, nil
 }
@@ -40,7 +42,7 @@ func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) 
 	}
 	data, err := jsonform.Rewrite(base.Data, after)
 	if err != nil {
-		return nil, &cli.FilterError{What: "jq", Err: err}
+		return nil, &fail.FilterError{What: "jq", Err: err}
 	}
 	return data, nil
 }
@@ -48,20 +50,20 @@ func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) 
 func oneResult(ctx context.Context, results gojq.Iter) (any, error) {
 	value, ok := results.Next()
 	if !ok {
-		return nil, &cli.FilterError{What: "jq: the expression has no result, exactly one is needed"}
+		return nil, &fail.FilterError{What: "jq: the expression has no result, exactly one is needed"}
 	}
 	if err, failed := value.(error); failed {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &cli.FilterError{What: "jq", Err: err}
+		return nil, &fail.FilterError{What: "jq", Err: err}
 	}
 	more, ok := results.Next()
 	if err, failed := more.(error); failed {
-		return nil, &cli.FilterError{What: "jq", Err: err}
+		return nil, &fail.FilterError{What: "jq", Err: err}
 	}
 	if ok {
-		return nil, &cli.FilterError{What: "jq: the expression has more than one result, exactly one is needed"}
+		return nil, &fail.FilterError{What: "jq: the expression has more than one result, exactly one is needed"}
 	}
 	return value, nil
 }

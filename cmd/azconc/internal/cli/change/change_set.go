@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
@@ -31,12 +31,12 @@ func newSetChange(args []string) (*SetChange, error) {
 	for _, arg := range args {
 		path, text, ok := strings.Cut(arg, "=")
 		if !ok || path == "" {
-			return nil, cli.Usagef("--set %q is not path=value", arg)
+			return nil, fail.Usagef("--set %q is not path=value", arg)
 		}
 		parts := splitPath(path)
 		for _, p := range parts {
 			if p == "" {
-				return nil, cli.WithHint(cli.Usagef("--set %q: the path has an empty part", arg), `a dot in a name is written \.`)
+				return nil, fail.WithHint(fail.Usagef("--set %q: the path has an empty part", arg), `a dot in a name is written \.`)
 			}
 		}
 		c.add(parts, text)
@@ -50,12 +50,12 @@ func NewSetProperties(args []string) (*SetChange, error) {
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok || name == "" {
-			return nil, cli.Usagef("--set %q is not name=value", arg)
+			return nil, fail.Usagef("--set %q is not name=value", arg)
 		}
 		name = strings.ReplaceAll(name, `\.`, ".")
 		for i, r := range strings.TrimSuffix(name, TypeSuffix) {
 			if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-				return nil, cli.WithHint(cli.Usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
+				return nil, fail.WithHint(fail.Usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
 			}
 		}
 		c.add([]string{name}, text)
@@ -110,7 +110,7 @@ func (c *SetChange) Apply(_ context.Context, base BaseContent) ([]byte, error) {
 	var like [][]byte
 	for _, a := range c.assignments {
 		if document, err = setPath(document, a.path, a.value); err != nil {
-			return nil, &cli.FilterError{What: "--set " + strings.Join(a.path, "."), Err: err}
+			return nil, &fail.FilterError{What: "--set " + strings.Join(a.path, "."), Err: err}
 		}
 		if a.json {
 			like = append(like, []byte(a.text))
@@ -118,7 +118,7 @@ func (c *SetChange) Apply(_ context.Context, base BaseContent) ([]byte, error) {
 	}
 	data, err := jsonform.Rewrite(base.Data, document, like...)
 	if err != nil {
-		return nil, &cli.FilterError{What: "--set", Err: err}
+		return nil, &fail.FilterError{What: "--set", Err: err}
 	}
 	return data, nil
 }

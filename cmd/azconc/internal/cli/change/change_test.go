@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 func applied(t *testing.T, c Change, base string) (string, error) {
@@ -58,7 +59,7 @@ func TestAJQThatCannotBeAppliedIsAFilterFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = applied(t, jq, c.base)
-		if err == nil || cli.Judge(err).Code != cli.ExitFilter || !strings.Contains(err.Error(), c.want) {
+		if err == nil || fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %s: %v, want a filter failure about %q", c.expr, c.base, err, c.want)
 		}
 	}
@@ -92,7 +93,7 @@ func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := applied(t, set, c.base); err == nil || cli.Judge(err).Code != cli.ExitFilter {
+		if _, err := applied(t, set, c.base); err == nil || fail.Judge(err).Code != fail.ExitFilter {
 			t.Errorf("--set %s on %s: %v, want a filter failure", c.set, c.base, err)
 		}
 	}
@@ -110,20 +111,20 @@ func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
 		t.Errorf("filter = %q, %v", got, err)
 	}
 	_, err = applied(t, &execChange{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
-	failed, ok := errors.AsType[*cli.FilterError](err)
-	if !ok || failed.Status != 3 || failed.Stderr != "why" || cli.Judge(err).Code != cli.ExitFilter {
+	failed, ok := errors.AsType[*fail.FilterError](err)
+	if !ok || failed.Status != 3 || failed.Stderr != "why" || fail.Judge(err).Code != fail.ExitFilter {
 		t.Errorf("filter that fails: %#v", err)
 	}
-	if _, err = applied(t, &execChange{env: env, command: "kill -9 $$"}, "abc"); cli.Judge(err).Code != cli.ExitFilter || !strings.Contains(err.Error(), "killed") {
+	if _, err = applied(t, &execChange{env: env, command: "kill -9 $$"}, "abc"); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("filter that is killed: %v", err)
 	}
 }
 
 func TestAFilterEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &cli.TimeoutError{After: 50 * time.Millisecond})
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &fail.TimeoutError{After: 50 * time.Millisecond})
 	defer cancel()
 	c := &execChange{env: cli.Env{"PATH=/usr/bin:/bin"}, command: "sleep 600 & sleep 600; wait", stderr: new(bytes.Buffer)}
-	if _, err := c.Apply(ctx, BaseContent{}); cli.Judge(err).Code != cli.ExitTimeout {
+	if _, err := c.Apply(ctx, BaseContent{}); fail.Judge(err).Code != fail.ExitTimeout {
 		t.Errorf("a filter that takes too long: %v, want the cause", err)
 	}
 }

@@ -12,13 +12,15 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 // Editor is the user's editor, as a shell command. Without a terminal there is only one that was chosen.
 func Editor(f *cli.Factory) (string, error) {
 	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"))
 	if editor == "" && !f.OutTerminal && !f.ErrTerminal {
-		return "", cli.WithHint(cli.Usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that needs no terminal, or see azconc blob update")
+		return "", fail.WithHint(fail.Usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that needs no terminal, or see azconc blob update")
 	}
 	return cmp.Or(editor, "vi"), nil
 }
@@ -32,7 +34,7 @@ func Edit(f *cli.Factory, file string) error {
 	}
 	out := f.Terminal
 	if !f.OutTerminal && !f.ErrTerminal {
-		out = &cli.PlainWriter{W: f.Err}
+		out = &show.PlainWriter{W: f.Err}
 	}
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, editor, file)
 	if stdin, ok := f.In.(*os.File); ok {

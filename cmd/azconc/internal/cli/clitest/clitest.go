@@ -11,6 +11,9 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 // parsed runs a command line through newCmd up to the runF seam and returns the options it arrived at, or the error.
@@ -21,11 +24,11 @@ func parsed[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobr
 	defer f.Close()
 	var got *T
 	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
-	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetFlagErrorFunc(flags.FlagError)
 	f.AddFlags(root)
 	cmd := newCmd(f, func(opts *T) error { got = opts; return nil })
 	root.AddCommand(cmd)
-	cli.SecondsWithoutUnit(root)
+	flags.SecondsWithoutUnit(root)
 	root.SetArgs(append([]string{cmd.Name()}, args...))
 	err := root.ExecuteContext(context.Background())
 	return got, err
@@ -34,8 +37,8 @@ func parsed[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobr
 // ignoreInside leaves out what a command gets from its surroundings.
 func ignoreInside(types ...any) cmp.Option {
 	return cmp.Options{
-		cmpopts.IgnoreUnexported(append(types, cli.HeaderFlags{}, change.ChangeFlags{})...),
-		cmp.AllowUnexported(cli.BlobRef{}),
+		cmpopts.IgnoreUnexported(append(types, flags.Headers{}, change.ChangeFlags{})...),
+		cmp.AllowUnexported(ref.Blob{}),
 		cmpopts.EquateEmpty(),
 	}
 }
@@ -53,7 +56,7 @@ func CheckFlags[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *
 		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
 			got, err := parsed(t, newCmd, c.Args...)
 			if c.Err != "" {
-				if v := cli.Judge(err); err == nil || v.Code != cli.ExitUsage || !strings.Contains(err.Error(), c.Err) {
+				if v := fail.Judge(err); err == nil || v.Code != fail.ExitUsage || !strings.Contains(err.Error(), c.Err) {
 					t.Fatalf("error = %v (exit %d), want a usage error about %q", err, v.Code, c.Err)
 				}
 				return
@@ -68,4 +71,4 @@ func CheckFlags[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *
 	}
 }
 
-func Ref(container, blob string) cli.BlobRef { return cli.BlobRef{Container: container, Blob: blob} }
+func Ref(container, blob string) ref.Blob { return ref.Blob{Container: container, Blob: blob} }

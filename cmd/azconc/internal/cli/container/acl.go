@@ -13,6 +13,10 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -43,7 +47,7 @@ func documentOf(acl optimistic.ACL) aclDocument {
 func ShowPolicies(policies []optimistic.AccessPolicy) []PolicyShown {
 	shown := []PolicyShown{}
 	for _, p := range policies {
-		shown = append(shown, PolicyShown{ID: p.ID, Start: cli.TimeText(p.Start), Expiry: cli.TimeText(p.Expiry), Permissions: p.Permissions})
+		shown = append(shown, PolicyShown{ID: p.ID, Start: show.Time(p.Start), Expiry: show.Time(p.Expiry), Permissions: p.Permissions})
 	}
 	return shown
 }
@@ -51,11 +55,11 @@ func ShowPolicies(policies []optimistic.AccessPolicy) []PolicyShown {
 // parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
 func parseACL(data []byte) (optimistic.ACL, error) {
 	var doc aclDocument
-	if err := cli.StrictJSON(data, "an access control list", &doc); err != nil {
+	if err := fail.StrictJSON(data, "an access control list", &doc); err != nil {
 		return optimistic.ACL{}, err
 	}
 	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
-		return optimistic.ACL{}, cli.Usagef("access %q is neither blob nor container, nor empty", doc.Access)
+		return optimistic.ACL{}, fail.Usagef("access %q is neither blob nor container, nor empty", doc.Access)
 	}
 	policies, err := ParsePolicies(doc.Policies)
 	return optimistic.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
@@ -69,9 +73,9 @@ func ParsePolicies(shown []PolicyShown) (policies []optimistic.AccessPolicy, err
 			text string
 			into *time.Time
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
-			t, err := cli.ParseTime(at.name, at.text)
+			t, err := flags.ParseTime(at.name, at.text)
 			if err != nil {
-				return nil, cli.Usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
+				return nil, fail.Usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
 			}
 			*at.into = t
 		}
@@ -82,7 +86,7 @@ func ParsePolicies(shown []PolicyShown) (policies []optimistic.AccessPolicy, err
 
 type aCLOptions struct {
 	factory   *cli.Factory
-	Container cli.BlobRef
+	Container ref.Blob
 	File      string
 	LeaseID   string
 }
@@ -95,7 +99,7 @@ func newACLShowCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command 
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container acl show jobs > acl.json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -145,13 +149,13 @@ func newACLSetCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command {
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -183,7 +187,7 @@ func aCLSetRun(ctx context.Context, opts *aCLOptions) error {
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.Container, "updated", r))
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -20,7 +23,7 @@ import (
 
 type createOptions struct {
 	factory   *cli.Factory
-	Container cli.BlobRef
+	Container ref.Blob
 	Metadata  map[string]string
 }
 
@@ -37,10 +40,10 @@ The container gets an id in its metadata, so that if the response is lost, azcon
 		Example: `  azconc container create jobs
   azconc container create jobs --metadata team=billing`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -73,7 +76,7 @@ func createRun(ctx context.Context, opts *createOptions) error {
 		return err
 	}
 	id := uuid.NewString()
-	metadata := map[string]*string{cli.CreateStamp: &id}
+	metadata := map[string]*string{flags.CreateStamp: &id}
 	for name, value := range maps.All(opts.Metadata) {
 		metadata[name] = &value
 	}
@@ -108,12 +111,12 @@ func madeBy(ctx context.Context, client *container.Client, id string, first time
 		if out := azerr.Classify(answer); !out.Ambiguous() {
 			return "", answer
 		}
-		return "", &cli.UnknownError{Why: "the container does not exist now, but a request may still be in flight", Err: answer}
+		return "", &fail.UnknownError{Why: "the container does not exist now, but a request may still be in flight", Err: answer}
 	case err != nil:
-		return "", &cli.UnknownError{Why: "the response was lost and the container cannot be read", Err: err}
+		return "", &fail.UnknownError{Why: "the response was lost and the container cannot be read", Err: err}
 	}
 	for name, value := range props.Metadata {
-		if strings.EqualFold(name, cli.CreateStamp) && cli.Deref(value) == id {
+		if strings.EqualFold(name, flags.CreateStamp) && cli.Deref(value) == id {
 			return string(cli.Deref(props.ETag)), nil
 		}
 	}
@@ -123,5 +126,5 @@ func madeBy(ctx context.Context, client *container.Client, id string, first time
 	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(began) {
 		return "", optimistic.ErrExists
 	}
-	return "", &cli.UnknownError{Why: "a container exists without the id of this request: another client has created or changed it", Err: answer}
+	return "", &fail.UnknownError{Why: "a container exists without the id of this request: another client has created or changed it", Err: answer}
 }

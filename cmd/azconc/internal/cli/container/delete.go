@@ -8,19 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type deleteOptions struct {
 	factory    *cli.Factory
-	Container  cli.BlobRef
+	Container  ref.Blob
 	Conditions optimistic.Conditions
 }
 
 func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
 	opts := &deleteOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:   "delete <container>",
 		Short: "Delete a container and everything in it",
@@ -31,7 +33,7 @@ The service frees the name about half a minute later; until then, creating it ag
 		Example: `  azconc container delete jobs
   azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -43,7 +45,7 @@ The service frees the name about half a minute later; until then, creating it ag
 			return deleteRun(cmd.Context(), opts)
 		},
 	}
-	conditions.Add(cmd, cli.CondDates|cli.CondLease)
+	conditions.Add(cmd, flags.CondDates|flags.CondLease)
 	return cmd
 }
 
@@ -55,7 +57,7 @@ func deleteRun(ctx context.Context, opts *deleteOptions) error {
 	}
 	r := cli.DeleteResult{Outcome: "deleted", Resource: opts.Container.String()}
 	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: cli.ContainerAccess(opts.Conditions)})
+		_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: flags.ContainerAccess(opts.Conditions)})
 		return err
 	})
 	// A deletion leaves no trace of who made it. Without a condition that does not matter: what was asked for holds.

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type listOptions struct {
@@ -27,7 +30,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		Example: "  azconc container list --prefix job",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.Max < 0 {
-				return cli.Usagef("--max %d is negative", opts.Max)
+				return fail.Usagef("--max %d is negative", opts.Max)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -36,7 +39,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	cli.AllowEmpty(cmd, "prefix")
+	flags.AllowEmpty(cmd, "prefix")
 	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
 	return cmd
 }
@@ -59,7 +62,7 @@ type item struct {
 func (r listResult) Text(w io.Writer) {
 	for _, c := range r.Containers {
 		if r.wide {
-			fmt.Fprintf(w, "%s  %-9s  %s\n", cli.TimeText(c.LastModified), c.LeaseState, c.Name)
+			fmt.Fprintf(w, "%s  %-9s  %s\n", show.Time(c.LastModified), c.LeaseState, c.Name)
 		} else {
 			fmt.Fprintln(w, c.Name)
 		}
@@ -72,7 +75,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 		return err
 	}
 	r := listResult{Outcome: "listed", Containers: []item{}, wide: opts.factory.OutTerminal}
-	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: cli.Optional(opts.Prefix)})
+	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: flags.Optional(opts.Prefix)})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -85,7 +88,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			}
 			item := item{Name: cli.Deref(c.Name)}
 			if p := c.Properties; p != nil {
-				item.ETag, item.LastModified, item.LeaseState = cli.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), string(cli.Deref(p.LeaseState))
+				item.ETag, item.LastModified, item.LeaseState = flags.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), string(cli.Deref(p.LeaseState))
 			}
 			r.Containers = append(r.Containers, item)
 		}

@@ -11,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -23,13 +27,13 @@ type MetadataNoun struct {
 	Name, Example string
 	Warning       string // what the help of every write says
 	lease         bool   // writes take a lease id
-	Parse         func(string) (cli.BlobRef, error)
-	Target        func(*cli.Factory, cli.BlobRef) (optimistic.Target[map[string]string], error)
+	Parse         func(string) (ref.Blob, error)
+	Target        func(*cli.Factory, ref.Blob) (optimistic.Target[map[string]string], error)
 }
 
 var noun = MetadataNoun{
-	Name: "container", Example: "jobs", Warning: turnsLong, lease: true, Parse: cli.ParseContainer,
-	Target: func(f *cli.Factory, on cli.BlobRef) (optimistic.Target[map[string]string], error) {
+	Name: "container", Example: "jobs", Warning: turnsLong, lease: true, Parse: ref.ParseContainer,
+	Target: func(f *cli.Factory, on ref.Blob) (optimistic.Target[map[string]string], error) {
 		client, err := f.Container(on)
 		return optimistic.MetadataOfContainer(client), err
 	},
@@ -40,7 +44,7 @@ func (n MetadataNoun) arg() string { return "<" + n.Name + ">" }
 type nounMetadataOptions struct {
 	factory     *cli.Factory
 	noun        MetadataNoun
-	On          cli.BlobRef
+	On          ref.Blob
 	Metadata    map[string]string
 	Remove      []string
 	LeaseID     string
@@ -64,19 +68,19 @@ func newNounMetadataWriteCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounM
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 0 {
-				return cli.Usagef("%s is missing", noun.arg())
+				return fail.Usagef("%s is missing", noun.arg())
 			}
 			if opts.On, err = noun.Parse(args[0]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = cli.ParsePairs("metadata", args[1:]); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("metadata", args[1:]); err != nil {
 				return err
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if cmd.Flags().Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
-				return cli.WithHint(cli.Usagef("no change is given"), "give name=value, or --remove name")
+				return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -87,7 +91,7 @@ func newNounMetadataWriteCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounM
 	if noun.lease {
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
 	}
-	cli.AddOperationID(cmd, &opts.OperationID, "the metadata", optimistic.OperationsKept)
+	flags.AddOperationID(cmd, &opts.OperationID, "the metadata", optimistic.OperationsKept)
 	return cmd, opts
 }
 
@@ -106,7 +110,7 @@ func nounMetadataRun(ctx context.Context, opts *nounMetadataOptions, change func
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID})
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.NewWriteResult(opts.On, "updated", r))
 }
@@ -145,7 +149,7 @@ func (r nounMetadataResult) Text(w io.Writer) { PrintMetadata(w, r.Metadata) }
 
 func PrintMetadata(w io.Writer, metadata map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		cli.PrintFields(w, name, metadata[name])
+		show.Fields(w, name, metadata[name])
 	}
 }
 
@@ -159,7 +163,7 @@ func nounMetadataShowRun(ctx context.Context, opts *nounMetadataOptions) error {
 		return err
 	}
 	metadata := maps.Clone(v.Value)
-	delete(metadata, cli.CreateStamp)
+	delete(metadata, flags.CreateStamp)
 	return opts.factory.Print(nounMetadataResult{noun: opts.noun.Name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
 }
 

@@ -11,25 +11,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type showOptions struct {
 	factory    *cli.Factory
-	Container  cli.BlobRef
+	Container  ref.Blob
 	Conditions optimistic.Conditions
 }
 
 func newShowCmd(f *cli.Factory, runF func(*showOptions) error) *cobra.Command {
 	opts := &showOptions{factory: f}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Use:     "show <container>",
 		Short:   "Show a container's properties and metadata",
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container show jobs -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForRead(); err != nil {
@@ -41,7 +44,7 @@ func newShowCmd(f *cli.Factory, runF func(*showOptions) error) *cobra.Command {
 			return showRun(cmd.Context(), opts)
 		},
 	}
-	conditions.Add(cmd, cli.CondLease)
+	conditions.Add(cmd, flags.CondLease)
 	return cmd
 }
 
@@ -57,12 +60,12 @@ type showResult struct {
 }
 
 func (r showResult) Text(w io.Writer) {
-	fields := []string{"container", r.Container, "etag", r.ETag, "last modified", cli.TimeText(r.LastModified),
+	fields := []string{"container", r.Container, "etag", r.ETag, "last modified", show.Time(r.LastModified),
 		"lease", r.LeaseState, "public access", r.PublicAccess}
 	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
 		fields = append(fields, "metadata "+name, r.Metadata[name])
 	}
-	cli.PrintFields(w, fields...)
+	show.Fields(w, fields...)
 }
 
 func showRun(ctx context.Context, opts *showOptions) error {
@@ -70,7 +73,7 @@ func showRun(ctx context.Context, opts *showOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: cli.ContainerAccess(opts.Conditions).LeaseAccessConditions})
+	p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: flags.ContainerAccess(opts.Conditions).LeaseAccessConditions})
 	if err != nil {
 		return err
 	}

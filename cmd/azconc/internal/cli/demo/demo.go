@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azurite"
 )
@@ -42,10 +43,10 @@ responses, and stops it at the end. It needs Node.js and npm, and no account.`,
 		Example: "  azconc demo\n  azconc demo --increments 200 --lose-one-in 3 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.Increments < 1 {
-				return cli.Usagef("--increments %d is not positive", opts.Increments)
+				return fail.Usagef("--increments %d is not positive", opts.Increments)
 			}
 			if opts.OneIn < 3 {
-				return cli.Usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
+				return fail.Usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
 			}
 			if runF != nil {
 				return runF(opts)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
@@ -32,7 +33,7 @@ func startAzurite(f *cli.Factory, ctx context.Context, opts *azurite.Options) (*
 // out of an error into its hint.
 func azuriteError(f *cli.Factory, err error) error {
 	if tool, ok := errors.AsType[*azurite.ToolError](err); ok {
-		return cli.WithHint(errors.New(tool.Problem), tool.Hint)
+		return fail.WithHint(errors.New(tool.Problem), tool.Hint)
 	}
 	if p, ok := errors.AsType[*azurite.ProcessError](err); ok {
 		for line := range strings.Lines(p.Output) {

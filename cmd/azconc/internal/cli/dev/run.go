@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
@@ -36,7 +37,7 @@ environment. Signals are passed on to it, and its exit status is azconc's: 128+n
 could not start.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("<command> is missing")
+				return fail.Usagef("<command> is missing")
 			}
 			return nil
 		},
@@ -44,7 +45,7 @@ could not start.`,
   azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.JSON() {
-				return cli.Usagef("-o json and the command's output cannot both go to stdout")
+				return fail.Usagef("-o json and the command's output cannot both go to stdout")
 			}
 			opts.Command = args
 			if runF != nil {
@@ -113,7 +114,7 @@ func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server *azuri
 			return commandEnded(err)
 		case <-ended:
 			ended = nil
-			s, ok := errors.AsType[*cli.SignalError](context.Cause(ctx))
+			s, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
 			if !ok {
 				why = context.Cause(ctx)
 				stop()
@@ -152,7 +153,7 @@ func commandNotStarted(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		code = 127
 	}
-	return &cli.CommandStatus{Code: code, Text: err.Error()}
+	return &fail.CommandStatus{Code: code, Text: err.Error()}
 }
 
 func commandEnded(err error) error {
@@ -164,7 +165,7 @@ func commandEnded(err error) error {
 		return fmt.Errorf("wait for the command: %w", err)
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return &cli.CommandStatus{Code: 128 + int(status.Signal()), Text: "the command was ended by a signal: " + status.Signal().String()}
+		return &fail.CommandStatus{Code: 128 + int(status.Signal()), Text: "the command was ended by a signal: " + status.Signal().String()}
 	}
-	return &cli.CommandStatus{Code: exit.ExitCode()}
+	return &fail.CommandStatus{Code: exit.ExitCode()}
 }

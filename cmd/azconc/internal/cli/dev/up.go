@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
@@ -74,7 +75,7 @@ func upRun(ctx context.Context, opts *upOptions) (err error) {
 	case <-server.Done():
 		return nil // Stop says why
 	case <-ctx.Done():
-		if _, ok := errors.AsType[*cli.SignalError](context.Cause(ctx)); ok {
+		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); ok {
 			return nil
 		}
 		return context.Cause(ctx)

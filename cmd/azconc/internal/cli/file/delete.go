@@ -7,12 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type deleteOptions struct {
 	factory *cli.Factory
-	File    cli.FileRef
+	File    ref.File
 	LeaseID string
 	Wait    time.Duration
 }
@@ -30,14 +33,14 @@ code is 4. The last writer wins: anything written since you last looked is delet
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file delete reports/q3.csv\n  azconc file delete reports/q3.csv --wait 5m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+			if opts.File, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if opts.Wait < 0 {
-				return cli.Usagef("--wait %v is negative", opts.Wait)
+				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
 			if runF != nil {
 				return runF(opts)

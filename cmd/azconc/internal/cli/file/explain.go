@@ -8,13 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type explainOptions struct {
 	factory *cli.Factory
 	Code    string
-	File    cli.FileRef // instead of a code
+	File    ref.File // instead of a code
 }
 
 func newExplainCmd(f *cli.Factory, runF func(*explainOptions) error) *cobra.Command {
@@ -29,7 +32,7 @@ how to resolve it; then no request is sent.`,
 		Example: "  azconc file explain reports/q3.xlsx\n  azconc file explain SharingViolation",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if strings.Contains(args[0], "/") {
-				if opts.File, err = cli.ParseFile(args[0]); err != nil {
+				if opts.File, err = ref.ParseFile(args[0]); err != nil {
 					return err
 				}
 			} else {
@@ -62,13 +65,13 @@ func (r codeExplained) Text(w io.Writer) {
 	if r.Passes {
 		passes = "yes"
 	}
-	cli.PrintFields(w, "code", r.Code, "kind", r.Kind, "means", r.Means, "passes", passes, "until", r.Until, "do", r.Do)
+	show.Fields(w, "code", r.Code, "kind", r.Kind, "means", r.Means, "passes", passes, "until", r.Until, "do", r.Do)
 }
 
 func explainCode(opts *explainOptions) error {
 	e, ok := azerr.Explain(opts.Code)
 	if !ok {
-		return cli.WithHint(cli.Usagef("%q is not an error code of the service, nor a file", opts.Code), "codes are spelled like SharingViolation, files like share/path")
+		return fail.WithHint(fail.Usagef("%q is not an error code of the service, nor a file", opts.Code), "codes are spelled like SharingViolation, files like share/path")
 	}
 	r := codeExplained{Outcome: "explained", Code: e.Code, Kind: e.Kind.String(), Means: e.Means, Passes: e.Passes, Until: e.Until, Do: e.Do}
 	if e.Reason != azerr.None {
@@ -98,7 +101,7 @@ func (r explained) Text(w io.Writer) {
 		if i > 0 {
 			_, _ = io.WriteString(w, "\n")
 		}
-		cli.PrintFields(w, "blocked", h.What, "who", h.Who, "since", h.Since, "writes", h.Writes, "do", h.Do)
+		show.Fields(w, "blocked", h.What, "who", h.Who, "since", h.Since, "writes", h.Writes, "do", h.Do)
 	}
 	if len(r.Hindrances) == 0 {
 		_, _ = io.WriteString(w, "nothing blocks "+r.Resource+"\n")

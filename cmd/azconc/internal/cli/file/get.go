@@ -9,12 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type getOptions struct {
 	factory        *cli.Factory
-	From           cli.FileRef
+	From           ref.File
 	File           string
 	LeaseID        string
 	IgnoreMetadata bool
@@ -34,17 +38,17 @@ lease acquire, then --lease-id) keeps all writers out.`,
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file get reports/q3.csv\n  azconc file get reports/q3.xlsx --file q3.xlsx --wait 1m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.From, err = cli.ParseFile(args[0]); err != nil {
+			if opts.From, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
 			if f.JSON() && (opts.File == "" || opts.File == "-") {
-				return cli.WithHint(cli.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
-			if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 				return err
 			}
 			if opts.Wait < 0 {
-				return cli.Usagef("--wait %v is negative", opts.Wait)
+				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -73,7 +77,7 @@ type getResult struct {
 }
 
 func (r getResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, cli.ByteCount(r.Size), r.File)
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
 }
 
 func getRun(ctx context.Context, opts *getOptions) error {

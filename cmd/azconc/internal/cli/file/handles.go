@@ -9,12 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type handlesListOptions struct {
 	factory   *cli.Factory
-	On        cli.FileRef
+	On        ref.File
 	Recursive bool
 }
 
@@ -30,7 +33,7 @@ The list can be out of date as soon as it is printed. Shares mounted over NFS ha
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file handles list reports/2026/q3.xlsx\n  azconc file handles list reports --recursive -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.On, err = cli.ParseFileRef(args[0]); err != nil {
+			if opts.On, err = ref.ParseShareOrFile(args[0]); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -58,7 +61,7 @@ func handlesShown(all []pessimistic.Handle) []handleShown {
 	shown := make([]handleShown, 0, len(all))
 	for _, h := range all {
 		shown = append(shown, handleShown{ID: h.ID, Path: h.Path, ClientName: h.ClientName, ClientIP: h.ClientIP, Access: h.Access,
-			Opened: cli.TimeText(h.Opened), who: h.String()})
+			Opened: show.Time(h.Opened), who: h.String()})
 	}
 	return shown
 }
@@ -94,7 +97,7 @@ func handlesListRun(ctx context.Context, opts *handlesListOptions) error {
 
 type handlesCloseOptions struct {
 	factory   *cli.Factory
-	On        cli.FileRef
+	On        ref.File
 	IDs       []string
 	All       bool
 	Recursive bool
@@ -113,22 +116,22 @@ has not written; it may reopen the file at once. Prints how many handles were cl
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file handles close reports/2026/q3.xlsx --id 42949673985 --yes\n  azconc file handles close reports/2026 --all --recursive --yes",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.On, err = cli.ParseFileRef(args[0]); err != nil {
+			if opts.On, err = ref.ParseShareOrFile(args[0]); err != nil {
 				return err
 			}
 			switch {
 			case opts.All && len(opts.IDs) > 0:
-				return cli.Usagef("--id and --all cannot both be given")
+				return fail.Usagef("--id and --all cannot both be given")
 			case !opts.All && len(opts.IDs) == 0:
-				return cli.WithHint(cli.Usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
+				return fail.WithHint(fail.Usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
 			case !opts.Yes:
-				return cli.WithHint(cli.Usagef("--yes is missing"), "the clients lose what they have not written: give --yes to confirm")
+				return fail.WithHint(fail.Usagef("--yes is missing"), "the clients lose what they have not written: give --yes to confirm")
 			case opts.Recursive && !opts.All:
-				return cli.Usagef("--recursive needs --all: an id names one handle")
+				return fail.Usagef("--recursive needs --all: an id names one handle")
 			}
 			for _, id := range opts.IDs {
 				if id == "" || strings.Trim(id, "0123456789") != "" {
-					return cli.WithHint(cli.Usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
+					return fail.WithHint(fail.Usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
 				}
 			}
 			if runF != nil {

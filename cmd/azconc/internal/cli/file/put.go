@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -25,11 +29,11 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 }
 
 func (w *writeFlags) parse() (err error) {
-	if w.LeaseID, err = cli.ParseLeaseID(w.LeaseID); err != nil {
+	if w.LeaseID, err = flags.ParseLeaseID(w.LeaseID); err != nil {
 		return err
 	}
 	if w.Wait < 0 {
-		return cli.Usagef("--wait %v is negative", w.Wait)
+		return fail.Usagef("--wait %v is negative", w.Wait)
 	}
 	return nil
 }
@@ -40,7 +44,7 @@ func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 	if w.Wait > 0 && !f.Quiet {
 		o.Hooks.Event = func(e pessimistic.Event) {
 			if e.Kind == pessimistic.Waiting {
-				f.Notef("waiting for %s, held by %s", e.Resource, cli.OrAnother(e.Holder))
+				f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
 			}
 		}
 	}
@@ -49,7 +53,7 @@ func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 
 type putOptions struct {
 	factory *cli.Factory
-	To      cli.FileRef
+	To      ref.File
 	File    string
 	Create  bool
 	Write   writeFlags
@@ -69,11 +73,11 @@ can see a partly written file.`,
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.To, err = cli.ParseFile(args[0]); err != nil {
+			if opts.To, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if err := opts.Write.parse(); err != nil {
 				return err
@@ -101,13 +105,13 @@ type writeResult struct {
 }
 
 func (r writeResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s %s, %s\n", r.Outcome, r.Resource, cli.ByteCount(r.Size))
+	fmt.Fprintf(w, "%s %s, %s\n", r.Outcome, r.Resource, show.Bytes(r.Size))
 }
 
 // written prints the result. It reports a lease that may be left behind, since the lease does not expire.
-func written(f *cli.Factory, outcome string, on cli.FileRef, r pessimistic.FileWrite) error {
+func written(f *cli.Factory, outcome string, on ref.File, r pessimistic.FileWrite) error {
 	if r.Left != nil {
-		f.Notef("%s: its lease may still be held: %s", on, cli.FirstLine(r.Left.Error()))
+		f.Notef("%s: its lease may still be held: %s", on, show.FirstLine(r.Left.Error()))
 		f.Notef("hint: azconc file lease break ends it")
 	}
 	if !r.Changed {
@@ -138,7 +142,7 @@ func putRun(ctx context.Context, opts *putOptions) error {
 			return err
 		}
 		if len(all) > maxStdin {
-			return cli.WithHint(cli.Usagef("--file %s has more than %s, and its size is not known in advance", opts.File, cli.ByteCount(maxStdin)), "write it into a file first")
+			return fail.WithHint(fail.Usagef("--file %s has more than %s, and its size is not known in advance", opts.File, show.Bytes(maxStdin)), "write it into a file first")
 		}
 		from, size = bytes.NewReader(all), int64(len(all))
 	}

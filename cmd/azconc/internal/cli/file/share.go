@@ -11,13 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type shareOptions struct {
 	factory *cli.Factory
-	Share   cli.FileRef
+	Share   ref.File
 	LeaseID string
 }
 
@@ -27,11 +31,11 @@ func newShareVerbCmd(f *cli.Factory, runF func(*shareOptions) error, run func(co
 	cmd := &cobra.Command{
 		Args: cli.ResourceArgs("<share>"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Share, err = cli.ParseShare(args[0]); err != nil {
+			if opts.Share, err = ref.ParseShare(args[0]); err != nil {
 				return err
 			}
 			if opts.LeaseID != "" {
-				if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 					return err
 				}
 			}
@@ -94,7 +98,7 @@ func shareDeleteRun(ctx context.Context, opts *shareOptions) error {
 		return err
 	})
 	if s.Ambiguous > 0 && azerr.Has(err, "ShareBeingDeleted", "ShareNotFound") {
-		return &cli.UnknownError{Why: "the share is gone: this command or another client deleted it", Err: err}
+		return &fail.UnknownError{Why: "the share is gone: this command or another client deleted it", Err: err}
 	}
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
@@ -120,11 +124,11 @@ type shareShowResult struct {
 }
 
 func (r shareShowResult) Text(w io.Writer) {
-	fields := []string{"share", r.Share, "etag", r.ETag, "last modified", cli.TimeText(r.LastModified), "lease", r.LeaseState}
+	fields := []string{"share", r.Share, "etag", r.ETag, "last modified", show.Time(r.LastModified), "lease", r.LeaseState}
 	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
 		fields = append(fields, "metadata "+name, r.Metadata[name])
 	}
-	cli.PrintFields(w, fields...)
+	show.Fields(w, fields...)
 }
 
 func shareShowRun(ctx context.Context, opts *shareOptions) error {

@@ -12,13 +12,15 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 // options are those of a verb that takes a file and nothing else.
 type options struct {
 	factory *cli.Factory
-	File    cli.FileRef
+	File    ref.File
 }
 
 func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
@@ -32,7 +34,7 @@ The ETag can only be compared: no operation on files accepts a condition.`,
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file show reports/q3.csv -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+			if opts.File, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -57,7 +59,7 @@ type showResult struct {
 }
 
 func (r showResult) Text(w io.Writer) {
-	fields := []string{"file", r.Resource, "size", cli.ByteCount(r.Size), "etag", r.ETag, "last modified", cli.TimeText(r.LastModified),
+	fields := []string{"file", r.Resource, "size", show.Bytes(r.Size), "etag", r.ETag, "last modified", show.Time(r.LastModified),
 		"type", r.ContentType, "attributes", r.Attributes, "lease", r.Lease.State}
 	if r.Lease.Status == "locked" {
 		fields = append(fields, "owner", r.Lease.Owner, "since", r.Lease.Since, "last heartbeat", r.Lease.Heard)
@@ -68,7 +70,7 @@ func (r showResult) Text(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
 		fields = append(fields, "metadata "+name, r.Metadata[name])
 	}
-	cli.PrintFields(w, fields...)
+	show.Fields(w, fields...)
 }
 
 func showRun(ctx context.Context, opts *options) error {
@@ -79,7 +81,7 @@ func showRun(ctx context.Context, opts *options) error {
 	return opts.factory.Print(r)
 }
 
-func showFile(f *cli.Factory, ctx context.Context, on cli.FileRef) (showResult, error) {
+func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, error) {
 	client, err := f.File(on)
 	if err != nil {
 		return showResult{}, err

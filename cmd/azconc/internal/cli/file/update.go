@@ -7,12 +7,13 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type updateOptions struct {
 	factory *cli.Factory
-	File    cli.FileRef
+	File    ref.File
 	Source  change.ChangeFlags
 	Write   writeFlags
 
@@ -33,7 +34,7 @@ A file's lease does not expire: if azconc is killed, the lease stays, and azconc
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+			if opts.File, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
 			if opts.change, err = opts.Source.Parse(f.Env); err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -16,7 +19,7 @@ import (
 
 type waitOptions struct {
 	factory *cli.Factory
-	File    cli.FileRef
+	File    ref.File
 	Until   string
 	Wait    time.Duration
 	Poll    time.Duration
@@ -35,16 +38,16 @@ is 4.`,
 		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = cli.ParseFile(args[0]); err != nil {
+			if opts.File, err = ref.ParseFile(args[0]); err != nil {
 				return err
 			}
 			switch {
 			case opts.Until != "closed" && opts.Until != "unleased" && opts.Until != "gone":
-				return cli.Usagef("--until %q is neither closed, unleased nor gone", opts.Until)
+				return fail.Usagef("--until %q is neither closed, unleased nor gone", opts.Until)
 			case opts.Wait < 0:
-				return cli.Usagef("--wait %v is negative", opts.Wait)
+				return fail.Usagef("--wait %v is negative", opts.Wait)
 			case opts.Poll < 100*time.Millisecond:
-				return cli.Usagef("--poll %v is less than 100ms", opts.Poll)
+				return fail.Usagef("--poll %v is less than 100ms", opts.Poll)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -89,7 +92,7 @@ func (o *waitOptions) poll() retry.Backoff {
 // waiting reports the clients waited for.
 func waiting(f *cli.Factory, e pessimistic.InUseError) {
 	if !f.Quiet {
-		f.Notef("waiting: %s", cli.FirstLine(e.Error()))
+		f.Notef("waiting: %s", show.FirstLine(e.Error()))
 	}
 }
 
@@ -97,7 +100,7 @@ var errNotGone = errors.New("it is there")
 
 // waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
 func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
-	marked, again := false, cli.WaitFor(o.Wait, o.Poll)
+	marked, again := false, WaitFor(o.Wait, o.Poll)
 	for {
 		err := pessimistic.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
 			_, err := client.GetProperties(ctx, nil)
@@ -123,7 +126,7 @@ func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptio
 
 // waitUnleased polls until the file's lease is free.
 func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
-	began, again := time.Now(), cli.WaitFor(opts.Wait, opts.poll())
+	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
 	for {
 		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
 		if err != nil || seen.State != pessimistic.StateLeased && seen.State != pessimistic.StateBreaking {

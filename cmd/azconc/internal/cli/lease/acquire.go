@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -28,7 +30,7 @@ type acquireOptions struct {
 func newAcquireCmd(noun leaseNoun) func(*cli.Factory, func(*acquireOptions) error) *cobra.Command {
 	return func(f *cli.Factory, runF func(*acquireOptions) error) *cobra.Command {
 		opts := &acquireOptions{factory: f, noun: noun}
-		var conditions cli.ConditionFlags
+		var conditions flags.Conditions
 		var duration string
 		cmd := &cobra.Command{
 			Use:   "acquire " + noun.arg(),
@@ -51,13 +53,13 @@ again under the same --lease-id ` + noun.again() + `.`,
 					return err
 				}
 				if noun == "file" && opts.Seconds != -1 {
-					return cli.WithHint(cli.Usagef("--duration %s: a file's lease does not expire", duration), "omit --duration, and release the lease at the end")
+					return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", duration), "omit --duration, and release the lease at the end")
 				}
-				if opts.LeaseID, err = cli.ParseLeaseID(opts.LeaseID); err != nil {
+				if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 					return err
 				}
 				if opts.Wait < 0 {
-					return cli.Usagef("--wait %v is negative", opts.Wait)
+					return fail.Usagef("--wait %v is negative", opts.Wait)
 				}
 				if opts.Conditions, err = conditions.ForWrite(); err != nil {
 					return err
@@ -142,7 +144,7 @@ func acquireRun(ctx context.Context, opts *acquireOptions) error {
 			if opts.factory.Output == "text" && !opts.factory.Quiet {
 				fmt.Fprintln(opts.factory.Out, id) // a script has it, as after a success
 			}
-			return cli.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
+			return fail.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
 				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", opts.noun, opts.On, id))
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -25,7 +28,7 @@ type breakOptions struct {
 func newBreakCmd(noun leaseNoun) func(*cli.Factory, func(*breakOptions) error) *cobra.Command {
 	return func(f *cli.Factory, runF func(*breakOptions) error) *cobra.Command {
 		opts := &breakOptions{factory: f, noun: noun}
-		var conditions cli.ConditionFlags
+		var conditions flags.Conditions
 		var period time.Duration
 		var now bool
 		cmd := &cobra.Command{
@@ -43,14 +46,14 @@ already broken or free changes nothing.`,
 					return err
 				}
 				if opts.Stale != 0 && opts.Stale < 30*time.Second {
-					return cli.Usagef("--stale %v is less than 30s: a heartbeat may be missed", opts.Stale)
+					return fail.Usagef("--stale %v is less than 30s: a heartbeat may be missed", opts.Stale)
 				}
 				given := cmd.Flags().Changed("period")
 				switch {
 				case given && now:
-					return cli.Usagef("--period and --now cannot both be given")
+					return fail.Usagef("--period and --now cannot both be given")
 				case period < 0 || period > time.Minute || period%time.Second != 0:
-					return cli.Usagef("--period %v is not between 0s and 60s, in whole seconds", period)
+					return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", period)
 				case given || now:
 					seconds := int32(period / time.Second)
 					opts.Period = &seconds
@@ -109,7 +112,7 @@ func breakRun(ctx context.Context, opts *breakOptions) error {
 }
 
 func breakStaleRun(ctx context.Context, opts *breakOptions) error {
-	client, err := opts.factory.File(opts.On.(cli.FileRef))
+	client, err := opts.factory.File(opts.On.(ref.File))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -23,7 +25,7 @@ type changeOptions struct {
 func newChangeCmd(noun leaseNoun) func(*cli.Factory, func(*changeOptions) error) *cobra.Command {
 	return func(f *cli.Factory, runF func(*changeOptions) error) *cobra.Command {
 		opts := &changeOptions{factory: f, noun: noun}
-		var conditions cli.ConditionFlags
+		var conditions flags.Conditions
 		cmd := &cobra.Command{
 			Use:   "change " + noun.arg() + " --lease-id <id> [--to <id>]",
 			Short: "Change the id of the lease and print the new one",
@@ -39,8 +41,8 @@ The old id is invalid from then on, so a lease can be handed to another holder w
 				if opts.LeaseID, err = requiredLeaseID("--lease-id", opts.LeaseID); err != nil {
 					return err
 				}
-				if opts.To, err = cli.ParseLeaseID(opts.To); err != nil {
-					return cli.Usagef("--to is not a GUID")
+				if opts.To, err = flags.ParseLeaseID(opts.To); err != nil {
+					return fail.Usagef("--to is not a GUID")
 				}
 				if opts.Conditions, err = conditions.ForWrite(); err != nil {
 					return err

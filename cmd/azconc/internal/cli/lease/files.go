@@ -9,25 +9,28 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 // leasedInFiles implements leased for Azure Files, which has no conditions.
-func leasedInFiles(f *cli.Factory, noun leaseNoun, on cli.FileRef, id string) (leased, error) {
+func leasedInFiles(f *cli.Factory, noun leaseNoun, on ref.File, id string) (leased, error) {
 	if noun == "share" {
 		client, err := f.Share(on)
 		if err != nil {
 			return nil, err
 		}
-		l, err := lease.NewShareClient(client, &lease.ShareClientOptions{LeaseID: cli.Optional(id)})
+		l, err := lease.NewShareClient(client, &lease.ShareClientOptions{LeaseID: flags.Optional(id)})
 		return leasedShare{l, client}, err
 	}
 	client, err := f.File(on)
 	if err != nil {
 		return nil, err
 	}
-	l, err := lease.NewFileClient(client, &lease.FileClientOptions{LeaseID: cli.Optional(id)})
+	l, err := lease.NewFileClient(client, &lease.FileClientOptions{LeaseID: flags.Optional(id)})
 	return leasedFile{l, client}, err
 }
 
@@ -118,7 +121,7 @@ func LookedAt(seen pessimistic.Observation) Shown {
 			shown.Duration = "infinite"
 		}
 		holder := seen.Holder()
-		shown.Owner, shown.Since, shown.Heard = holder.Name, cli.TimeText(holder.Since), cli.TimeText(holder.Heard)
+		shown.Owner, shown.Since, shown.Heard = holder.Name, show.Time(holder.Since), show.Time(holder.Heard)
 	}
 	return shown
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -22,7 +23,7 @@ type heldLeaseOptions struct {
 // newHeldLeaseCmd makes the command around run; the caller says what it is called and does.
 func newHeldLeaseCmd(f *cli.Factory, noun leaseNoun, runF func(*heldLeaseOptions) error, run func(context.Context, *heldLeaseOptions) error) *cobra.Command {
 	opts := &heldLeaseOptions{factory: f, noun: noun}
-	var conditions cli.ConditionFlags
+	var conditions flags.Conditions
 	cmd := &cobra.Command{
 		Args: cli.ResourceArgs(noun.arg()),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -56,25 +59,25 @@ func (n leaseNoun) example() string {
 func (n leaseNoun) parse(arg string) (fmt.Stringer, error) {
 	switch n {
 	case "container":
-		return cli.ParseContainer(arg)
+		return ref.ParseContainer(arg)
 	case "share":
-		return cli.ParseShare(arg)
+		return ref.ParseShare(arg)
 	case "file":
-		return cli.ParseFile(arg)
+		return ref.ParseFile(arg)
 	}
-	return cli.ParseWritable(arg)
+	return ref.ParseWritable(arg)
 }
 
 // conditions are those that the service takes on a lease operation: all but the lease's own id, only dates for a
 // container, and none in Azure Files.
-func (n leaseNoun) conditions() cli.ConditionSet {
+func (n leaseNoun) conditions() flags.ConditionSet {
 	switch n {
 	case "container":
-		return cli.CondDates
+		return flags.CondDates
 	case "file", "share":
 		return 0
 	}
-	return cli.CondAll &^ cli.CondLease
+	return flags.CondAll &^ flags.CondLease
 }
 
 // leased is a resource whose lease is operated on. The SDK has two clients of the same shape for it.
@@ -91,20 +94,20 @@ type leased interface {
 func leaseOn(f *cli.Factory, noun leaseNoun, on fmt.Stringer, id string) (leased, error) {
 	switch noun {
 	case "file", "share":
-		return leasedInFiles(f, noun, on.(cli.FileRef), id)
+		return leasedInFiles(f, noun, on.(ref.File), id)
 	case "container":
-		client, err := f.Container(on.(cli.BlobRef))
+		client, err := f.Container(on.(ref.Blob))
 		if err != nil {
 			return nil, err
 		}
-		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: cli.Optional(id)})
+		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: flags.Optional(id)})
 		return leasedContainer{l, client}, err
 	}
-	client, err := f.Blob(on.(cli.BlobRef))
+	client, err := f.Blob(on.(ref.Blob))
 	if err != nil {
 		return nil, err
 	}
-	l, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: cli.Optional(id)})
+	l, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: flags.Optional(id)})
 	return leasedBlob{l, client}, err
 }
 
@@ -114,27 +117,27 @@ type leasedBlob struct {
 }
 
 func (l leasedBlob) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
-	r, err := l.lease.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.ETag), err
 }
 
 func (l leasedBlob) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
-	r, err := l.lease.RenewLease(ctx, &lease.BlobRenewOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.RenewLease(ctx, &lease.BlobRenewOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.LeaseID), err
 }
 
 func (l leasedBlob) change(ctx context.Context, to string, c optimistic.Conditions) error {
-	_, err := l.lease.ChangeLease(ctx, to, &lease.BlobChangeOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	_, err := l.lease.ChangeLease(ctx, to, &lease.BlobChangeOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
 	return err
 }
 
 func (l leasedBlob) release(ctx context.Context, c optimistic.Conditions) error {
-	_, err := l.lease.ReleaseLease(ctx, &lease.BlobReleaseOptions{ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	_, err := l.lease.ReleaseLease(ctx, &lease.BlobReleaseOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
 	return err
 }
 
 func (l leasedBlob) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
-	r, err := l.lease.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: period, ModifiedAccessConditions: cli.BlobAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: period, ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.LeaseTime), err
 }
 
@@ -149,27 +152,27 @@ type leasedContainer struct {
 }
 
 func (l leasedContainer) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
-	r, err := l.lease.AcquireLease(ctx, seconds, &lease.ContainerAcquireOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.AcquireLease(ctx, seconds, &lease.ContainerAcquireOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.ETag), err
 }
 
 func (l leasedContainer) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
-	r, err := l.lease.RenewLease(ctx, &lease.ContainerRenewOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.RenewLease(ctx, &lease.ContainerRenewOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.LeaseID), err
 }
 
 func (l leasedContainer) change(ctx context.Context, to string, c optimistic.Conditions) error {
-	_, err := l.lease.ChangeLease(ctx, to, &lease.ContainerChangeOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	_, err := l.lease.ChangeLease(ctx, to, &lease.ContainerChangeOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
 	return err
 }
 
 func (l leasedContainer) release(ctx context.Context, c optimistic.Conditions) error {
-	_, err := l.lease.ReleaseLease(ctx, &lease.ContainerReleaseOptions{ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	_, err := l.lease.ReleaseLease(ctx, &lease.ContainerReleaseOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
 	return err
 }
 
 func (l leasedContainer) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
-	r, err := l.lease.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: period, ModifiedAccessConditions: cli.ContainerAccess(c).ModifiedAccessConditions})
+	r, err := l.lease.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: period, ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
 	return cli.Deref(r.LeaseTime), err
 }
 
@@ -215,9 +218,9 @@ func ParseSeconds(flag, s string) (int32, error) {
 	if s == "infinite" {
 		return -1, nil
 	}
-	d, err := cli.ParseDuration(s)
+	d, err := flags.ParseDuration(s)
 	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
-		return 0, cli.WithHint(cli.Usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
+		return 0, fail.WithHint(fail.Usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
 	}
 	return int32(d / time.Second), nil
 }
@@ -225,9 +228,9 @@ func ParseSeconds(flag, s string) (int32, error) {
 // requiredLeaseID reads an id without which the verb makes no sense.
 func requiredLeaseID(flag, s string) (string, error) {
 	if s == "" {
-		return "", cli.WithHint(cli.Usagef("%s is missing", flag), "azconc … lease acquire prints the id")
+		return "", fail.WithHint(fail.Usagef("%s is missing", flag), "azconc … lease acquire prints the id")
 	}
-	return cli.ParseLeaseID(s)
+	return flags.ParseLeaseID(s)
 }
 
 // LostAfter tells whether err is the refusal that a repeated request meets when the first one was carried out.

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 func newRenewCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) error) *cobra.Command {
@@ -42,7 +44,7 @@ func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
 		return err
 	}
 	// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
-	if holder, err := cli.ParseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
+	if holder, err := flags.ParseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
 		return &lostLeaseError{why: "it was renewed for another holder"}
 	}
 	return printLease(opts.factory, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
@@ -52,6 +54,6 @@ func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
 type lostLeaseError struct{ why string }
 
 func (e *lostLeaseError) Error() string { return "lease lost: " + e.why }
-func (e *lostLeaseError) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitLost, Outcome: "lost"}
+func (e *lostLeaseError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitLost, Outcome: "lost"}
 }

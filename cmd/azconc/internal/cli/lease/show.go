@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type showOptions struct {
@@ -61,7 +62,7 @@ type Shown struct {
 }
 
 func (r Shown) Text(w io.Writer) {
-	cli.PrintFields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
+	show.Fields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
 		"since", r.Since, "last heartbeat", r.Heard, "etag", r.ETag)
 }
 

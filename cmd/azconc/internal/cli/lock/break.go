@@ -10,12 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type breakOptions struct {
 	factory *cli.Factory
-	Lock    cli.BlobRef
+	Lock    ref.Blob
 	IfMatch azcore.ETag
 	Period  time.Duration
 	Now     bool
@@ -40,15 +43,15 @@ lock show, breaks that acquisition and no later one; if there is a new holder by
 				return err
 			}
 			if ifMatch != "" {
-				if opts.IfMatch, err = cli.ParseETag("--if-match", ifMatch); err != nil {
+				if opts.IfMatch, err = flags.ParseETag("--if-match", ifMatch); err != nil {
 					return err
 				}
 			}
 			switch {
 			case opts.Now && cmd.Flags().Changed("period"):
-				return cli.Usagef("--period and --now cannot both be given")
+				return fail.Usagef("--period and --now cannot both be given")
 			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
-				return cli.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
+				return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
 			case cmd.Flags().Changed("period") && opts.Period == 0:
 				opts.Now = true
 			}

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 type electRunOptions struct {
 	factory *cli.Factory
-	Name    cli.BlobRef
+	Name    ref.Blob
 	Once    bool
 	UnderFlags
 }
@@ -62,7 +63,7 @@ func electRunRun(ctx context.Context, opts *electRunOptions) error {
 	}
 	for {
 		err := RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Name.String(), opts.Name.Blob, &opts.UnderFlags))
-		if lost, ok := errors.AsType[*cli.LostRunning](err); !ok || opts.Once || ctx.Err() != nil {
+		if lost, ok := errors.AsType[*LostRunning](err); !ok || opts.Once || ctx.Err() != nil {
 			return err
 		} else if !f.Quiet {
 			f.Notef("%s: %v; running for election again", opts.Name, lost)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -24,13 +24,13 @@ const fileLockWatch = time.Second
 func (opts *runOptions) checkFile(cmd *cobra.Command) error {
 	if opts.File == "" {
 		if opts.Shared {
-			return cli.WithHint(cli.Usagef("--shared is for --file"), "a lock in a container is exclusive; azconc semaphore run admits several holders")
+			return fail.WithHint(fail.Usagef("--shared is for --file"), "a lock in a container is exclusive; azconc semaphore run admits several holders")
 		}
 		return nil
 	}
 	for _, name := range []string{"duration", "takeover-delay", "owner", "allow-content"} {
 		if cmd.Flags().Changed(name) {
-			return cli.Usagef("--%s is for leases, and --file locks through the file system", name)
+			return fail.Usagef("--%s is for leases, and --file locks through the file system", name)
 		}
 	}
 	return nil

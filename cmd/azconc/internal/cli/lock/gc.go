@@ -9,12 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type gCOptions struct {
 	factory   *cli.Factory
-	Container cli.BlobRef
+	Container ref.Blob
 	Prefix    string
 	Unused    time.Duration
 	DryRun    bool
@@ -31,11 +34,11 @@ acquired while gc runs. Fences keep growing: a new lock of the same name starts 
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if opts.Unused < time.Minute {
-				return cli.Usagef("--unused %v is less than 1m", opts.Unused)
+				return fail.Usagef("--unused %v is less than 1m", opts.Unused)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -93,7 +96,7 @@ func gCRun(ctx context.Context, opts *gCOptions) error {
 			deleted = "would be deleted"
 		}
 		opts.factory.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
-			cli.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
+			show.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
 	}
 	return opts.factory.Print(r)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
@@ -55,9 +56,9 @@ func (a *acquireFlags) parse(cmd *cobra.Command) error {
 	waits := cmd.Flags().Changed("wait")
 	switch {
 	case a.NoWait && waits:
-		return cli.Usagef("--wait and --no-wait cannot both be given")
+		return fail.Usagef("--wait and --no-wait cannot both be given")
 	case a.Wait < 0:
-		return cli.Usagef("--wait %v is negative", a.Wait)
+		return fail.Usagef("--wait %v is negative", a.Wait)
 	}
 	a.NoWait = a.NoWait || waits && a.Wait == 0
 	return nil
@@ -88,14 +89,14 @@ func (u *UnderFlags) Args(names ...string) cobra.PositionalArgs {
 		if dash < 0 {
 			dash = len(args)
 			if dash >= len(names) {
-				return cli.WithHint(cli.Usagef("<command> is missing"), "it comes after --, as in azconc "+strings.TrimPrefix(cmd.CommandPath(), "azconc ")+" jobs/nightly -- ./nightly.sh")
+				return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc "+strings.TrimPrefix(cmd.CommandPath(), "azconc ")+" jobs/nightly -- ./nightly.sh")
 			}
 		}
 		if err := cli.ResourceArgs(names...)(cmd, args[:dash]); err != nil {
 			return err
 		}
 		if u.Command = args[dash:]; len(u.Command) == 0 || u.Command[0] == "" {
-			return cli.Usagef("<command> is missing after --")
+			return fail.Usagef("<command> is missing after --")
 		}
 		return nil
 	}
@@ -103,17 +104,17 @@ func (u *UnderFlags) Args(names ...string) cobra.PositionalArgs {
 
 func (u *UnderFlags) Parse(f *cli.Factory, cmd *cobra.Command) error {
 	if f.JSON() {
-		return cli.WithHint(cli.Usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
+		return fail.WithHint(fail.Usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
 	}
 	switch {
 	case u.NotAcquired < 0 || u.NotAcquired > 255:
-		return cli.Usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
+		return fail.Usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
 	case u.KillAfter < 0:
-		return cli.Usagef("--kill-after %v is negative", u.KillAfter)
+		return fail.Usagef("--kill-after %v is negative", u.KillAfter)
 	case u.AtLeast < 0:
-		return cli.Usagef("--hold-at-least %v is negative", u.AtLeast)
+		return fail.Usagef("--hold-at-least %v is negative", u.AtLeast)
 	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
-		return cli.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
+		return fail.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
 	}
 	return u.acquireFlags.parse(cmd)
 }
@@ -152,7 +153,7 @@ type Acquisition struct {
 func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition) error {
 	// Looked for before anything is held.
 	if _, err := proc.Look(u.Command[0]); err != nil {
-		return cli.NotStarted(err)
+		return NotStarted(err)
 	}
 	status, err := openStatus(u.StatusFD)
 	if err != nil {
@@ -170,7 +171,7 @@ func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition)
 	if err != nil {
 		if errors.Is(err, pessimistic.ErrHeld) {
 			status.write("not_acquired", nil)
-			return &cli.NotAcquired{Err: err, Code: u.NotAcquired}
+			return &NotAcquired{Err: err, Code: u.NotAcquired}
 		}
 		return err
 	}
@@ -179,7 +180,7 @@ func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition)
 	if err == nil && a.Finish != nil {
 		err = a.Finish(context.WithoutCancel(ctx), h)
 	}
-	if left, ok := errors.AsType[*cli.CommandLeft](err); ok {
+	if left, ok := errors.AsType[*CommandLeft](err); ok {
 		// Nobody else must come in as long as we can help it.
 		status.write("kept", map[string]any{"error": left.Error()})
 		return err
@@ -210,7 +211,7 @@ func acquireUntil(f *cli.Factory, ctx context.Context, a Acquisition, signals <-
 			case s := <-signals:
 				// There is no command yet that it could be passed on to.
 				if endsWaiting(s) {
-					cancel(&cli.SignalError{Signal: s})
+					cancel(&fail.SignalError{Signal: s})
 				}
 			case <-done:
 				return
@@ -262,7 +263,7 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 	close(w.finished)
 	<-watched
 	if err != nil {
-		return cli.NotStarted(err)
+		return NotStarted(err)
 	}
 	lost := lossOf(h)
 	if lost != nil {
@@ -270,14 +271,14 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 	}
 	status.write("exited", map[string]any{"status": s.Code})
 	if s.Left {
-		return &cli.CommandLeft{Lost: lost}
+		return &CommandLeft{Lost: lost}
 	}
 	if lost != nil {
-		return &cli.LostRunning{Err: lost, Why: a.lost}
+		return &LostRunning{Err: lost, Why: a.lost}
 	}
 	// A signal has been passed on, and how the command took it is its own business; what ends azconc otherwise is ours.
 	if cause := context.Cause(ctx); cause != nil {
-		if _, ok := errors.AsType[*cli.SignalError](cause); !ok {
+		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
 			return cause
 		}
 	}
@@ -288,5 +289,5 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 	if s.Signal != "" {
 		text = "the command was ended by a signal: " + s.Signal
 	}
-	return &cli.CommandStatus{Code: s.Code, Text: text}
+	return &fail.CommandStatus{Code: s.Code, Text: text}
 }

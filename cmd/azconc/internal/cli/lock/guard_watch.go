@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 )
@@ -75,7 +75,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			w.stopInTime(ctx)
 		case <-over:
 			over = nil
-			if _, ok := errors.AsType[*cli.SignalError](context.Cause(ctx)); !ok {
+			if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
 				w.order(max(w.u.KillAfter, time.Millisecond))
 			}
 		}

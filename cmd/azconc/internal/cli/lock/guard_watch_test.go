@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -143,7 +143,7 @@ func TestAGraceEndsWhenTheLeaseIsGone(t *testing.T) {
 }
 
 func TestASignalIsNoReasonToStopACommandButATimeoutIs(t *testing.T) {
-	for cause, want := range map[error]int{&cli.SignalError{}: 0, errors.New("timed out"): 1} {
+	for cause, want := range map[error]int{&fail.SignalError{}: 0, errors.New("timed out"): 1} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			got := watched(t, ctx, newTenancy(), func() { cancel(cause) })

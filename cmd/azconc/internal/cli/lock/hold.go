@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type holdOptions struct {
 	factory *cli.Factory
-	Lock    cli.BlobRef
+	Lock    ref.Blob
 	For     time.Duration
 	Stdin   bool
 	acquireFlags
@@ -41,7 +43,7 @@ azconc lock run is the safer choice: it stops the work when the lock is lost. He
 				return err
 			}
 			if opts.For < 0 {
-				return cli.Usagef("--for %v is negative", opts.For)
+				return fail.Usagef("--for %v is negative", opts.For)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -104,7 +106,7 @@ func (opts *holdOptions) untilToldTo(ctx context.Context) error {
 	case <-end:
 	case <-closed:
 	case <-ctx.Done():
-		if _, told := errors.AsType[*cli.SignalError](context.Cause(ctx)); !told {
+		if _, told := errors.AsType[*fail.SignalError](context.Cause(ctx)); !told {
 			return context.Cause(ctx)
 		}
 	}

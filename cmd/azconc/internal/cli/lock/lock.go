@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -23,23 +26,23 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 }
 
 // ParseLock reads container/name. A lock is a blob of that name, so that azconc blob lease sees it too.
-func ParseLock(arg string) (cli.BlobRef, error) {
-	r, err := cli.ParseWritable(arg)
+func ParseLock(arg string) (ref.Blob, error) {
+	r, err := ref.ParseWritable(arg)
 	if err != nil && r.Blob == "" && r.Container != "" {
-		return r, cli.WithHint(cli.Usagef("%q does not name a lock", arg), "a lock is named container/name")
+		return r, fail.WithHint(fail.Usagef("%q does not name a lock", arg), "a lock is named container/name")
 	}
 	return r, err
 }
 
 // Locker returns the locks of the container that on is in.
-func Locker(f *cli.Factory, on cli.BlobRef, opts *pessimistic.LockerOptions) (*pessimistic.Locker, error) {
+func Locker(f *cli.Factory, on ref.Blob, opts *pessimistic.LockerOptions) (*pessimistic.Locker, error) {
 	client, err := f.Container(on)
 	if err != nil {
 		return nil, err
 	}
 	k, err := pessimistic.NewLocker(client, opts)
 	if err != nil {
-		return nil, &cli.UsageError{Err: err}
+		return nil, &fail.UsageError{Err: err}
 	}
 	return k, nil
 }
@@ -61,7 +64,7 @@ type shown struct {
 func showLock(container string, i pessimistic.LockInfo) shown {
 	s := shown{
 		Lock: container + "/" + i.Name, Held: i.Held, State: string(i.State), Owner: i.Owner, Fence: int64(i.Fence),
-		Since: cli.TimeText(i.Since), ETag: string(i.ETag),
+		Since: show.Time(i.Since), ETag: string(i.ETag),
 	}
 	if s.Infinite = i.Duration == pessimistic.Infinite; i.Duration > 0 {
 		s.LeaseMS = i.Duration.Milliseconds()
@@ -94,5 +97,5 @@ func (s shown) lines(w io.Writer) {
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	cli.PrintFields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", lease, "fence", fence, "etag", s.ETag)
+	show.Fields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", lease, "fence", fence, "etag", s.ETag)
 }

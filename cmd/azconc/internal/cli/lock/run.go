@@ -7,12 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type runOptions struct {
 	factory       *cli.Factory
-	Lock          cli.BlobRef
+	Lock          ref.Blob
 	File          string // instead: to be locked through the file system
 	Shared        bool   // with File
 	Shell         string // command line for a shell
@@ -68,7 +71,7 @@ and nothing tells azconc when the connection to the server, and the lock with it
 				return opts.Args(names...)(cmd, args)
 			}
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 && len(args) > dash {
-				return cli.Usagef("--command and a command after -- cannot both be given")
+				return fail.Usagef("--command and a command after -- cannot both be given")
 			}
 			opts.Command = []string{"sh", "-c", opts.Shell}
 			return cli.ResourceArgs(names...)(cmd, args)
@@ -90,7 +93,7 @@ and nothing tells azconc when the connection to the server, and the lock with it
 				return err
 			}
 			if opts.TakeoverDelay < 0 || opts.TakeoverDelay > time.Minute {
-				return cli.Usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
+				return fail.Usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -127,7 +130,7 @@ func waitingNote(f *cli.Factory) pessimistic.Hooks {
 	}
 	return pessimistic.Hooks{Event: func(e pessimistic.Event) {
 		if e.Kind == pessimistic.Waiting {
-			f.Notef("waiting for %s, held by %s", e.Resource, cli.OrAnother(e.Holder))
+			f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
 		}
 	}}
 }

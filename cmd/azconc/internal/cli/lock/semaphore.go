@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type semaphoreRunOptions struct {
 	factory   *cli.Factory
-	Semaphore cli.BlobRef
+	Semaphore ref.Blob
 	Slots     int
 	UnderFlags
 }
@@ -40,10 +42,10 @@ AZCONC_SLOT.
 				return err
 			}
 			if !cmd.Flags().Changed("slots") {
-				return cli.Usagef("--slots is missing")
+				return fail.Usagef("--slots is missing")
 			}
 			if opts.Slots < 1 || opts.Slots > 1000 {
-				return cli.Usagef("--slots %d is not between 1 and 1000", opts.Slots)
+				return fail.Usagef("--slots %d is not between 1 and 1000", opts.Slots)
 			}
 			if err := opts.Parse(f, cmd); err != nil {
 				return err
@@ -67,7 +69,7 @@ func semaphoreRunRun(ctx context.Context, opts *semaphoreRunOptions) error {
 	}
 	s, err := pessimistic.NewSemaphore(k, opts.Semaphore.Blob, opts.Slots)
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return &fail.UsageError{Err: err}
 	}
 	name := opts.Semaphore.String()
 	return RunUnder(f, ctx, &opts.UnderFlags, Acquisition{

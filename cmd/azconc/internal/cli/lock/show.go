@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
 
 type options struct {
 	factory *cli.Factory
-	Lock    cli.BlobRef
+	Lock    ref.Blob
 }
 
 func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
@@ -59,7 +61,7 @@ func showRun(ctx context.Context, opts *options) error {
 
 type listOptions struct {
 	factory   *cli.Factory
-	Container cli.BlobRef
+	Container ref.Blob
 	Prefix    string
 	Held      bool
 }
@@ -72,7 +74,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -82,7 +84,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	cli.AllowEmpty(cmd, "prefix")
+	flags.AllowEmpty(cmd, "prefix")
 	cmd.Flags().BoolVar(&opts.Held, "held", false, "only locks that are held")
 	return cmd
 }

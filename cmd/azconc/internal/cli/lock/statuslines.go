@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -36,7 +36,7 @@ func openStatus(fd int) (*statusLines, error) {
 		return &statusLines{}, nil
 	}
 	if !takeOver(fd) {
-		return nil, cli.WithHint(cli.Usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
+		return nil, fail.WithHint(fail.Usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
 	}
 	return newStatusLines(os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd)), func(d time.Duration) bool { return writable(fd, d) }), nil
 }

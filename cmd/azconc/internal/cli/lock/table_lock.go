@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 type tableLockRunOptions struct {
 	factory   *cli.Factory
-	Table     cli.TableRef
-	Container cli.BlobRef
+	Table     ref.Table
+	Container ref.Blob
 	UnderFlags
 }
 
@@ -35,15 +37,15 @@ The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh
   azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = cli.ParseTableRef(args[0], 1); err != nil {
-				if opts.Table, err = cli.ParseTableRef(args[0], 2); err != nil {
+			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
+				if opts.Table, err = ref.ParseTable(args[0], 2); err != nil {
 					return err
 				}
 			}
 			if container == "" {
-				return cli.WithHint(cli.Usagef("--container is missing"), "it names the container that the lock's blob is in")
+				return fail.WithHint(fail.Usagef("--container is missing"), "it names the container that the lock's blob is in")
 			}
-			if opts.Container, err = cli.ParseContainer(container); err != nil {
+			if opts.Container, err = ref.ParseContainer(container); err != nil {
 				return err
 			}
 			if err := opts.Parse(f, cmd); err != nil {
@@ -68,7 +70,7 @@ func tableLockRunRun(ctx context.Context, opts *tableLockRunOptions) error {
 	}
 	lock, err := k.Table(opts.Table.Table, opts.Table.Partition)
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return &fail.UsageError{Err: err}
 	}
 	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Container.Container+"/"+lock.Name(), lock.Name(), &opts.UnderFlags))
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -27,14 +30,14 @@ used again. azconc lock gc deletes the locks of the keys.`,
 		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc once gc jobs --age 2160h",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Key, err = cli.ParseContainer(args[0]); err != nil {
+			if opts.Key, err = ref.ParseContainer(args[0]); err != nil {
 				return err
 			}
 			if err := opts.checkResults(); err != nil {
 				return err
 			}
 			if opts.Age < time.Minute {
-				return cli.WithHint(cli.Usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
+				return fail.WithHint(fail.Usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -55,7 +58,7 @@ type gCResult struct {
 	ElapsedMS int64  `json:"elapsed_ms"`
 }
 
-func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", cli.Plural(r.Deleted, "result")) }
+func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
 
 func gCRun(ctx context.Context, opts *gCOptions) error {
 	f := opts.factory

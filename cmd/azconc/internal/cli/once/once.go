@@ -10,8 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -24,8 +27,8 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 // options are those of every verb.
 type options struct {
 	factory *cli.Factory
-	Key     cli.BlobRef // container and key
-	Results string      // table
+	Key     ref.Blob // container and key
+	Results string   // table
 }
 
 func (o *options) add(cmd *cobra.Command) {
@@ -37,14 +40,14 @@ func (o *options) parse(arg string) (err error) {
 		return err
 	}
 	if len(o.Key.Blob) > 200 {
-		return cli.Usagef("the key has %d bytes: the limit is 200", len(o.Key.Blob))
+		return fail.Usagef("the key has %d bytes: the limit is 200", len(o.Key.Blob))
 	}
 	return o.checkResults()
 }
 
 func (o *options) checkResults() error {
 	if o.Results == "" {
-		return cli.Usagef("--results is empty")
+		return fail.Usagef("--results is empty")
 	}
 	return queue.CheckTable("--results", o.Results)
 }
@@ -114,7 +117,7 @@ type showResult struct {
 }
 
 func (r showResult) Text(w io.Writer) {
-	cli.PrintFields(w, "key", r.Key, "done", r.At, "output", fmt.Sprint(r.Bytes, " bytes"))
+	show.Fields(w, "key", r.Key, "done", r.At, "output", fmt.Sprint(r.Bytes, " bytes"))
 }
 
 func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
@@ -142,15 +145,15 @@ func showRun(ctx context.Context, opts *options) error {
 	if err := json.Unmarshal(out.Result, &k); err != nil {
 		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", opts.Key, err)
 	}
-	return opts.factory.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: cli.TimeText(out.At), Bytes: k.Bytes, Output: string(k.Output)})
+	return opts.factory.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
 }
 
 // notDone is that nothing is stored.
 type notDone struct{ key string }
 
 func (e *notDone) Error() string { return e.key + " was not completed" }
-func (*notDone) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitNotFound, Outcome: "not_found"}
+func (*notDone) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitNotFound, Outcome: "not_found"}
 }
 
 func newForgetCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {

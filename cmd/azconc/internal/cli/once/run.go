@@ -14,7 +14,10 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/retry"
@@ -85,7 +88,7 @@ func runRun(ctx context.Context, opts *runOptions) error {
 		return err
 	}
 	key := opts.Key.Blob
-	kept := &cli.Head{Limit: maxKept}
+	kept := &proc.Head{Limit: maxKept}
 	err = lock.RunUnder(f, ctx, &opts.UnderFlags, lock.Acquisition{
 		What:    opts.Key.String(),
 		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, once, key, payload) },
@@ -141,7 +144,7 @@ func (o *runOptions) begin(ctx context.Context, once *idempotent.Once, key strin
 			return nil, err
 		}
 		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && o.factory.ErrTerminal && !o.factory.Quiet {
-			o.factory.Notef("waiting for %s, in progress at %s", o.Key, cli.OrAnother(held.Holder))
+			o.factory.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
 			told = true
 		}
 		pause := pace.Base/2 + pace.Wait(n)
@@ -164,6 +167,6 @@ func (e *mismatch) Error() string {
 	return e.key + " was completed with another command line or payload, and does not run again"
 }
 func (e *mismatch) Unwrap() error { return e.err }
-func (*mismatch) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitConflict, Outcome: "mismatch"}
+func (*mismatch) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitConflict, Outcome: "mismatch"}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -31,7 +33,7 @@ type consumeOptions struct {
 	SoftStop time.Duration
 	Create   bool
 
-	inbox cli.TableRef
+	inbox ref.Table
 }
 
 // defaultMarkers is the table of --markers.
@@ -95,7 +97,7 @@ redelivered.`,
 				return err
 			}
 			if opts.Inbox != "" {
-				if opts.inbox, err = cli.ParseTableRef(opts.Inbox, 2); err != nil {
+				if opts.inbox, err = ref.ParseTable(opts.Inbox, 2); err != nil {
 					return err
 				}
 			}
@@ -144,7 +146,7 @@ func parseReceiving(s string) (idempotent.Encoding, error) {
 	case idempotent.Auto, idempotent.Envelope, idempotent.Base64, idempotent.Text:
 		return e, nil
 	}
-	return "", cli.Usagef("--encoding %q is neither auto, envelope, base64 nor text", s)
+	return "", fail.Usagef("--encoding %q is neither auto, envelope, base64 nor text", s)
 }
 
 func (opts *consumeOptions) check() error {
@@ -152,33 +154,33 @@ func (opts *consumeOptions) check() error {
 	switch o.Dedupe {
 	case "", idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery, idempotent.DedupeNone:
 	default:
-		return cli.Usagef("--dedupe %q is neither owner, complete, redelivery nor none", o.Dedupe)
+		return fail.Usagef("--dedupe %q is neither owner, complete, redelivery nor none", o.Dedupe)
 	}
 	switch {
 	case opts.Exec == "":
-		return cli.Usagef("--exec is missing")
+		return fail.Usagef("--exec is missing")
 	case o.Concurrency < 1 || o.Concurrency > 1000:
-		return cli.Usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
+		return fail.Usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
 	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
-		return cli.Usagef("--visibility %v is not between 3s and 12h, in whole seconds", o.Visibility)
+		return fail.Usagef("--visibility %v is not between 3s and 12h, in whole seconds", o.Visibility)
 	case o.HandlerTimeout < 0:
-		return cli.Usagef("--handler-timeout %v is negative", o.HandlerTimeout)
+		return fail.Usagef("--handler-timeout %v is negative", o.HandlerTimeout)
 	case o.MaxAttempts == 0:
-		return cli.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
+		return fail.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
-		return cli.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
+		return fail.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
 	case opts.Backoff < time.Second:
-		return cli.Usagef("--backoff %v is less than 1s", opts.Backoff)
+		return fail.Usagef("--backoff %v is less than 1s", opts.Backoff)
 	case o.MaxMessages < 0:
-		return cli.Usagef("--max-messages %d is negative", o.MaxMessages)
+		return fail.Usagef("--max-messages %d is negative", o.MaxMessages)
 	case opts.SoftStop < 0:
-		return cli.Usagef("--soft-stop %v is negative", opts.SoftStop)
+		return fail.Usagef("--soft-stop %v is negative", opts.SoftStop)
 	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
-		return cli.WithHint(cli.Usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
+		return fail.WithHint(fail.Usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
 	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
-		return cli.Usagef("--inbox applies the command's output, and --dedupe complete stores it: choose one")
+		return fail.Usagef("--inbox applies the command's output, and --dedupe complete stores it: choose one")
 	case opts.Poison == opts.Queue:
-		return cli.Usagef("--poison %s is the queue itself", opts.Poison)
+		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
 	}
 	return nil
 }
@@ -222,7 +224,7 @@ func consumeRun(ctx context.Context, opts *consumeOptions) error {
 			err = createMarkers(f, ctx, opts.Markers)
 		}
 		if err != nil {
-			return cli.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
+			return fail.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
 		}
 	}
 	if opts.Session != "" {
@@ -260,7 +262,7 @@ func consumeRun(ctx context.Context, opts *consumeOptions) error {
 	}
 	c, err := idempotent.NewConsumer(queue, h.handle, &o)
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return &fail.UsageError{Err: err}
 	}
 	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
 	signals, done := make(chan os.Signal, 4), make(chan struct{})
@@ -285,7 +287,7 @@ func consumeRun(ctx context.Context, opts *consumeOptions) error {
 	counts.progress.End()
 	stats := c.Stats()
 	if err == nil {
-		if _, signalled := errors.AsType[*cli.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
+		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
 			err = context.Cause(ctx) // the time was up
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -37,7 +38,7 @@ func (m *messageCounts) add(e idempotent.Event) {
 		text = "message " + e.Message.Key + ": " + text
 	}
 	if e.Err != nil {
-		text += ": " + cli.FirstLine(azerr.Clean(e.Err).Error())
+		text += ": " + show.FirstLine(azerr.Clean(e.Err).Error())
 	}
 	m.f.Notef("%s", text)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -37,7 +38,7 @@ created the queue: the outcome is "present".`,
 			if opts.Queue, err = parseQueue(args[0]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = cli.ParsePairs("--metadata", metadata); err != nil {
+			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
 			if runF != nil {

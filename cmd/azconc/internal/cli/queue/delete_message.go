@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 )
 
@@ -30,10 +31,10 @@ one the message stays, and the exit code is 9.`,
 				return err
 			}
 			if opts.MessageID = args[1]; opts.MessageID == "" {
-				return cli.Usagef("<message-id> is empty")
+				return fail.Usagef("<message-id> is empty")
 			}
 			if opts.PopReceipt == "" {
-				return cli.WithHint(cli.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+				return fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -56,7 +57,7 @@ func deleteMessageRun(ctx context.Context, opts *deleteMessageOptions) error {
 	})
 	if lease.LostAfter(s, err, "MessageNotFound", "PopReceiptMismatch") {
 		// Only our receipt could delete it, so either our first request did, or another consumer has received it since.
-		return &cli.UnknownError{Why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", Err: err}
+		return &fail.UnknownError{Why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", Err: err}
 	}
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)

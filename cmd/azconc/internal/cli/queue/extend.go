@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 )
 
@@ -38,10 +40,10 @@ before it is visible again.`,
 				return err
 			}
 			if opts.MessageID = args[1]; opts.MessageID == "" {
-				return cli.Usagef("<message-id> is empty")
+				return fail.Usagef("<message-id> is empty")
 			}
 			if opts.PopReceipt == "" {
-				return cli.WithHint(cli.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+				return fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
 			}
 			if err := checkVisibility("--visibility", opts.Visibility, 0); err != nil {
 				return err
@@ -82,14 +84,14 @@ func extendRun(ctx context.Context, opts *extendOptions) error {
 	e, err := idempotent.Extend(ctx, queue, opts.MessageID, opts.PopReceipt, opts.Visibility)
 	switch {
 	case errors.Is(err, idempotent.ErrReceiptUnknown):
-		return &cli.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
+		return &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
 	case errors.Is(err, idempotent.ErrOwnershipLost):
 		return &receiptLost{err}
 	case err != nil:
 		return err
 	}
 	return f.Print(extendResult{
-		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, cli.TimeText(e.NextVisible)},
+		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, show.Time(e.NextVisible)},
 		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
 	})
 }
@@ -100,5 +102,5 @@ type receiptLost struct{ err error }
 func (*receiptLost) Error() string {
 	return "the pop receipt is stale: the message was received or extended since, or is gone"
 }
-func (e *receiptLost) Unwrap() error      { return e.err }
-func (*receiptLost) Verdict() cli.Verdict { return cli.Verdict{Code: cli.ExitLost, Outcome: "lost"} }
+func (e *receiptLost) Unwrap() error       { return e.err }
+func (*receiptLost) Verdict() fail.Verdict { return fail.Verdict{Code: fail.ExitLost, Outcome: "lost"} }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type gCOptions struct {
@@ -20,7 +23,7 @@ type gCOptions struct {
 	Sessions string // container
 	Age      time.Duration
 
-	inbox cli.TableRef
+	inbox ref.Table
 }
 
 func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
@@ -39,13 +42,13 @@ body was stored. It is safe while senders and consumers are running.`,
 				return err
 			}
 			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
-				return cli.WithHint(cli.Usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
+				return fail.WithHint(fail.Usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
 			}
 			if err := CheckTable("--markers", opts.Markers); err != nil {
 				return err
 			}
 			if opts.Inbox != "" {
-				if opts.inbox, err = cli.ParseTableRef(opts.Inbox, 2); err != nil {
+				if opts.inbox, err = ref.ParseTable(opts.Inbox, 2); err != nil {
 					return err
 				}
 			}
@@ -56,7 +59,7 @@ body was stored. It is safe while senders and consumers are running.`,
 				return err
 			}
 			if opts.Age < time.Hour {
-				return cli.WithHint(cli.Usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
+				return fail.WithHint(fail.Usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -83,7 +86,7 @@ type gCResult struct {
 }
 
 func (r gCResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", cli.Plural(r.Markers, "marker"), cli.Plural(r.Inbox, "mark"), cli.Plural(r.Bodies, "stored message"), cli.Plural(r.Sessions, "session"))
+	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"), show.Plural(r.Sessions, "session"))
 }
 
 func gCRun(ctx context.Context, opts *gCOptions) (err error) {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/retry"
@@ -45,8 +47,8 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	if m.Headers == nil {
 		headers = []byte("{}")
 	}
-	printed := &cli.Head{Limit: h.keep}
-	c := &cli.ShellCommand{
+	printed := &proc.Head{Limit: h.keep}
+	c := &proc.Shell{
 		Line: h.command, What: "the command", Stdin: m.Body, Stderr: h.f.Err,
 		Env: append(append([]string{}, h.f.Env...),
 			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
@@ -58,7 +60,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 			return 2 * time.Second
 		},
 	}
-	var end cli.ShellEnd
+	var end proc.ShellEnd
 	if h.effect != nil {
 		c.Stdout = printed
 		end, err = c.Run(ctx)
@@ -89,7 +91,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 }
 
 // failure returns the fate of a message whose command failed.
-func (h *execHandler) failure(m *idempotent.Message, end cli.ShellEnd, why string) error {
+func (h *execHandler) failure(m *idempotent.Message, end proc.ShellEnd, why string) error {
 	if end.Said != "" {
 		why += ": " + end.Said
 	}
@@ -105,7 +107,7 @@ func (h *execHandler) failure(m *idempotent.Message, end cli.ShellEnd, why strin
 
 // applyIn has what a command prints be the effect of its message: writes of one partition, in a transaction with the mark
 // that the message was applied.
-func applyIn(f *cli.Factory, at cli.TableRef) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
+func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
 	inbox, err := inbox(f, at)
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func applyIn(f *cli.Factory, at cli.TableRef) (func(ctx context.Context, m *idem
 }
 
 // appliedIn tells whether a message was applied.
-func appliedIn(f *cli.Factory, at cli.TableRef) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
+func appliedIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
 	inbox, err := inbox(f, at)
 	if err != nil {
 		return nil, err
@@ -135,7 +137,7 @@ func appliedIn(f *cli.Factory, at cli.TableRef) (func(ctx context.Context, m *id
 	}, nil
 }
 
-func inbox(f *cli.Factory, at cli.TableRef) (*idempotent.Inbox, error) {
+func inbox(f *cli.Factory, at ref.Table) (*idempotent.Inbox, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
@@ -144,7 +146,7 @@ func inbox(f *cli.Factory, at cli.TableRef) (*idempotent.Inbox, error) {
 }
 
 func sessions(f *cli.Factory, name string) (*idempotent.Sessions, error) {
-	r, err := cli.ParseContainer(name)
+	r, err := ref.ParseContainer(name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type listOptions struct {
@@ -32,7 +34,7 @@ func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only queues whose names begin with this")
-	cli.AllowEmpty(cmd, "prefix")
+	flags.AllowEmpty(cmd, "prefix")
 	return cmd
 }
 
@@ -53,7 +55,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 		return err
 	}
 	r := listResult{Outcome: "listed", Queues: []string{}}
-	for pager := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: cli.Optional(opts.Prefix)}); pager.More(); {
+	for pager := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: flags.Optional(opts.Prefix)}); pager.More(); {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
 			return err
@@ -83,7 +85,7 @@ type showResult struct {
 }
 
 func (r showResult) Text(w io.Writer) {
-	cli.PrintFields(w, "queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most"))
+	show.Fields(w, "queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most"))
 	container.PrintMetadata(w, r.Metadata)
 }
 

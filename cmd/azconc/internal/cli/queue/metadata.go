@@ -5,6 +5,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -14,11 +15,11 @@ only one change remains. If a response is lost, azconc reads the current state b
 
 var noun = container.MetadataNoun{
 	Name: "queue", Example: "orders", Warning: lastWriterWinsLong,
-	Parse: func(arg string) (cli.BlobRef, error) {
+	Parse: func(arg string) (ref.Blob, error) {
 		name, err := parseQueue(arg)
-		return cli.BlobRef{Container: name}, err
+		return ref.Blob{Container: name}, err
 	},
-	Target: func(f *cli.Factory, on cli.BlobRef) (optimistic.Target[map[string]string], error) {
+	Target: func(f *cli.Factory, on ref.Blob) (optimistic.Target[map[string]string], error) {
 		queue, err := f.Queue(on.Container)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
 func TestTheOutputOfSeveralCommandsIsNotMixed(t *testing.T) {
@@ -64,7 +64,7 @@ func TestOutputThatNobodyTakesIsNoFailureOfTheCommand(t *testing.T) {
 }
 
 func TestHeadAndTailKeepTheirEnds(t *testing.T) {
-	first, last := &cli.Head{Limit: 5}, &cli.Tail{Limit: 5}
+	first, last := &proc.Head{Limit: 5}, &proc.Tail{Limit: 5}
 	for _, part := range []string{"", "ab", "cdefghi", "", "jk", strings.Repeat("x", 100), "yz"} {
 		fmt.Fprint(io.MultiWriter(first, last), part)
 	}

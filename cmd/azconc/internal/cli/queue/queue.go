@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -41,8 +43,8 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 // parseQueue reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
 // queues and metadata").
 func parseQueue(arg string) (string, error) {
-	if err := cli.ValidContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
-		return "", cli.WithHint(cli.Usagef("%q is not a queue's name", arg),
+	if err := ref.ValidContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
+		return "", fail.WithHint(fail.Usagef("%q is not a queue's name", arg),
 			"a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
 	}
 	return arg, nil
@@ -50,8 +52,8 @@ func parseQueue(arg string) (string, error) {
 
 // CheckTable looks at the name of a table that a flag may name.
 func CheckTable(flag, name string) error {
-	if name != "" && !cli.TableName.MatchString(name) {
-		return cli.WithHint(cli.Usagef("%s %q is not a table's name", flag, name), "a name is 3 to 63 letters and digits, a letter first")
+	if name != "" && !ref.TableName.MatchString(name) {
+		return fail.WithHint(fail.Usagef("%s %q is not a table's name", flag, name), "a name is 3 to 63 letters and digits, a letter first")
 	}
 	return nil
 }

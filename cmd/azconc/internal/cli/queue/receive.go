@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type receiveOptions struct {
@@ -29,13 +31,13 @@ func (o *receiveOptions) add(cmd *cobra.Command, what string) {
 
 func (o *receiveOptions) check() error {
 	if o.Max < 1 || o.Max > 32 {
-		return cli.Usagef("--max %d is not between 1 and 32", o.Max)
+		return fail.Usagef("--max %d is not between 1 and 32", o.Max)
 	}
 	switch o.Decode {
 	case "auto", "base64", "none":
 		return nil
 	}
-	return cli.Usagef("--decode %q is neither auto, base64 nor none", o.Decode)
+	return fail.Usagef("--decode %q is neither auto, base64 nor none", o.Decode)
 }
 
 func newReceiveCmd(f *cli.Factory, runF func(*receiveOptions) error) *cobra.Command {
@@ -76,7 +78,7 @@ receives others, if there are any; "ambiguous" in the JSON result reports that.`
 // checkVisibility holds a duration against the service's limits.
 func checkVisibility(flag string, d, least time.Duration) error {
 	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
-		return cli.Usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
+		return fail.Usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
 	}
 	return nil
 }
@@ -126,8 +128,8 @@ func receiveRun(ctx context.Context, opts *receiveOptions) error {
 	var shown []messageShown
 	for _, m := range answer.Messages {
 		one := messageShown{
-			MessageID: cli.Deref(m.MessageID), PopReceipt: cli.Deref(m.PopReceipt), Inserted: cli.TimeText(cli.Deref(m.InsertionTime)),
-			Expires: cli.TimeText(cli.Deref(m.ExpirationTime)), NextVisible: cli.TimeText(cli.Deref(m.TimeNextVisible)),
+			MessageID: cli.Deref(m.MessageID), PopReceipt: cli.Deref(m.PopReceipt), Inserted: show.Time(cli.Deref(m.InsertionTime)),
+			Expires: show.Time(cli.Deref(m.ExpirationTime)), NextVisible: show.Time(cli.Deref(m.TimeNextVisible)),
 			DequeueCount: cli.Deref(m.DequeueCount),
 		}
 		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
@@ -173,7 +175,7 @@ func peekRun(ctx context.Context, opts *receiveOptions) error {
 	var shown []messageShown
 	for _, m := range answer.Messages {
 		one := messageShown{
-			MessageID: cli.Deref(m.MessageID), Inserted: cli.TimeText(cli.Deref(m.InsertionTime)), Expires: cli.TimeText(cli.Deref(m.ExpirationTime)),
+			MessageID: cli.Deref(m.MessageID), Inserted: show.Time(cli.Deref(m.InsertionTime)), Expires: show.Time(cli.Deref(m.ExpirationTime)),
 			DequeueCount: cli.Deref(m.DequeueCount),
 		}
 		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 )
 
@@ -59,13 +61,13 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 			}
 			switch {
 			case opts.From == opts.Into:
-				return cli.Usagef("%s is both queues", opts.From)
+				return fail.Usagef("%s is both queues", opts.From)
 			case opts.Max < 0:
-				return cli.Usagef("--max %d is negative", opts.Max)
+				return fail.Usagef("--max %d is negative", opts.Max)
 			case opts.Rate < 0:
-				return cli.Usagef("--rate %v is negative", opts.Rate)
+				return fail.Usagef("--rate %v is negative", opts.Rate)
 			case opts.Wait < 0:
-				return cli.Usagef("--wait %v is negative", opts.Wait)
+				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
 			if err := CheckTable("--markers", opts.Markers); err != nil {
 				return err
@@ -76,7 +78,7 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 					opts.Where, err = gojq.Compile(query)
 				}
 				if err != nil {
-					return cli.Usagef("--where: %s", cli.OneLine(err.Error()))
+					return fail.Usagef("--where: %s", show.OneLine(err.Error()))
 				}
 			}
 			if runF != nil {
@@ -122,9 +124,9 @@ type allHidden struct {
 }
 
 func (e *allHidden) Error() string {
-	return fmt.Sprintf("%s in %s, all hidden: another process, or an interrupted redrive, has received them", cli.Plural(e.n, "message"), e.from)
+	return fmt.Sprintf("%s in %s, all hidden: another process, or an interrupted redrive, has received them", show.Plural(e.n, "message"), e.from)
 }
-func (*allHidden) Verdict() cli.Verdict    { return cli.Verdict{Code: cli.ExitHeld, Outcome: "hidden"} }
+func (*allHidden) Verdict() fail.Verdict   { return fail.Verdict{Code: fail.ExitHeld, Outcome: "hidden"} }
 func (e *allHidden) Facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }
 
 func redriveRun(ctx context.Context, opts *redriveOptions) error {
@@ -162,9 +164,9 @@ func redriveRun(ctx context.Context, opts *redriveOptions) error {
 		err = failed
 	}
 	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
-		err = &cli.UnknownError{Why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, Err: err}
+		err = &fail.UnknownError{Why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, Err: err}
 	}
-	until := cli.TimeText(res.HiddenUntil)
+	until := show.Time(res.HiddenUntil)
 	if until != "" {
 		f.Notef("messages that were not moved are hidden until %s", until)
 	}
@@ -175,7 +177,7 @@ func redriveRun(ctx context.Context, opts *redriveOptions) error {
 		return err
 	}
 	if res.Hidden > 0 && res.Moved == 0 && res.Left == 0 {
-		return cli.WithHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
+		return fail.WithHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
 	}
 	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
 		Hidden: max(0, res.Hidden), Until: until, Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
@@ -213,11 +215,11 @@ type whereError struct {
 }
 
 func (e *whereError) Error() string {
-	return "--where: message " + e.id + ": " + cli.OneLine(e.err.Error())
+	return "--where: message " + e.id + ": " + show.OneLine(e.err.Error())
 }
 func (e *whereError) Unwrap() error { return e.err }
-func (*whereError) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitFilter, Outcome: "filter_failed"}
+func (*whereError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitFilter, Outcome: "filter_failed"}
 }
 
 func redriveFacts(b idempotent.Buried) map[string]any {
@@ -227,6 +229,6 @@ func redriveFacts(b idempotent.Buried) map[string]any {
 	}
 	return map[string]any{
 		"id": b.Key, "message_id": b.MessageID, "body": body, "reason": b.Reason, "queue": b.Queue,
-		"inserted": cli.TimeText(b.Inserted), "deliveries": b.Deliveries,
+		"inserted": show.Time(b.Inserted), "deliveries": b.Deliveries,
 	}
 }

@@ -13,6 +13,9 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 )
 
@@ -48,7 +51,7 @@ a blob of that container until the message is handled: azconc queue consume need
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if opts.Message.Headers, err = parseHeaders(headers); err != nil {
 				return err
@@ -56,24 +59,24 @@ a blob of that container until the message is handled: azconc queue consume need
 			m := opts.Message
 			switch {
 			case len(m.ID) > 200:
-				return cli.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
+				return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
 			case !utf8.ValidString(m.ID):
-				return cli.WithHint(cli.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
+				return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
-				return cli.Usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
+				return fail.Usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
 			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
-				return cli.Usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+				return fail.Usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
 			}
 			switch idempotent.Encoding(opts.Encoding) {
 			case idempotent.Envelope, idempotent.Base64, idempotent.Text:
 			default:
-				return cli.Usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
+				return fail.Usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
 			}
 			if len(headers) > 0 && opts.Encoding != string(idempotent.Envelope) {
-				return cli.Usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
+				return fail.Usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
 			}
 			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
-				return cli.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
+				return fail.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
 			}
 			if err := checkContainer("--claim-check", opts.Claims); err != nil {
 				return err
@@ -101,16 +104,16 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || !utf8.ValidString(pair) {
-			return nil, cli.Usagef("--header %q is not name=value in UTF-8", pair)
+			return nil, fail.Usagef("--header %q is not name=value in UTF-8", pair)
 		}
 		if _, twice := headers[name]; twice {
-			return nil, cli.Usagef("--header %s is given twice", name)
+			return nil, fail.Usagef("--header %s is given twice", name)
 		}
 		headers[name] = value
 		size += len(name) + len(value)
 	}
 	if size > 16<<10 {
-		return nil, cli.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
+		return nil, fail.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
 	}
 	return headers, nil
 }
@@ -141,7 +144,7 @@ func checkContainer(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	if _, err := cli.ParseContainer(name); err != nil {
+	if _, err := ref.ParseContainer(name); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
@@ -152,7 +155,7 @@ func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
 	if name == "" {
 		return nil, nil
 	}
-	r, err := cli.ParseContainer(name)
+	r, err := ref.ParseContainer(name)
 	if err != nil {
 		return nil, err
 	}
@@ -186,17 +189,17 @@ func sendRun(ctx context.Context, opts *sendOptions) error {
 	}
 	sent, err := p.Send(ctx, opts.Message)
 	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
-		return cli.WithHint(&cli.UnknownError{Why: "the message may have been sent", Err: err}, "send it again with --id "+cli.ShellQuote(failed.ID)+": consumers deduplicate it by the id")
+		return fail.WithHint(&fail.UnknownError{Why: "the message may have been sent", Err: err}, "send it again with --id "+show.Quote(failed.ID)+": consumers deduplicate it by the id")
 	}
 	if errors.Is(err, idempotent.ErrTooLarge) {
-		return cli.WithHint(&cli.UsageError{Err: err}, "--claim-check keeps it in a blob until it is handled")
+		return fail.WithHint(&fail.UsageError{Err: err}, "--claim-check keeps it in a blob until it is handled")
 	}
 	if err != nil {
 		return err
 	}
 	return f.Print(sendResult{
 		Outcome: "sent", Queue: opts.Queue, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
-		Expires: cli.TimeText(sent.Expires), NextVisible: cli.TimeText(sent.NextVisible), Tries: sent.Tries,
+		Expires: show.Time(sent.Expires), NextVisible: show.Time(sent.NextVisible), Tries: sent.Tries,
 		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
 	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -117,7 +119,7 @@ func (s setting[T]) setCmd(f *cli.Factory, runF func(*settingOptions) error) *co
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -147,7 +149,7 @@ func (s setting[T]) set(ctx context.Context, opts *settingOptions) error {
 		return nil
 	}, nil)
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(cli.BlobRef{Container: target.Resource()}, "updated", r))
+	return opts.factory.Print(cli.NewWriteResult(ref.Blob{Container: target.Resource()}, "updated", r))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -21,7 +22,7 @@ var aCL = setting[[]optimistic.AccessPolicy]{
 	},
 	parse: func(data []byte) ([]optimistic.AccessPolicy, error) {
 		var doc aCLDocument
-		if err := cli.StrictJSON(data, "a list of access policies", &doc); err != nil {
+		if err := fail.StrictJSON(data, "a list of access policies", &doc); err != nil {
 			return nil, err
 		}
 		return container.ParsePolicies(doc.Policies)
@@ -48,7 +49,7 @@ var properties = setting[azqueue.SetPropertiesOptions]{
 		return optimistic.LastWriterWinsQueueService(service), nil
 	},
 	parse: func(data []byte) (p azqueue.SetPropertiesOptions, err error) {
-		return p, cli.StrictJSON(data, "the settings of a Queue service", &p)
+		return p, fail.StrictJSON(data, "the settings of a Queue service", &p)
 	},
 	shown: func(p azqueue.SetPropertiesOptions) any { return p },
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 )
 
@@ -46,7 +46,7 @@ func (m *messageShown) open(text, decode string, envelope bool) {
 	if err != nil {
 		o = idempotent.Opened{Body: []byte(text)}
 	}
-	m.ID, m.Sent, m.Headers, m.Attempts, m.LastError, m.Reason, m.Blob = o.Key, cli.TimeText(o.Sent), o.Headers, o.Attempts, o.LastError, o.Reason, o.Blob
+	m.ID, m.Sent, m.Headers, m.Attempts, m.LastError, m.Reason, m.Blob = o.Key, show.Time(o.Sent), o.Headers, o.Attempts, o.LastError, o.Reason, o.Blob
 	if utf8.Valid(o.Body) {
 		m.Text = string(o.Body)
 	} else {
@@ -58,13 +58,13 @@ func (m *messageShown) open(text, decode string, envelope bool) {
 }
 
 func (m *messageShown) print(w io.Writer) {
-	cli.PrintFields(w, "message", m.MessageID, "receipt", m.PopReceipt, "visible", m.NextVisible, "inserted", m.Inserted,
+	show.Fields(w, "message", m.MessageID, "receipt", m.PopReceipt, "visible", m.NextVisible, "inserted", m.Inserted,
 		"expires", m.Expires, "deliveries", fmt.Sprint(m.DequeueCount), "id", m.ID, "sent", m.Sent)
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		cli.PrintFields(w, "header", name+"="+m.Headers[name])
+		show.Fields(w, "header", name+"="+m.Headers[name])
 	}
 	if m.Attempts > 0 {
-		cli.PrintFields(w, "attempts", fmt.Sprint(m.Attempts), "last error", m.LastError)
+		show.Fields(w, "attempts", fmt.Sprint(m.Attempts), "last error", m.LastError)
 	}
-	cli.PrintFields(w, "reason", m.Reason, "blob", m.Blob, "base64", m.Base64, "envelope", m.Envelope)
+	show.Fields(w, "reason", m.Reason, "blob", m.Blob, "base64", m.Base64, "envelope", m.Envelope)
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -46,7 +47,7 @@ func TestASnapshotIsReadCopiedAndDeletedByItsName(t *testing.T) {
 		if r := do("blob", "get", "jobs/copy"); r.out != "old" {
 			t.Errorf("copy %q: %q", name, r.out)
 		}
-		if r := runOn(ctx, s, nil, nil, append([]string{"blob", "delete", "--if-match", "0x1"}, name...)...); r.code != cli.ExitConflict {
+		if r := runOn(ctx, s, nil, nil, append([]string{"blob", "delete", "--if-match", "0x1"}, name...)...); r.code != fail.ExitConflict {
 			t.Errorf("delete %q of another version: %+v", name, r)
 		}
 		v := do(append([]string{"blob", "delete", "--if-match", etag, "-o", "json"}, name...)...).json(t)
@@ -56,7 +57,7 @@ func TestASnapshotIsReadCopiedAndDeletedByItsName(t *testing.T) {
 		if r := do("blob", "get", "jobs/a b/c"); r.out != "new" {
 			t.Errorf("after the delete of the snapshot the blob holds %q", r.out)
 		}
-		if r := runOn(ctx, s, nil, nil, append([]string{"blob", "show"}, name...)...); r.code != cli.ExitNotFound {
+		if r := runOn(ctx, s, nil, nil, append([]string{"blob", "show"}, name...)...); r.code != fail.ExitNotFound {
 			t.Errorf("show of the deleted snapshot: %+v", r)
 		}
 	}
@@ -71,8 +72,8 @@ func TestTheBlocksOfALeasedBlobAreListedWithItsLease(t *testing.T) {
 	if r := runOn(t.Context(), s, nil, nil, "blob", "block", "list", "jobs/a", "--lease-id", strings.TrimSpace(r.out)); r.code != 0 {
 		t.Errorf("with the lease: %+v", r)
 	}
-	if r := runOn(t.Context(), s, nil, nil, "blob", "block", "list", "jobs/a", "--lease-id", "00000000-0000-4000-8000-00000000000a"); r.code != cli.ExitLost {
-		t.Errorf("with another: %+v, want %d", r, cli.ExitLost)
+	if r := runOn(t.Context(), s, nil, nil, "blob", "block", "list", "jobs/a", "--lease-id", "00000000-0000-4000-8000-00000000000a"); r.code != fail.ExitLost {
+		t.Errorf("with another: %+v, want %d", r, fail.ExitLost)
 	}
 }
 
@@ -81,7 +82,7 @@ func TestWhatOnlyATerminalUnderstandsIsLeftOut(t *testing.T) {
 	want := "aredbcd\ne\tfé\n"
 	for size := 1; size < 8; size++ {
 		var out bytes.Buffer
-		w := &cli.PlainWriter{W: &out}
+		w := &show.PlainWriter{W: &out}
 		for rest := []byte(text); len(rest) > 0; {
 			n := min(size, len(rest))
 			if _, err := w.Write(rest[:n]); err != nil {

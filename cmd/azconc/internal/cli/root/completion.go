@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 type completionOptions struct {
@@ -42,5 +43,5 @@ func completionRun(root *cobra.Command, opts *completionOptions) error {
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
-	return cli.WithHint(cli.Usagef("%q is not a shell that azconc supports", opts.Shell), "the shells are bash, zsh, fish and powershell")
+	return fail.WithHint(fail.Usagef("%q is not a shell that azconc supports", opts.Shell), "the shells are bash, zsh, fish and powershell")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -67,7 +68,7 @@ func TestARefusalSaysWhyAndWhatToDo(t *testing.T) {
 				stdin := func(s *cli.Streams) { s.In = strings.NewReader("x") }
 				r := runOn(t.Context(), refusing(c.status, c.code, c.detail), stdin, cli.Env{"AZURE_STORAGE_CONNECTION_STRING="}, append(c.command, c.credential...)...)
 				lines := strings.Split(r.stderr, "\n")
-				if r.code != cli.ExitUnauthorised || len(lines) < 2 || !strings.Contains(lines[0], "not authorised: ") || !strings.Contains(lines[0], c.why) ||
+				if r.code != fail.ExitUnauthorised || len(lines) < 2 || !strings.Contains(lines[0], "not authorised: ") || !strings.Contains(lines[0], c.why) ||
 					!strings.HasPrefix(lines[1], "azconc: hint: ") || !strings.Contains(lines[1], c.way) || strings.Contains(r.stderr, "c2ln") {
 					t.Errorf("exit %d, %s, want %q and the hint %q", r.code, r.stderr, c.why, c.way)
 				}
@@ -85,7 +86,7 @@ func TestAWrongClockIsNamed(t *testing.T) {
 			return resp, err
 		})
 		r := runOn(t.Context(), wire, nil, nil, "blob", "get", "jobs/a")
-		if r.code != cli.ExitUnauthorised || !strings.Contains(r.stderr, "this machine's clock is wrong by 2h0m0s") {
+		if r.code != fail.ExitUnauthorised || !strings.Contains(r.stderr, "this machine's clock is wrong by 2h0m0s") {
 			t.Errorf("exit %d, %s", r.code, r.stderr)
 		}
 	})
@@ -111,12 +112,12 @@ func TestARoleIsNamedForTheServiceAndTheRequest(t *testing.T) {
 		{"HEAD", "acct.queue.core.windows.net", "Storage Queue Data Reader"},
 		{"PUT", "acct.file.core.windows.net", "Storage File Data Privileged Contributor"},
 	} {
-		why, way := cli.Denied(tokenError(c.method, c.host, "AuthorizationPermissionMismatch"))
+		why, way := fail.Denied(tokenError(c.method, c.host, "AuthorizationPermissionMismatch"))
 		if why != "the identity has no role that allows this" || !strings.Contains(way, `"`+c.role+`"`) {
 			t.Errorf("%s %s: %q, %q, want the role %s", c.method, c.host, why, way, c.role)
 		}
 	}
-	if why, _ := cli.Denied(tokenError("GET", "acct.blob.core.windows.net", "AuthenticationFailed")); why != "the service does not accept the token" {
+	if why, _ := fail.Denied(tokenError("GET", "acct.blob.core.windows.net", "AuthenticationFailed")); why != "the service does not accept the token" {
 		t.Errorf("token: %q", why)
 	}
 }
@@ -130,7 +131,7 @@ func TestARoleIsNamedForAReceive(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused.RawResponse.Request.URL.Path, refused.RawResponse.Request.URL.RawQuery = "/orders/messages", query
-		if _, way := cli.Denied(err); !strings.Contains(way, `"`+role+`"`) {
+		if _, way := fail.Denied(err); !strings.Contains(way, `"`+role+`"`) {
 			t.Errorf("%q: %q, want the role %s", query, way, role)
 		}
 	}
@@ -145,7 +146,7 @@ func TestARoleIsNamedForTheClientWhereTheHostNamesNoService(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused.RawResponse.Request.Header.Set("User-Agent", "azconc azsdk-go-"+client+"/v1.4.1 (go1.26; linux)")
-		if _, way := cli.Denied(err); !strings.Contains(way, "Storage "+role+" Data Contributor") {
+		if _, way := fail.Denied(err); !strings.Contains(way, "Storage "+role+" Data Contributor") {
 			t.Errorf("%s: %q, want the role for %s", client, way, role)
 		}
 	}
@@ -167,16 +168,16 @@ func TestASignInThatFailsKeepsItsReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = chain.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
-	why, way := cli.Denied(err)
+	why, way := fail.Denied(err)
 	if want := "sign-in failed: EnvironmentCredential: missing environment variable AZURE_TENANT_ID; AzureCLICredential: Azure CLI not found on path"; why != want || way == "" {
 		t.Errorf("%q, %q, want %q", why, way, want)
 	}
-	if v := cli.Judge(err); v.Code != cli.ExitUnauthorised {
+	if v := fail.Judge(err); v.Code != fail.ExitUnauthorised {
 		t.Errorf("judge = %+v", v)
 	}
 	body := `{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret provided.\r\nTrace ID: 1"}`
 	refused := &azidentity.AuthenticationFailedError{RawResponse: &http.Response{StatusCode: 401, Body: io.NopCloser(strings.NewReader(body))}}
-	if why, _ := cli.Denied(refused); why != "sign-in failed: AADSTS7000215: Invalid client secret provided" {
+	if why, _ := fail.Denied(refused); why != "sign-in failed: AADSTS7000215: Invalid client secret provided" {
 		t.Errorf("%q", why)
 	}
 }
@@ -202,7 +203,7 @@ func TestWhatDoesNotExistIsNamedWithTheCommandThatMakesIt(t *testing.T) {
 			stdin := func(s *cli.Streams) { s.In = strings.NewReader(`{"op":"insert","row":"1","entity":{}}`) }
 			r := runOn(t.Context(), aztest.New(nil), stdin, nil, append(strings.Fields(c.args), "-o", "json")...)
 			v := r.json(t)
-			if r.code != cli.ExitNotFound || v["error"] != "not found: there is no "+c.noun || c.hint != "" && v["hint"] != c.hint || c.hint == "" && v["hint"] != nil {
+			if r.code != fail.ExitNotFound || v["error"] != "not found: there is no "+c.noun || c.hint != "" && v["hint"] != c.hint || c.hint == "" && v["hint"] != nil {
 				t.Errorf("azconc %s: exit %d, %v, want no %s and the hint %q", c.args, r.code, v, c.noun, c.hint)
 			}
 		})
@@ -214,7 +215,7 @@ func TestWhatDoesNotExistIsNamedWithTheCommandThatMakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "other/b")
-		if r.code != cli.ExitNotFound || !strings.Contains(r.stderr, "there is no container other\nazconc: hint: azconc container create other creates it") {
+		if r.code != fail.ExitNotFound || !strings.Contains(r.stderr, "there is no container other\nazconc: hint: azconc container create other creates it") {
 			t.Errorf("copy: exit %d, %s", r.code, r.stderr)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // TestABadDocumentIsAUsageError covers every verb that reads a JSON document, with what people get wrong in them.
@@ -37,7 +38,7 @@ func TestABadDocumentIsAUsageError(t *testing.T) {
 	} {
 		stdin := func(s *cli.Streams) { s.In = strings.NewReader(c.document) }
 		r := runOn(t.Context(), wire, stdin, nil, append(strings.Fields(c.args), "--file", "-")...)
-		if r.code != cli.ExitUsage || r.out != "" || !strings.Contains(r.stderr, c.want) || goNames.MatchString(r.stderr) {
+		if r.code != fail.ExitUsage || r.out != "" || !strings.Contains(r.stderr, c.want) || goNames.MatchString(r.stderr) {
 			t.Errorf("%s on %s: exit %d, %q, want 2 and %q, without Go's names", c.args, c.document, r.code, r.stderr, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -200,7 +201,7 @@ func TestTheRescueCommandNamesTheVersionThatIsThereNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := "--if-match '" + string(*p.ETag) + "'"; r.code != cli.ExitConflict || !strings.Contains(r.stderr, want) {
+			if want := "--if-match '" + string(*p.ETag) + "'"; r.code != fail.ExitConflict || !strings.Contains(r.stderr, want) {
 				t.Errorf("exit %d, %s, want a command with %s", r.code, r.stderr, want)
 			}
 		})
@@ -215,7 +216,7 @@ func TestAnEditorWithoutATerminalWritesPlainText(t *testing.T) {
 		t.Errorf("exit %d, %q", r.code, r.stderr)
 	}
 	r = runOn(t.Context(), d.service, nil, cli.Env{"TMPDIR=" + d.dir}, "blob", "edit", "jobs/t.txt")
-	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "there is no terminal for an editor") || len(d.files()) != 0 {
+	if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "there is no terminal for an editor") || len(d.files()) != 0 {
 		t.Errorf("without an editor: exit %d, %q, %d files", r.code, r.stderr, len(d.files()))
 	}
 }

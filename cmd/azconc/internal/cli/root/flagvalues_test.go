@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 // eachFlag calls visit for every flag of every command, those that all commands have in common once.
@@ -59,7 +61,7 @@ func TestEveryFlagRefusesTheEmptyString(t *testing.T) {
 			return
 		}
 		seen[f.Name] = true
-		if f.Annotations[cli.EmptyAllowed] != nil {
+		if f.Annotations[flags.EmptyAllowed] != nil {
 			if !slices.Contains(harmless, f.Name) {
 				t.Errorf("%s --%s may be given empty: is it harmless to leave it out?", cmd.CommandPath(), f.Name)
 			}
@@ -67,7 +69,7 @@ func TestEveryFlagRefusesTheEmptyString(t *testing.T) {
 		}
 		for _, empty := range []string{"", " "} {
 			err := give(cmd.CommandPath(), "--"+f.Name+"="+empty)
-			if cli.Judge(err).Code != cli.ExitUsage || !strings.Contains(err.Error(), "--"+f.Name+" is empty") || cli.HintOf(err) == "" {
+			if fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), "--"+f.Name+" is empty") || fail.HintOf(err) == "" {
 				t.Errorf("%s --%s=%q: %v, want a usage error that names the flag, and a hint", cmd.CommandPath(), f.Name, empty, err)
 			}
 		}
@@ -99,14 +101,14 @@ func TestAnEmptyConditionSendsNothing(t *testing.T) {
 		{"blob", "metadata", "update", "jobs/a", "k=v", ""},
 	} {
 		r := runOn(t.Context(), wire, stdin, nil, args...)
-		if r.code != cli.ExitUsage || r.out != "" || !strings.Contains(r.stderr, "empty") || !strings.Contains(r.stderr, "azconc: hint: ") {
+		if r.code != fail.ExitUsage || r.out != "" || !strings.Contains(r.stderr, "empty") || !strings.Contains(r.stderr, "azconc: hint: ") {
 			t.Errorf("azconc %q: exit %d, %q %q, want 2", args, r.code, r.out, r.stderr)
 		}
 	}
 }
 
 func TestTheArgumentsOfAnotherProgramMayBeEmpty(t *testing.T) {
-	cmd := &cobra.Command{Use: "run", RunE: func(cmd *cobra.Command, args []string) error { return cli.CheckGiven(cmd, args) }, SilenceErrors: true, SilenceUsage: true}
+	cmd := &cobra.Command{Use: "run", RunE: func(cmd *cobra.Command, args []string) error { return flags.CheckGiven(cmd, args) }, SilenceErrors: true, SilenceUsage: true}
 	cmd.SetArgs([]string{"jobs/nightly", "--", "printf", ""})
 	if err := cmd.ExecuteContext(context.Background()); err != nil {
 		t.Error(err)
@@ -130,14 +132,14 @@ func TestABareNumberIsSeconds(t *testing.T) {
 			t.Errorf("%s: help shows the default of --%s, which is none", cmd.CommandPath(), f.Name)
 		}
 		err := give(cmd.CommandPath(), "--"+f.Name+"=soon")
-		if want := "--" + f.Name + ` "soon" is not a duration`; cli.Judge(err).Code != cli.ExitUsage || err.Error() != want || cli.HintOf(err) == "" {
+		if want := "--" + f.Name + ` "soon" is not a duration`; fail.Judge(err).Code != fail.ExitUsage || err.Error() != want || fail.HintOf(err) == "" {
 			t.Errorf("%s: %v, want %s", cmd.CommandPath(), err, want)
 		}
 	})
 	if seen < 20 {
 		t.Errorf("%d duration flags: the walk misses some", seen)
 	}
-	if d, err := cli.ParseDuration("90"); d != 90*time.Second || err != nil {
+	if d, err := flags.ParseDuration("90"); d != 90*time.Second || err != nil {
 		t.Errorf("parseDuration = %v, %v", d, err)
 	}
 }

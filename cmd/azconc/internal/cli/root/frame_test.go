@@ -12,6 +12,7 @@ import (
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -57,7 +58,7 @@ func TestABadMetadataNameSendsNothing(t *testing.T) {
 		"container metadata set jobs a-b=c", "blob snapshot jobs/a --metadata a-b=c", "queue create orders --metadata a-b=c", "blob copy jobs/a jobs/b --metadata a-b=c",
 	} {
 		r := runOn(t.Context(), silent(t), stdin, nil, strings.Fields(args)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "is not a name") || !strings.Contains(r.stderr, "azconc: hint: a name has letters") {
+		if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "is not a name") || !strings.Contains(r.stderr, "azconc: hint: a name has letters") {
 			t.Errorf("azconc %s: exit %d, %s", args, r.code, r.stderr)
 		}
 	}
@@ -157,7 +158,7 @@ func TestAQueueAndATableMayBeURLs(t *testing.T) {
 		{"table get https://other.table.core.windows.net/jobs", "is not of the form table/partition/row"},
 	} {
 		r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(c.args)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) {
+		if r.code != fail.ExitUsage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("azconc %s: exit %d, %s, want %q", c.args, r.code, r.stderr, c.want)
 		}
 	}

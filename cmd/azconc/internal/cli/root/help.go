@@ -3,7 +3,7 @@ package root
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 // helpTemplate ends with the examples, because the end of the help stays on the screen.
@@ -34,7 +34,7 @@ func newHelpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
 		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
-		{Use: "operations", Short: "What --op-id promises, and for how long", Long: cli.OperationsHelp()},
+		{Use: "operations", Short: "What --op-id promises, and for how long", Long: flags.OperationsHelp()},
 		{Use: "conditions", Short: "ETags, dates, tags and leases as conditions", Long: conditionsHelp},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // newHelpCmd is cobra's, but for a name that does not exist, which is a usage error.
@@ -30,7 +31,7 @@ func newHelpCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on, rest, err := cmd.Root().Find(args)
 			if err != nil {
-				return &cli.UsageError{Err: err}
+				return &fail.UsageError{Err: err}
 			}
 			if len(rest) > 0 && (on.HasSubCommands() || on.IsAdditionalHelpTopicCommand()) {
 				return cli.UnknownCommand(on, rest[0])

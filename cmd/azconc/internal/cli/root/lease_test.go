@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -70,7 +70,7 @@ func TestAcquireWaitsForTheLease(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if r := runOn(t.Context(), s, nil, nil, "blob", "lease", "acquire", "jobs/a", "--wait", "10s"); r.code != cli.ExitHeld {
+		if r := runOn(t.Context(), s, nil, nil, "blob", "lease", "acquire", "jobs/a", "--wait", "10s"); r.code != fail.ExitHeld {
 			t.Errorf("%+v, want it still held after 10 s", r)
 		}
 		if r := runOn(t.Context(), s, nil, nil, "blob", "lease", "acquire", "jobs/a", "--wait", "1m"); r.code != 0 {
@@ -119,7 +119,7 @@ func TestAnAcquireWithAnUnknownOutcomePrintsTheID(t *testing.T) {
 			if format == "json" {
 				id, _ = r.json(t)["lease_id"].(string)
 			}
-			if r.code != cli.ExitUnknown || id == "" || !strings.Contains(r.stderr, "blob lease release jobs/a --lease-id "+id) {
+			if r.code != fail.ExitUnknown || id == "" || !strings.Contains(r.stderr, "blob lease release jobs/a --lease-id "+id) {
 				t.Fatalf("%s: %+v, want the id and what to do with it", format, r)
 			}
 			if r := runOn(t.Context(), s, nil, nil, "blob", "lease", "release", "jobs/a", "--lease-id", id); r.code != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -47,7 +48,7 @@ func TestContentThatIsTooLargeNamesTheFlag(t *testing.T) {
 	}
 	for _, args := range []string{"blob update jobs/a --exec cat --max-size 9", "blob edit jobs/a --max-size 9"} {
 		r := runOn(t.Context(), s, nil, cli.Env{"EDITOR=true"}, strings.Fields(args)...)
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the content has more than the 9 B that --max-size allows") || !strings.Contains(r.stderr, "azconc: hint: --max-size raises") {
+		if r.code != fail.ExitFailed || !strings.Contains(r.stderr, "the content has more than the 9 B that --max-size allows") || !strings.Contains(r.stderr, "azconc: hint: --max-size raises") {
 			t.Errorf("azconc %s: exit %d, %s", args, r.code, r.stderr)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -122,7 +123,7 @@ func TestASignalEndsACommandWithItsOwnCode(t *testing.T) {
 			s := aztest.New(nil)
 			s.SetFaults(aztest.Fault{Kind: aztest.Hang})
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Second, func() { cancel(&cli.SignalError{Signal: signal}) })
+			time.AfterFunc(time.Second, func() { cancel(&fail.SignalError{Signal: signal}) })
 			r := runOn(ctx, s, nil, nil, "blob", "show", "jobs/a", "-o", "json")
 			if v := r.json(t); r.code != code || v["outcome"] != "interrupted" {
 				t.Errorf("%v: exit %d, %v, want %d", signal, r.code, v, code)

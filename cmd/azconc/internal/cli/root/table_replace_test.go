@@ -3,7 +3,7 @@ package root
 import (
 	"testing"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered, and reads the entity for that. "*" does not.
@@ -31,7 +31,7 @@ func TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered(t *testing.T) {
 				t.Errorf("the operation after a %s: %v", verb, v)
 			}
 			s.Reset()
-			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/17", "--if-match", first["etag"].(string), "--set", "b=true"); r.code != cli.ExitConflict {
+			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/17", "--if-match", first["etag"].(string), "--set", "b=true"); r.code != fail.ExitConflict {
 				t.Errorf("a stale version: %+v", r)
 			}
 			if got := s.Requests(); got != 1 {
@@ -49,8 +49,8 @@ func TestAWriteOfAMissingEntityIsNotFound(t *testing.T) {
 	for _, verb := range []string{"replace", "merge"} {
 		for _, etag := range []string{"*", `W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`} {
 			s.Reset()
-			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/none", "--if-match", etag, "--set", "b=true"); r.code != cli.ExitNotFound {
-				t.Errorf("%s --if-match %s: %+v, want exit %d", verb, etag, r, cli.ExitNotFound)
+			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/none", "--if-match", etag, "--set", "b=true"); r.code != fail.ExitNotFound {
+				t.Errorf("%s --if-match %s: %+v, want exit %d", verb, etag, r, fail.ExitNotFound)
 			}
 			if got := s.Requests(); got != 1 {
 				t.Errorf("%s --if-match %s: %d requests, want 1", verb, etag, got)

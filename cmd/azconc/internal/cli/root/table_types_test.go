@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -131,12 +132,12 @@ func TestAValueThatIsNotOfItsTypeIsRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"update", "jobs/eu/17", "--set", "l=many"}, cli.ExitFilter, `"many" is not a value of type Edm.Int64`},
-		{[]string{"update", "jobs/eu/17", "--jq", ".g = \"x\""}, cli.ExitFilter, `"x" is not a value of type Edm.Guid`},
-		{[]string{"merge", "jobs/eu/17", "--if-match", "*", "--set", `d={"a":1}`}, cli.ExitUsage, "a property holds a single value"},
-		{[]string{"insert", "jobs/eu/18", "--set", "a.b=1"}, cli.ExitUsage, "a property's name cannot have '.'"},
-		{[]string{"insert", "jobs/eu/18", "--set", "a-b=1"}, cli.ExitUsage, "a property's name cannot have '-'"},
-		{[]string{"insert", "jobs/eu/18", "--set", "d@odata.type=Edm.Odd", "--set", "d=1"}, cli.ExitUsage, `1 is not a value of type Edm.Odd`},
+		{[]string{"update", "jobs/eu/17", "--set", "l=many"}, fail.ExitFilter, `"many" is not a value of type Edm.Int64`},
+		{[]string{"update", "jobs/eu/17", "--jq", ".g = \"x\""}, fail.ExitFilter, `"x" is not a value of type Edm.Guid`},
+		{[]string{"merge", "jobs/eu/17", "--if-match", "*", "--set", `d={"a":1}`}, fail.ExitUsage, "a property holds a single value"},
+		{[]string{"insert", "jobs/eu/18", "--set", "a.b=1"}, fail.ExitUsage, "a property's name cannot have '.'"},
+		{[]string{"insert", "jobs/eu/18", "--set", "a-b=1"}, fail.ExitUsage, "a property's name cannot have '-'"},
+		{[]string{"insert", "jobs/eu/18", "--set", "d@odata.type=Edm.Odd", "--set", "d=1"}, fail.ExitUsage, `1 is not a value of type Edm.Odd`},
 	} {
 		r := runOn(t.Context(), s, nil, nil, append([]string{"table"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || !strings.Contains(r.stderr, "azconc: hint: ") {
@@ -160,7 +161,7 @@ func TestAMergeReadsTypesOnlyWhereItHasTo(t *testing.T) {
 			t.Errorf("%v: %v, want %v requests", c.set, v, c.requests)
 		}
 	}
-	if r := runOn(t.Context(), s, nil, nil, "table", "merge", "jobs/eu/none", "--if-match", "*", "--set", "d=2"); r.code != cli.ExitNotFound {
+	if r := runOn(t.Context(), s, nil, nil, "table", "merge", "jobs/eu/none", "--if-match", "*", "--set", "d=2"); r.code != fail.ExitNotFound {
 		t.Errorf("an entity that does not exist: %+v", r)
 	}
 }

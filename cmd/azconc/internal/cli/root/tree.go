@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/dev"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/file"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/once"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
@@ -39,7 +40,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
 	root.SetHelpTemplate(helpTemplate)
-	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetFlagErrorFunc(flags.FlagError)
 	f.AddFlags(root)
 	root.Flags().BoolVar(&f.Version, "version", false, "print the version")
 	root.SetHelpCommand(newHelpCmd())
@@ -63,6 +64,6 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
 	add("tool", demo.NewCmd(f, nil), dev.NewCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
 	root.AddCommand(newHelpTopics()...)
-	cli.SecondsWithoutUnit(root)
+	flags.SecondsWithoutUnit(root)
 	return root
 }

@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type options struct {
 	factory *cli.Factory
-	Table   cli.TableRef
+	Table   ref.Table
 }
 
 // newVerb is a verb that takes a table and nothing else.
@@ -24,7 +26,7 @@ func newVerb(f *cli.Factory, runF func(*options) error, run func(context.Context
 	return &cobra.Command{
 		Args: cli.ResourceArgs("<table>"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = cli.ParseTableRef(args[0], 1); err != nil {
+			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -56,7 +58,7 @@ type result struct {
 
 func (r result) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Table) }
 
-func printTable(f *cli.Factory, outcome string, on cli.TableRef, s cli.Sent) error {
+func printTable(f *cli.Factory, outcome string, on ref.Table, s cli.Sent) error {
 	return f.Print(result{
 		Outcome: outcome, Table: on.Table, Ambiguous: s.Ambiguous, Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
 	})
@@ -73,7 +75,7 @@ func createRun(ctx context.Context, opts *options) error {
 	})
 	switch {
 	case s.Ambiguous > 0 && azerr.Has(err, "TableAlreadyExists"):
-		return &cli.UnknownError{Why: "the table exists, and nothing shows who created it", Err: err}
+		return &fail.UnknownError{Why: "the table exists, and nothing shows who created it", Err: err}
 	case azerr.Has(err, "TableAlreadyExists"):
 		return fmt.Errorf("%w: %w", optimistic.ErrExists, azerr.Clean(err))
 	case err != nil:

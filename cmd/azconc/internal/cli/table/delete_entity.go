@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type deleteEntityOptions struct {
 	factory *cli.Factory
-	Entity  cli.TableRef
+	Entity  ref.Table
 	IfMatch string
 }
 
@@ -28,7 +30,7 @@ ends with exit code 5, because another client may have deleted it; a delete with
 		Args:    cli.ResourceArgs("<table/partition/row>"),
 		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
 				return err
 			}
 			if _, err := eTag(opts.IfMatch, true); err != nil {
@@ -55,7 +57,7 @@ func deleteEntityRun(ctx context.Context, opts *deleteEntityOptions) error {
 	}
 	r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: etag}, nil)
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
 	return opts.factory.Print(cli.DeleteResult{
 		Outcome: "deleted", Resource: opts.Entity.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type getOptions struct {
 	factory *cli.Factory
-	Entity  cli.TableRef
+	Entity  ref.Table
 }
 
 func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
@@ -24,7 +25,7 @@ type, a member "name@odata.type" gives it. With -o json the keys and the ETag ar
 		Args:    cli.ResourceArgs("<table/partition/row>"),
 		Example: "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
 				return err
 			}
 			if runF != nil {

@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type entityWriteOptions struct {
 	factory *cli.Factory
-	Entity  cli.TableRef
+	Entity  ref.Table
 	Source  entityFlags
 	IfMatch string
 	Trust   bool
@@ -23,7 +25,7 @@ func newEntityWriteCmd(f *cli.Factory, runF func(*entityWriteOptions) error, run
 	cmd := &cobra.Command{
 		Args: cli.ResourceArgs("<table/partition/row>"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
 				return err
 			}
 			if err := opts.Source.parse(); err != nil {
@@ -68,11 +70,11 @@ func insertRun(ctx context.Context, opts *entityWriteOptions) error {
 }
 
 // printEntity prints what a write of an entity came to.
-func printEntity(f *cli.Factory, on cli.TableRef, done string, r optimistic.Result, err error) error {
+func printEntity(f *cli.Factory, on ref.Table, done string, r optimistic.Result, err error) error {
 	if err != nil {
-		return cli.Tally(err, r)
+		return fail.Tally(err, r)
 	}
-	result := cli.NewWriteResult(cli.BlobRef{}, done, r)
+	result := cli.NewWriteResult(ref.Blob{}, done, r)
 	result.Resource = on.String()
 	return f.Print(result)
 }

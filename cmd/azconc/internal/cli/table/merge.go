@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 func newMergeCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
@@ -22,6 +23,6 @@ The entity is read first. A property that is there keeps its type as far as its 
 	cmd.Example = `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }

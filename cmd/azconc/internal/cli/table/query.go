@@ -15,13 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type queryOptions struct {
 	factory *cli.Factory
-	Table   cli.TableRef
+	Table   ref.Table
 	Filter  string
 	Select  []string
 	Top     int
@@ -39,11 +42,11 @@ A query is not a snapshot: if its result takes several requests, later ones see 
 		Example: `  azconc table query jobs
   azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = cli.ParseTableRef(args[0], 1); err != nil {
+			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
 				return err
 			}
 			if opts.Top < 0 {
-				return cli.Usagef("--top %d is negative", opts.Top)
+				return fail.Usagef("--top %d is negative", opts.Top)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -52,7 +55,7 @@ A query is not a snapshot: if its result takes several requests, later ones see 
 		},
 	}
 	cmd.Flags().StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
-	cli.AllowEmpty(cmd, "filter")
+	flags.AllowEmpty(cmd, "filter")
 	cmd.Flags().StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
 	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most this many (default all)")
 	return cmd
@@ -86,15 +89,15 @@ func queryRun(ctx context.Context, opts *queryOptions) error {
 	if err != nil {
 		return err
 	}
-	query := &aztables.ListEntitiesOptions{Filter: cli.Optional(opts.Filter)}
+	query := &aztables.ListEntitiesOptions{Filter: flags.Optional(opts.Filter)}
 	if len(opts.Select) > 0 {
-		query.Select = cli.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
+		query.Select = flags.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
 	}
 	r := queryResult{Outcome: "listed", Table: opts.Table.Table, Entities: []entityResult{}}
 	for pager := service.NewClient(opts.Table.Table).NewListEntitiesPager(query); pager.More(); {
 		page, err := entitiesOf(ctx, pager)
 		if azerr.Classify(err).Kind == azerr.BadInput && opts.Filter != "" {
-			return cli.WithHint(err, `is the filter right? it looks like PartitionKey eq 'eu' and n gt 5 and d ge 1.5 and t lt datetime'2026-01-31T12:00:00Z'`)
+			return fail.WithHint(err, `is the filter right? it looks like PartitionKey eq 'eu' and n gt 5 and d ge 1.5 and t lt datetime'2026-01-31T12:00:00Z'`)
 		}
 		if err != nil {
 			return err
@@ -128,7 +131,7 @@ func entitiesOf(ctx context.Context, pager *runtime.Pager[aztables.ListEntitiesR
 	return page.Value, err
 }
 
-func listedEntity(on cli.TableRef, raw []byte) (entityResult, error) {
+func listedEntity(on ref.Table, raw []byte) (entityResult, error) {
 	var known struct {
 		PartitionKey string
 		RowKey       string
@@ -144,6 +147,6 @@ func listedEntity(on cli.TableRef, raw []byte) (entityResult, error) {
 	delete(e.Entity, optimistic.LineageKey)
 	delete(e.Entity, optimistic.OperationsKey)
 	e.Partition, e.Row, e.ETag = known.PartitionKey, known.RowKey, known.ETag
-	e.Resource = cli.TableRef{Table: on.Table, Partition: e.Partition, Row: e.Row}.String()
+	e.Resource = ref.Table{Table: on.Table, Partition: e.Partition, Row: e.Row}.String()
 	return e, nil
 }

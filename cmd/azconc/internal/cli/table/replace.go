@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -28,7 +30,7 @@ forgets them.`
 	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }
 
@@ -36,7 +38,7 @@ forgets them.`
 // replace holds.
 type pinnedEntity struct {
 	optimistic.Entity[optimistic.Properties]
-	on   cli.TableRef
+	on   ref.Table
 	mode aztables.UpdateMode
 }
 
@@ -90,7 +92,7 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
 	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
 	r.Requests = int(opts.factory.Requests.Load()) // with the one that read the base
-	return printEntity(opts.factory, opts.Entity, done, r, cli.UnconfirmedHint(err))
+	return printEntity(opts.factory, opts.Entity, done, r, flags.UnconfirmedHint(err))
 }
 
 // entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -48,7 +49,7 @@ func (e *entityFlags) add(cmd *cobra.Command) {
 // parse checks what can be checked without reading the file.
 func (e *entityFlags) parse() error {
 	if e.File == "" && len(e.Set) == 0 {
-		return cli.WithHint(cli.Usagef("no properties are given"), "give --file or --set, or both")
+		return fail.WithHint(fail.Usagef("no properties are given"), "give --file or --set, or both")
 	}
 	if len(e.Set) > 0 {
 		_, err := change.NewSetProperties(e.Set)
@@ -77,7 +78,7 @@ func (e *entityFlags) document(ctx context.Context, f *cli.Factory) ([]byte, err
 			return nil, err
 		}
 		if data, err = set.Apply(ctx, change.BaseContent{Exists: true, Data: data}); err != nil {
-			return nil, cli.BadDocument(err)
+			return nil, fail.BadDocument(err)
 		}
 	}
 	return data, nil
@@ -88,14 +89,14 @@ func ParseProperties(data []byte) (optimistic.Properties, error) {
 	var p optimistic.Properties
 	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
 		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
-			err = errors.New(cli.PlainJSON(err))
+			err = errors.New(fail.PlainJSON(err))
 		}
-		return nil, cli.WithHint(&cli.FilterError{What: "the properties are not an entity's", Err: err},
+		return nil, fail.WithHint(&fail.FilterError{What: "the properties are not an entity's", Err: err},
 			`a property is a text, a number, true or false; a member "name@odata.type" beside it gives it another type, such as Edm.Int64`)
 	}
 	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
 		if _, there := p[own]; there {
-			return nil, &cli.FilterError{What: "property " + own + " is reserved for azconc"}
+			return nil, &fail.FilterError{What: "property " + own + " is reserved for azconc"}
 		}
 	}
 	return p, nil
@@ -129,15 +130,15 @@ func eTag(s string, required bool) (azcore.ETag, error) {
 	case s == "" && !required:
 		return "", nil
 	case s == "":
-		return "", cli.WithHint(cli.Usagef("--if-match is missing"), "give the ETag that you read; '*' accepts any version: last writer wins")
+		return "", fail.WithHint(fail.Usagef("--if-match is missing"), "give the ETag that you read; '*' accepts any version: last writer wins")
 	}
-	return "", cli.WithHint(cli.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
+	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }
 
 // exists is the hint for an entity that already exists.
 func exists(err error) error {
 	if errors.Is(err, optimistic.ErrExists) {
-		return cli.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
+		return fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
 	}
 	return err
 }

@@ -13,12 +13,15 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type transactOptions struct {
 	factory     *cli.Factory
-	Partition   cli.TableRef
+	Partition   ref.Table
 	File        string
 	OperationID string
 }
@@ -40,11 +43,11 @@ func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Co
 		Args:    cli.ResourceArgs("<table/partition>"),
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Partition, err = cli.ParseTableRef(args[0], 2); err != nil {
+			if opts.Partition, err = ref.ParseTable(args[0], 2); err != nil {
 				return err
 			}
 			if opts.File == "" {
-				return cli.WithHint(cli.Usagef("--file is missing"), "--file - reads stdin")
+				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
 			if runF != nil {
 				return runF(opts)
@@ -53,7 +56,7 @@ func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Co
 		},
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
-	cli.AddOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
+	flags.AddOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
 	return cmd
 }
 
@@ -76,22 +79,22 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 		n := len(ops) + 1
 		switch {
 		case errors.Is(err, io.EOF) && len(ops) == 0:
-			return nil, &cli.FilterError{What: source + " contains no write"}
+			return nil, &fail.FilterError{What: source + " contains no write"}
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s is not a write", n, source), Err: errors.New(cli.PlainJSON(err))}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a write", n, source), Err: errors.New(fail.PlainJSON(err))}
 		case op.Row == "":
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s has no row", n, source)}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no row", n, source)}
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: %q is not insert, merge, replace, upsert, put, delete or expect", n, source, op.Op)}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: %q is not insert, merge, replace, upsert, put, delete or expect", n, source, op.Op)}
 		case op.Op == "insert" && op.IfMatch != "":
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: an insert has no version to match", n, source)}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: an insert has no version to match", n, source)}
 		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s has no entity", n, source)}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no entity", n, source)}
 		}
 		if _, err := eTag(op.IfMatch, false); err != nil {
-			return nil, &cli.FilterError{What: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
 		}
 		ops = append(ops, op)
 	}
@@ -162,8 +165,8 @@ func (e *unexpectedError) Error() string {
 	return fmt.Sprintf("row %s: %s is %q, expected %q: nothing was written", e.row, e.name, e.got, e.want)
 }
 
-func (e *unexpectedError) Verdict() cli.Verdict {
-	return cli.Verdict{Code: cli.ExitConflict, Outcome: "conflict"}
+func (e *unexpectedError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitConflict, Outcome: "conflict"}
 }
 
 type transactResult struct {
@@ -179,7 +182,7 @@ func transactRun(ctx context.Context, opts *transactOptions) error {
 	}
 	ops, err := ParseOperations("the file", file.Data)
 	if err != nil {
-		return cli.BadDocument(err)
+		return fail.BadDocument(err)
 	}
 	service, err := f.TableService()
 	if err != nil {
@@ -189,9 +192,9 @@ func transactRun(ctx context.Context, opts *transactOptions) error {
 		return ApplyAll(ctx, tx, ops)
 	}, &optimistic.TransactOptions{OperationID: opts.OperationID})
 	if err != nil {
-		return cli.Tally(err, r.Result)
+		return fail.Tally(err, r.Result)
 	}
-	result := transactResult{WriteResult: cli.NewWriteResult(cli.BlobRef{}, "transacted", r.Result), ETags: map[string]string{}}
+	result := transactResult{WriteResult: cli.NewWriteResult(ref.Blob{}, "transacted", r.Result), ETags: map[string]string{}}
 	result.Resource = opts.Partition.String()
 	for row, etag := range r.ETags {
 		result.ETags[row] = string(etag)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -91,7 +93,7 @@ func untyped(data []byte) bool {
 
 // loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
 // one. That costs a request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on cli.TableRef) (optimistic.Properties, error) {
+func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on ref.Table) (optimistic.Properties, error) {
 	data, err := e.document(ctx, f)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
@@ -115,12 +117,12 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *azt
 // typed reads the properties to set, with the types that they have in was.
 func (e *entityFlags) typed(was optimistic.Properties, data []byte) (optimistic.Properties, error) {
 	p, err := parseChanged(was, data, len(e.Set) > 0)
-	return p, cli.BadDocument(err)
+	return p, fail.BadDocument(err)
 }
 
 // typesHint adds the way to merge without permission to read.
 func typesHint(err error) error {
-	return cli.WithHint(fmt.Errorf("read the types of the stored properties: %w", err),
+	return fail.WithHint(fmt.Errorf("read the types of the stored properties: %w", err),
 		`with the types given, nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
 }
 
@@ -130,5 +132,5 @@ func parsedOr(data []byte, err error) (optimistic.Properties, error) {
 		return nil, err
 	}
 	p, err := ParseProperties(data)
-	return p, cli.BadDocument(err)
+	return p, fail.BadDocument(err)
 }

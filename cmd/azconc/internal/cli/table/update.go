@@ -9,12 +9,15 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
 type updateOptions struct {
 	factory     *cli.Factory
-	Entity      cli.TableRef
+	Entity      ref.Table
 	Source      change.ChangeFlags
 	IfMatch     string
 	Create      bool
@@ -44,7 +47,7 @@ programs would round it.`,
 		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
   azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = cli.ParseTableRef(args[0], 3); err != nil {
+			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
 				return err
 			}
 			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
@@ -55,9 +58,9 @@ programs would round it.`,
 			}
 			switch {
 			case opts.Create && opts.IfMatch != "":
-				return cli.WithHint(cli.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
+				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
 			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
-				return cli.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if runF != nil {
 				return runF(opts)
@@ -66,13 +69,13 @@ programs would round it.`,
 		},
 	}
 	opts.Source.Add(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
-	flags.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
-	flags.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	cli.AddOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
-	flags.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	cli.AddTrustConflicts(cmd, &opts.Trust)
+	set := cmd.Flags()
+	set.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
+	set.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
+	set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	flags.AddOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
+	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	flags.AddTrustConflicts(cmd, &opts.Trust)
 	return cmd
 }
 
@@ -96,7 +99,7 @@ func updateRun(ctx context.Context, opts *updateOptions) error {
 		update.Elapsed = -1
 	}
 	update.TrustConflicts = opts.Trust
-	seen := &cli.Guarded[optimistic.Properties]{Target: target, Op: "update"}
+	seen := &change.Guarded[optimistic.Properties]{Target: target, Op: "update"}
 	var before, after []byte
 	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *optimistic.Properties) (err error) {
 		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
@@ -121,12 +124,12 @@ func updateRun(ctx context.Context, opts *updateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return cli.Tally(cli.UpdateHint(cli.UnconfirmedHint(err), optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
+		return fail.Tally(change.UpdateHint(flags.UnconfirmedHint(err), optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
 	}
 	if opts.DryRun {
-		result := cli.NewWriteResult(cli.BlobRef{}, "updated", r)
+		result := cli.NewWriteResult(ref.Blob{}, "updated", r)
 		result.Outcome, result.Resource = "dry_run", opts.Entity.String()
-		return cli.PrintDiff(f, result, append(before, '\n'), append(after, '\n'))
+		return change.PrintDiff(f, result, append(before, '\n'), append(after, '\n'))
 	}
 	return printEntity(f, opts.Entity, "updated", r, nil)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -66,7 +67,7 @@ func upsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error 
 }
 
 // entityBody is an entity as the service takes it: properties with their types, and the keys.
-func entityBody(on cli.TableRef, properties optimistic.Properties) ([]byte, error) {
+func entityBody(on ref.Table, properties optimistic.Properties) ([]byte, error) {
 	inner, err := json.Marshal(properties)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/pkg/azaccount"
+)
+
+// addConnectionFlags adds the flags that name the account. They have the names and the environment variables of the Azure
+// CLI.
+func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
+	p.StringVar(&c.ConnectionString, "connection-string", "", "connection `string` of the account; UseDevelopmentStorage=true is Azurite")
+	p.StringVar(&c.AccountName, "account-name", "", "`name` of the account")
+	p.StringVar(&c.AccountKey, "account-key", "", "`key` of the account")
+	p.StringVar(&c.SASToken, "sas-token", "", "shared access signature `token`")
+	p.StringVar(&c.AuthMode, "auth-mode", "", "{login | key}: Entra ID, or the given key or SAS")
+	p.StringVar(&c.BlobEndpoint, "blob-endpoint", "", "`URL` of the Blob service, if not the default")
+	p.StringVar(&c.TableEndpoint, "table-endpoint", "", "`URL` of the Table service")
+	p.StringVar(&c.QueueEndpoint, "queue-endpoint", "", "`URL` of the Queue service")
+	p.StringVar(&c.FileEndpoint, "file-endpoint", "", "`URL` of the File service")
+}
+
+// account is what flags and environment name. It is looked up once, so that all clients share one token credential.
+func (f *Factory) account() (*azaccount.Account, error) {
+	if f.resolved != nil {
+		return f.resolved, nil
+	}
+	a, err := azaccount.Resolve(f.flags, f.Env.Get)
+	if err != nil {
+		return nil, connectionError(err)
+	}
+	f.Redactor.know(a.Secrets()...)
+	f.resolved = a
+	return a, nil
+}
+
+// connectionError makes a usage error, with its hint, of what azaccount refuses.
+func connectionError(err error) error {
+	e, ok := errors.AsType[*azaccount.Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Hint != "":
+		return fail.WithHint(&fail.UsageError{Err: err}, e.Hint)
+	}
+	return &fail.UsageError{Err: err}
+}
+
+func noAccount() error {
+	return fail.WithHint(fail.Usagef("no account is given"),
+		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for Azurite)")
+}
+
+// localNames replaces the URLs among the arguments of a queue or table command by the names in them. The account that
+// they are of is this run's for that service. Blobs, containers, files and shares parse their URLs themselves, since one
+// command may copy between accounts.
+func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash]
+	}
+	words := strings.Fields(cmd.CommandPath())
+	if len(words) < 2 || words[1] != string(azaccount.Queue) && words[1] != string(azaccount.Table) {
+		return nil
+	}
+	s := azaccount.Service(words[1])
+	for i, arg := range args {
+		if !strings.HasPrefix(arg, "http://") && !strings.HasPrefix(arg, "https://") {
+			continue
+		}
+		at, name, err := ref.SplitURL(arg)
+		if err != nil {
+			return err
+		}
+		if s == azaccount.Table {
+			name = ref.EntityPath(name)
+		}
+		f.Redactor.know(azaccount.SecretsOf("", at.SAS)...)
+		if given, ok := f.urls[s]; ok && given != at {
+			return fail.WithHint(fail.Usagef("the URLs name two accounts, or carry two signatures"), "the command works within one account")
+		}
+		if f.urls == nil {
+			f.urls = map[azaccount.Service]ref.Account{}
+		}
+		f.urls[s], args[i] = at, name
+	}
+	return nil
+}
+
+// accountOf is the account whose service s is used: that of a URL if the resource was given as one.
+func (f *Factory) accountOf(s azaccount.Service) (*azaccount.Account, error) {
+	at, ok := f.urls[s]
+	if ok && at.SAS != "" {
+		return azaccount.Signed(s, at.Endpoint, at.SAS), nil
+	}
+	a, err := f.account()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		if a, err = a.At(s, at.Endpoint); err != nil {
+			return nil, connectionError(err)
+		}
+	}
+	if a.Endpoint(s) == "" {
+		return nil, noAccount()
+	}
+	return a, nil
+}

@@ -1,0 +1,211 @@
+package fail
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+func Object(err error, v Verdict, on, message, hint string) map[string]any {
+	out := map[string]any{"outcome": v.Outcome, "error": message, "exit_code": v.Code}
+	put := func(name string, value any) {
+		if s := fmt.Sprint(value); s != "" && s != "0" {
+			out[name] = value
+		}
+	}
+	put("resource", on)
+	put("hint", hint)
+	if _, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		answer := azerr.Classify(err)
+		put("code", answer.Code)
+		put("status", answer.Status)
+		put("request_id", answer.RequestID)
+	}
+	if c, ok := errors.AsType[*optimistic.ConflictError](err); ok {
+		out["base_etag"], out["current_etag"] = string(c.Base), string(c.Current)
+		put("reason", c.Reason.String())
+		put("attempts", c.Attempts)
+	}
+	if h, ok := errors.AsType[*pessimistic.HeldError](err); ok {
+		put("owner", h.Holder)
+		put("fence", int64(h.Fence))
+		put("since", show.Time(h.Since))
+		out["waited_ms"] = h.Waited.Milliseconds()
+	}
+	if l, ok := errors.AsType[*pessimistic.LostError](err); ok {
+		put("reason", l.Reason.String())
+	}
+	if u, ok := errors.AsType[*optimistic.UnknownError](err); ok {
+		put("base_etag", string(u.Base))
+		put("write_id", u.WriteID)
+	}
+	allFacts(err, out)
+	return out
+}
+
+var (
+	statusFirst = regexp.MustCompile(`^[1-5][0-9][0-9] `)
+	verbFirst   = regexp.MustCompile(`^[a-z]+ `)
+)
+
+// Message returns the message without its prefix, since the command and the resource are named once. The service's response
+// follows its meaning.
+func Message(err error, v Verdict, command, on string) string {
+	if v.Code == ExitNotFound {
+		if noun, name := missing(err, command, on); noun != "" {
+			return "not found: there is no " + noun + " " + name
+		}
+	}
+	text := azerr.Clean(err).Error()
+	if v.Code == ExitUnauthorised {
+		if why, _ := Denied(err); why != "" {
+			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.StatusCode != 0 {
+				why += ": " + azerr.Summary(answer)
+			}
+			return "not authorised: " + why
+		}
+	}
+	for on != "" {
+		verb := verbFirst.FindString(text)
+		rest, found := strings.CutPrefix(text[len(verb):], on+": ")
+		if !found {
+			break
+		}
+		text = rest
+	}
+	switch {
+	case v.Outcome == "not_modified":
+		text = "not modified"
+	case statusFirst.MatchString(text):
+		meaning := map[int]string{
+			ExitNotFound: "not found: ", ExitConflict: "a condition did not hold: ", ExitHeld: "held by another holder: ", exitExists: "already exists: ",
+			ExitLost: "the lease is not valid: ", ExitUnauthorised: "not authorised: ",
+		}
+		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
+			meaning[ExitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
+		}
+		text = meaning[v.Code] + text
+	}
+	return strings.TrimSuffix(show.FirstLine(text), ".")
+}
+
+// allFacts gathers the facts of every error in the tree; those of an outer one win.
+func allFacts(err error, into map[string]any) {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself, error by error
+	case interface{ Unwrap() error }:
+		allFacts(e.Unwrap(), into)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			allFacts(inner, into)
+		}
+	}
+	if e, ok := err.(facter); ok { //nolint:errorlint // this error's own facts; the others' have been gathered
+		maps.Copy(into, e.Facts())
+	}
+}
+
+// Hint is the hint the error brings, or the usual one for what happened.
+func Hint(err error, v Verdict, command, on string) string {
+	noun, name := missing(err, command, on)
+	if h := HintOf(err); h != "" && (v.Code != ExitNotFound || noun == "") {
+		return h
+	}
+	if _, theirs := errors.AsType[*CommandStatus](err); theirs {
+		return "" // the code is the command's, and means what the command means by it
+	}
+	_, inUse := errors.AsType[*pessimistic.InUseError](err)
+	switch {
+	case errors.Is(err, pessimistic.ErrTorn):
+		return "part of the file is new, and the rest old or zeros: write it again"
+	case errors.Is(err, pessimistic.ErrContent):
+		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
+	case inUse:
+		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"
+	case wrongType(err) != "":
+		return wrongType(err)
+	case azerr.Has(err, "LeaseIdMissing"):
+		return "--lease-id writes under the lease, if you hold it"
+	case v.Code == ExitUnknown:
+		return "the write may or may not have been applied: check the resource before trying again"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens at the endpoint: is the address right, and is Azurite running?"
+	case v.Code == ExitUnauthorised:
+		if _, way := Denied(err); way != "" {
+			return way
+		}
+		return "azconc help environment lists the ways to give a credential"
+	case v.Code == ExitNotFound:
+		return createHint(command, noun, name)
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
+		return "is the account name right? it is the first part of " + unknown.Name
+	}
+	return ""
+}
+
+// wrongType is the way out for a blob of another type than the command writes.
+func wrongType(err error) string {
+	if e, ok := errors.AsType[*optimistic.BlobTypeError](err); ok {
+		switch e.Type {
+		case blob.BlobTypeAppendBlob:
+			return "azconc blob append appends to an append blob; azconc blob delete removes it"
+		case blob.BlobTypePageBlob:
+			return "azconc blob page put writes a page blob; azconc blob delete removes it"
+		default:
+			return "azconc blob update or blob put writes a block blob; azconc blob delete removes it"
+		}
+	}
+	return ""
+}
+
+// missing names the container, table, queue or share that does not exist, if err reports that: by its code, or because the
+// command concerns no other resource.
+func missing(err error, command, on string) (noun, name string) {
+	name, _, _ = strings.Cut(on, "/")
+	switch azerr.Classify(err).Code {
+	case "ContainerNotFound":
+		noun = "container"
+	case "TableNotFound":
+		noun = "table"
+	case "QueueNotFound":
+		noun = "queue"
+	case "ShareNotFound":
+		noun = "share"
+	default:
+		switch group, _, _ := strings.Cut(command, " "); {
+		case on == "" || strings.Contains(on, "/"):
+			return "", ""
+		case group == "container" || group == "table" || group == "share":
+			return group, name
+		}
+		return "", ""
+	}
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		path, _, _ := strings.Cut(resource.Path(answer.RawResponse.Request.URL.String()), "/")
+		if path, _, _ = strings.Cut(path, "("); !strings.HasPrefix(path, "$batch") && path != "" {
+			name = path
+		}
+	}
+	return noun, name
+}
+
+// createHint is the command that creates the missing resource, unless the failed command was a deletion.
+func createHint(command, noun, name string) string {
+	if noun == "" || strings.HasSuffix(command, "delete") && strings.HasPrefix(command, noun) {
+		return ""
+	}
+	return "azconc " + noun + " create " + show.Quote(name) + " creates it"
+}

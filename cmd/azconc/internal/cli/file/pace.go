@@ -1,0 +1,15 @@
+package file
+
+import (
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// WaitFor is a loop that looks again and again, for so long, or for as long as it takes if wait is 0.
+func WaitFor(wait time.Duration, pace retry.Backoff) *retry.Loop {
+	if wait == 0 {
+		wait = -1
+	}
+	return retry.Budget{Attempts: -1, Elapsed: wait, Backoff: pace}.Start()
+}

@@ -1,0 +1,35 @@
+package flags
+
+import (
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
+)
+
+// Headers are the properties that a write can set in addition to the content.
+type Headers struct {
+	ContentType     string
+	ContentEncoding string
+	CacheControl    string
+	Metadata        map[string]string
+
+	metadata []string
+}
+
+func (h *Headers) Add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
+	f.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
+	f.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
+	f.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
+}
+
+func (h *Headers) Parse() (err error) {
+	h.Metadata, err = ParsePairs("--metadata", h.metadata)
+	return err
+}
+
+func (h *Headers) Headers() *blob.HTTPHeaders {
+	return &blob.HTTPHeaders{
+		BlobContentType: Optional(h.ContentType), BlobContentEncoding: Optional(h.ContentEncoding), BlobCacheControl: Optional(h.CacheControl),
+	}
+}

@@ -1,0 +1,36 @@
+package flags
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
+func AddOperationID(cmd *cobra.Command, to *string, what string, keeps int) {
+	cmd.Flags().StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: if it is among the last %[2]d ids of %[1]s, nothing is\nwritten (azconc help operations)", what, keeps))
+}
+
+// OperationsInTags is the number of operations that azconc's own tag has room for.
+const OperationsInTags = 7
+
+func OperationsHelp() string {
+	return fmt.Sprintf(`--op-id gives a change an id, so that running the same command again does not apply it again:
+
+  azconc blob update jobs/state.json --jq '.n += 1' --op-id deploy-42
+
+The resource keeps the ids of the changes that were applied to it: the last %d, for %d days; index tags the last %d,
+without an age limit. Within that window a rerun writes nothing and ends with 0: its outcome is "already_applied", in text and
+with -o json, and "changed" is false. The id is checked before any condition, so a rerun of an applied change with an
+--if-match that has become stale also succeeds. Of two commands that run at once under one id, one applies the change.
+
+A change is applied again if its id has been dropped, or if the resource was deleted and created again, or overwritten
+without azconc. The content, the metadata and the tags of a blob are separate: one id on two of them is two changes. An
+id does not identify the kind of change: a different change under the same id is not applied.
+
+For an operation that must never repeat, however late, use azconc once run, which keeps its results in a table.`,
+		optimistic.OperationsKept, int(optimistic.OperationAge/(24*time.Hour)), OperationsInTags)
+}

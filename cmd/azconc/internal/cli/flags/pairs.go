@@ -1,0 +1,42 @@
+package flags
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").
+var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ParsePairs reads repeated name=value flags.
+func ParsePairs(flag string, pairs []string) (map[string]string, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, fail.Usagef("%s %q is not name=value", flag, p)
+		}
+		if !metadataName.MatchString(name) {
+			return nil, fail.WithHint(fail.Usagef("%s %q is not a name", flag, name), "a name has letters, digits and underscores, and does not begin with a digit")
+		}
+		name = strings.ToLower(name)
+		if _, twice := out[name]; twice {
+			return nil, fail.Usagef("%s %s is given twice", flag, name)
+		}
+		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, CreateStamp) {
+			return nil, fail.Usagef("%s %s: the name is reserved for azconc", flag, name)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// CreateStamp is the metadata name that holds the id of the create request. If the response is lost, the id shows whether
+// that request or another client created the container.
+const CreateStamp = "azconcop"

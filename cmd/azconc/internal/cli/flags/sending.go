@@ -1,0 +1,87 @@
+package flags
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/optimistic"
+)
+
+// Sending bound a single try of a request that carries content.
+type Sending struct {
+	TryTimeout time.Duration
+	MinRate    int64
+}
+
+func (s *Sending) Add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.DurationVar(&s.TryTimeout, "try-timeout", 0, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)")
+	f.Int64Var(&s.MinRate, "min-rate", 0, "slowest transfer to wait for, in `bytes` per second (default 65536)")
+}
+
+func (s *Sending) Parse(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	switch {
+	case s.TryTimeout < 0 || flags.Changed("try-timeout") && s.TryTimeout == 0:
+		return fail.WithHint(fail.Usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
+	case s.MinRate < 0 || flags.Changed("min-rate") && s.MinRate == 0:
+		return fail.WithHint(fail.Usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
+	}
+	return nil
+}
+
+func (s *Sending) Sending() optimistic.Sending {
+	return optimistic.Sending{TryTimeout: s.TryTimeout, MinRate: s.MinRate}
+}
+
+// AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
+func AddMaxSize(cmd *cobra.Command, size *int64) {
+	cmd.Flags().Int64Var(size, "max-size", optimistic.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
+}
+
+func CheckMaxSize(size int64) error {
+	if size <= 0 {
+		return fail.Usagef("--max-size %d is not positive", size)
+	}
+	return nil
+}
+
+// MaxSizeHint names the flag that raises the bound that a blob's content exceeds.
+func MaxSizeHint(err error) error {
+	large, ok := errors.AsType[interface {
+		error
+		MaxSize() int64
+	}](err)
+	if !ok {
+		return err
+	}
+	return fail.WithHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
+}
+
+// tooLargeError is content that is not read into memory.
+type tooLargeError struct {
+	limit int64
+	err   error
+}
+
+func (e *tooLargeError) Error() string {
+	return "the content has more than the " + show.Bytes(e.limit) + " that --max-size allows"
+}
+func (e *tooLargeError) Unwrap() error { return e.err }
+
+// AddTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
+func AddTrustConflicts(cmd *cobra.Command, trust *bool) {
+	cmd.Flags().BoolVar(trust, "trust-conflicts", false, "take every refused write for a conflict, without looking at what is there: only for\nnetworks without an intermediary that repeats requests")
+}
+
+// UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.
+func UnconfirmedHint(err error) error {
+	if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok && unknown.Unconfirmed {
+		return fail.WithHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --trust-conflicts makes this a conflict (exit code 4)")
+	}
+	return err
+}

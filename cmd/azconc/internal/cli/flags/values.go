@@ -1,0 +1,117 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+)
+
+// EmptyAllowed annotates a flag for which an empty value says something that leaving the flag out says, too.
+const EmptyAllowed = "azconc-empty-allowed"
+
+// AllowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
+// condition, id or credential comes from a variable that is not set, and must not be taken for none.
+func AllowEmpty(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		if err := cmd.Flags().SetAnnotation(name, EmptyAllowed, []string{"true"}); err != nil {
+			panic(err) // the flag does not exist
+		}
+	}
+}
+
+// CheckGiven refuses the flags that were given as an empty string, and empty arguments, before anything is sent. It
+// covers every flag of every command; a flag is exempt only through allowEmpty.
+func CheckGiven(cmd *cobra.Command, args []string) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && isEmpty(f) && f.Annotations[EmptyAllowed] == nil {
+			err = fail.WithHint(fail.Usagef("--%s is empty", f.Name), fmt.Sprintf(
+				`is the variable set, and quoted? to run without --%s, omit the flag, as in ${VAR:+--%s "$VAR"}`, f.Name, f.Name))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash] // what follows are the arguments of another program
+	}
+	for i, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			return fail.WithHint(fail.Usagef("argument %d is empty", i+1), "is the variable set, and quoted?")
+		}
+	}
+	return nil
+}
+
+func isEmpty(f *pflag.Flag) bool {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values := list.GetSlice()
+		for _, v := range values {
+			if strings.TrimSpace(v) == "" {
+				return true
+			}
+		}
+		return len(values) == 0
+	}
+	return f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == ""
+}
+
+// SecondsWithoutUnit makes every duration flag of cmd and of its verbs take a bare number as seconds.
+func SecondsWithoutUnit(cmd *cobra.Command) {
+	replace := func(f *pflag.Flag) {
+		if _, done := f.Value.(*durationValue); f.Value.Type() != "duration" || done {
+			return
+		}
+		f.Value = &durationValue{f.Value}
+		if f.DefValue == "0s" {
+			f.DefValue = "0" // the form for which pflag prints no default
+		}
+	}
+	cmd.LocalFlags().VisitAll(replace)
+	for _, verb := range cmd.Commands() {
+		SecondsWithoutUnit(verb)
+	}
+}
+
+type durationValue struct{ pflag.Value }
+
+func (d *durationValue) Set(s string) error { return d.Value.Set(withUnit(s)) }
+
+// withUnit adds the unit to a duration that is a bare number.
+func withUnit(s string) string {
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s + "s"
+	}
+	return s
+}
+
+// ParseDuration is time.ParseDuration, where a bare number is seconds.
+func ParseDuration(s string) (time.Duration, error) { return time.ParseDuration(withUnit(s)) }
+
+const durationHint = "a duration looks like 30s, 5m or 1h30m; a bare number is seconds"
+
+// FlagError is the usage error of a command line that pflag refused.
+func FlagError(_ *cobra.Command, err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return &fail.UsageError{Err: err}
+	}
+	f, value := invalid.GetFlag(), invalid.GetValue()
+	if f.Value.Type() == "duration" {
+		return fail.WithHint(fail.Usagef("--%s %q is not a duration", f.Name, value), durationHint)
+	}
+	if strings.HasPrefix(f.Value.Type(), "int") || strings.HasPrefix(f.Value.Type(), "uint") {
+		return fail.Usagef("--%s %q is not a whole number", f.Name, value)
+	}
+	if f.Value.Type() == "bool" {
+		return fail.Usagef("--%s %q is neither true nor false", f.Name, value)
+	}
+	return fail.Usagef("--%s %q: %v", f.Name, value, errors.Unwrap(invalid))
+}

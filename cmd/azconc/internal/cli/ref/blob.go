@@ -1,0 +1,170 @@
+package ref
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/pkg/azaccount"
+)
+
+// Blob names a container, or a blob in it. The rest is only there when it was given as a URL.
+type Blob struct {
+	Container string
+	Blob      string
+	Snapshot  string
+	Version   string
+
+	Endpoint string // of the account; empty: the connection's
+	SAS      string
+}
+
+func (r Blob) String() string {
+	switch {
+	case r.Blob == "":
+		return r.Container
+	case r.Snapshot != "":
+		return r.Container + "/" + r.Blob + snapshotMark + r.Snapshot
+	case r.Version != "":
+		return r.Container + "/" + r.Blob + "?versionid=" + r.Version
+	}
+	return r.Container + "/" + r.Blob
+}
+
+// snapshotMark separates the name of a blob from the time of a snapshot, in URLs and in the output of blob list.
+const snapshotMark = "?snapshot="
+
+var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
+
+// At is the snapshot of r that a flag names, or r.
+func (r Blob) At(snapshot string) (Blob, error) {
+	switch {
+	case snapshot == "":
+		return r, nil
+	case !snapshotTime.MatchString(snapshot):
+		return r, fail.WithHint(fail.Usagef("--snapshot %q is not the time of a snapshot", snapshot), "it looks like 2026-01-31T12:00:05.1234567Z, as blob snapshot and blob list --snapshots print it")
+	case r.Version != "", r.Snapshot != "" && r.Snapshot != snapshot:
+		return r, fail.Usagef("--snapshot and the resource name two versions of the blob")
+	}
+	r.Snapshot = snapshot
+	return r, nil
+}
+
+// ParseBlob reads container/blob/path or a blob's URL.
+func ParseBlob(arg string) (Blob, error) {
+	r, err := parseBlobRef(arg)
+	if err != nil {
+		return r, err
+	}
+	if r.Blob == "" {
+		return r, fail.WithHint(fail.Usagef("%q names a container, not a blob", r.Container), "a blob is named container/path")
+	}
+	return r, nil
+}
+
+// ParseContainer reads a container's name or URL.
+func ParseContainer(arg string) (Blob, error) {
+	r, err := parseBlobRef(strings.TrimSuffix(arg, "/"))
+	if err != nil {
+		return r, err
+	}
+	if r.Blob != "" {
+		return r, fail.WithHint(fail.Usagef("%q names a blob, not a container", r.String()), "the container is "+r.Container)
+	}
+	return r, nil
+}
+
+// ParseWritable is parseBlob for a command that changes the blob, which a snapshot or a version cannot be.
+func ParseWritable(arg string) (Blob, error) {
+	r, err := ParseBlob(arg)
+	if err == nil && (r.Snapshot != "" || r.Version != "") {
+		return r, fail.Usagef("%s is a snapshot or a version, which cannot be changed", Blob{Container: r.Container, Blob: r.Blob})
+	}
+	return r, err
+}
+
+func parseBlobRef(arg string) (Blob, error) {
+	var r Blob
+	path := arg
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		u, err := url.Parse(arg)
+		if err != nil {
+			return r, fail.Usagef("the resource is not a valid URL")
+		}
+		q := u.Query()
+		r.Snapshot, r.Version = q.Get("snapshot"), q.Get("versionid")
+		if q.Get("sig") != "" {
+			q.Del("snapshot")
+			q.Del("versionid")
+			r.SAS = q.Encode()
+		}
+		prefix, rest := "", strings.TrimPrefix(u.Path, "/")
+		if azaccount.PathStyle(u.Hostname()) {
+			prefix, rest, _ = strings.Cut(rest, "/")
+			prefix = "/" + prefix
+		}
+		r.Endpoint, path = u.Scheme+"://"+u.Host+prefix, rest
+	}
+	if name, time, ok := strings.Cut(path, snapshotMark); ok && strings.Contains(name, "/") && snapshotTime.MatchString(time) {
+		path, r.Snapshot = name, time // which no blob is called by accident
+	}
+	r.Container, r.Blob, _ = strings.Cut(path, "/")
+	if r.Container == "" && strings.HasPrefix(path, "/") {
+		return r, fail.WithHint(fail.Usagef("the resource begins with a slash"), "a blob is named container/path")
+	}
+	if strings.HasSuffix(path, "/") && r.Blob == "" {
+		return r, fail.Usagef("the name of the blob is missing after %q", r.Container+"/")
+	}
+	if err := ValidContainer(r.Container); err != nil {
+		return r, err
+	}
+	if utf8.RuneCountInString(r.Blob) > 1024 {
+		return r, fail.Usagef("the blob's name has %d characters: the limit is 1024", utf8.RuneCountInString(r.Blob))
+	}
+	if !utf8.ValidString(r.Blob) {
+		return r, fail.Usagef("the blob's name is not UTF-8")
+	}
+	return r, nil
+}
+
+// ValidContainer holds a name against the rules of "Naming and referencing containers, blobs, and metadata".
+func ValidContainer(name string) error {
+	const rule = "a container's name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
+	switch name {
+	case "":
+		return fail.WithHint(fail.Usagef("the container's name is empty"), rule)
+	case "$root", "$web", "$logs", "$blobchangefeed":
+		return nil
+	}
+	why := ""
+	for i, c := range name {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c == '-' && (i == 0 || i == len(name)-1):
+			why = "it begins or ends with a hyphen"
+		case c == '-' && name[i-1] == '-':
+			why = "it has two consecutive hyphens"
+		case c == '-':
+		case c >= 'A' && c <= 'Z':
+			why = "it has an upper-case letter"
+		default:
+			why = "it has a character other than letters, digits and hyphens"
+		}
+		if why != "" {
+			break
+		}
+	}
+	if why == "" && (len(name) < 3 || len(name) > 63) {
+		// Too long a name may be something else altogether, so it is not repeated.
+		if len(name) > 63 {
+			return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
+		}
+		why = "it is too short"
+	}
+	if why != "" {
+		return fail.WithHint(fail.Usagef("container name %q: %s", name, why), rule)
+	}
+	return nil
+}

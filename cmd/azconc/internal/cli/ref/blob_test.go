@@ -1,0 +1,59 @@
+package ref
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+)
+
+func TestResourcesAreParsed(t *testing.T) {
+	for _, c := range []struct {
+		arg  string
+		want Blob
+	}{
+		{"jobs", Blob{Container: "jobs"}},
+		{"$root/a", Blob{Container: "$root", Blob: "a"}},
+		{"jobs/a/b c%20?.json", Blob{Container: "jobs", Blob: "a/b c%20?.json"}},
+		{"jobs//a", Blob{Container: "jobs", Blob: "/a"}},
+		{"https://acme.blob.core.windows.net/jobs/a%20b/c", Blob{Container: "jobs", Blob: "a b/c", Endpoint: "https://acme.blob.core.windows.net"}},
+		{"http://127.0.0.1:10000/devstoreaccount1/jobs/a", Blob{Container: "jobs", Blob: "a", Endpoint: "http://127.0.0.1:10000/devstoreaccount1"}},
+		{"http://localhost:1/acct/jobs", Blob{Container: "jobs", Endpoint: "http://localhost:1/acct"}},
+		{"https://acme.blob.core.windows.net/jobs/a?sv=1&sig=x%2By&snapshot=S", Blob{
+			Container: "jobs", Blob: "a", Snapshot: "S", Endpoint: "https://acme.blob.core.windows.net", SAS: "sig=x%2By&sv=1",
+		}},
+	} {
+		if got, err := parseBlobRef(c.arg); err != nil || got != c.want {
+			t.Errorf("parseBlobRef(%q) = %+v, %v\nwant %+v", c.arg, got, err, c.want)
+		}
+	}
+}
+
+func TestInvalidNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	for _, c := range []struct{ arg, want string }{
+		{"", "empty"}, {"ab/x", "too short"}, {strings.Repeat("a", 64) + "/x", "too long"}, {"Jobs/x", "upper-case"},
+		{"jobs_1/x", "other than letters"}, {"-jobs/x", "hyphen"}, {"jobs-/x", "hyphen"}, {"jo--bs/x", "two consecutive hyphens"},
+		{"/jobs/x", "begins with a slash"}, {"jobs/", "name of the blob is missing"}, {"jobs/" + strings.Repeat("é", 1025), "1025 characters"},
+		{"jobs/\xff", "UTF-8"}, {"$other/x", "other than letters"}, {"https://acme.blob.core.windows.net/?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl", "empty"}, {"http://[::1", "not a valid URL"},
+	} {
+		_, err := parseBlobRef(c.arg)
+		if err == nil || fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("parseBlobRef(%q): %v, want a usage error about %q", c.arg, err, c.want)
+		} else if strings.Contains(err.Error()+fail.HintOf(err), "sig=") {
+			t.Errorf("parseBlobRef(%q): the error shows the SAS", c.arg)
+		}
+	}
+}
+
+func TestAResourceIsDisplayedByItsPath(t *testing.T) {
+	for arg, want := range map[string]string{
+		"jobs/a": "jobs/a",
+		"https://acme.blob.core.windows.net/jobs/a?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl":              "jobs/a",
+		"http://127.0.0.1:10000/devstoreaccount1/jobs/a?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl":         "jobs/a",
+		"https://acme.blob.core.windows.net/jobs/%zz?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl" + "&x=%zz": "(unnamed resource)",
+	} {
+		if got := Display(arg); got != want {
+			t.Errorf("display(%q) = %q, want %q", arg, got, want)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package ref parses the names and URLs of blobs, containers, files, shares, tables and entities.
+package ref

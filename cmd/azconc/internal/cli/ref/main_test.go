@@ -1,0 +1,17 @@
+package ref
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+)
+
+func TestMain(m *testing.M) {
+	if proc.Watchdog(os.Args) {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

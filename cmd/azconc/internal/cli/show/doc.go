@@ -1,0 +1,2 @@
+// Package show formats values for people.
+package show

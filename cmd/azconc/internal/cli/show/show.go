@@ -1,0 +1,89 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Printable replaces what a terminal could take for a command. Names, owners and reasons are whatever another writer has
+// stored.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// Fields prints name and value pairs one per line, values aligned; empty values are left out.
+func Fields(w io.Writer, pairs ...string) {
+	width := 0
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			width = max(width, len(pairs[i]))
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			fmt.Fprintf(w, "%-*s  %s\n", width, pairs[i], pairs[i+1])
+		}
+	}
+}
+
+// Plural is "1 conflict", "2 conflicts".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func Bytes(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/1024, 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, units[i])
+}
+
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(line)
+}
+
+// Quote makes one word for a shell of s, so that a printed command can be copied.
+func Quote(s string) string {
+	plain := s != ""
+	for _, c := range s {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		plain = plain && (letter || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c))
+	}
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func OrAnother(holder string) string {
+	if holder == "" {
+		return "another"
+	}
+	return holder
+}

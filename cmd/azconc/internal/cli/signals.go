@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+)
+
+// WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first one is caught, so that a
+// second ends a process that hangs while it cleans up. What a shell has us ignore, as an interrupt in its background, stays
+// ignored.
+func WithSignals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ch := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(ch, s)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case s := <-ch:
+			signal.Stop(ch)
+			cancel(&fail.SignalError{Signal: s})
+		case <-done:
+		}
+	})
+	return ctx, func() {
+		signal.Stop(ch)
+		close(done)
+		wg.Wait()
+		cancel(nil)
+	}
+}
+
+// Interrupted tells whether SIGINT has ended the run with this exit code: ctx is WithSignals's, and whatever azconc ran under
+// it was ended by the signal too, if it ran anything.
+func Interrupted(ctx context.Context, code int) bool {
+	s, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
+	return ok && s.Signal == os.Interrupt && code == fail.ExitInterrupted
+}

@@ -1,0 +1,104 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Shell is a command line for a shell, with what it reads and where it complains.
+type Shell struct {
+	Line   string
+	Env    []string
+	Stdin  []byte
+	Stdout io.Writer // nil keeps it: shellEnd.out
+	Stderr io.Writer
+	What   string // for messages: "the filter"
+
+	Grace func(cause error) time.Duration // between TERM and KILL when ctx ends
+}
+
+// ShellEnd is how it ended, and what it has said.
+type ShellEnd struct {
+	Status
+	Out  []byte
+	Said string // the end of its stderr
+	what string
+}
+
+// Run runs it with everything that it starts, of which nothing is left afterwards. When ctx ends it is ended. The error is
+// that it could not be run at all.
+func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
+	var out bytes.Buffer
+	stdout := c.Stdout
+	if stdout == nil {
+		stdout = &out
+	}
+	said := &Tail{Limit: 4 << 10}
+	command := &Command{
+		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: bytes.NewReader(c.Stdin), Stdout: stdout, Stderr: io.MultiWriter(c.Stderr, said),
+	}
+	stop, done := make(chan time.Duration, 1), make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+			stop <- c.Grace(context.Cause(ctx))
+		case <-done:
+		}
+	})
+	s, err := command.Run(stop)
+	close(done)
+	watch.Wait()
+	return ShellEnd{Status: s, Out: out.Bytes(), Said: strings.TrimSpace(said.String()), what: c.What}, err
+}
+
+// Failure says why it did not succeed, "" if it did. whole demands that all of its output is there.
+func (e *ShellEnd) Failure(whole bool) string {
+	switch {
+	case e.Signal != "":
+		return e.what + " was ended by a signal: " + e.Signal
+	case e.Code != 0:
+		return fmt.Sprintf("%s exited with status %d", e.what, e.Code)
+	case whole && e.Cut:
+		return e.what + " left a process running that keeps its output open"
+	}
+	return ""
+}
+
+// Tail keeps the last bytes written to it.
+type Tail struct {
+	Limit int
+	Data  []byte
+}
+
+func (t *Tail) Write(p []byte) (int, error) {
+	n := len(p)
+	p = p[max(0, n-t.Limit):]
+	if extra := len(t.Data) + len(p) - t.Limit; extra > 0 {
+		t.Data = append(t.Data[:0], t.Data[extra:]...)
+	}
+	t.Data = append(t.Data, p...)
+	return n, nil
+}
+
+func (t *Tail) String() string { return strings.ToValidUTF8(string(t.Data), "") }
+
+// Head keeps the first bytes written to it.
+type Head struct {
+	Limit int
+	Data  []byte
+	N     int // of all there was
+}
+
+func (h *Head) Write(p []byte) (int, error) {
+	h.N += len(p)
+	h.Data = append(h.Data, p[:min(len(p), h.Limit-len(h.Data))]...)
+	return len(p), nil
+}
+
+func (h *Head) Cut() bool { return h.N > len(h.Data) }
