@@ -11,10 +11,10 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // blobOf returns the blob of a session's name in this container, or "" if the name belongs to another container.
@@ -38,7 +38,7 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	look := func(ctx context.Context) (pessimistic.Observation, error) {
+	look := func(ctx context.Context) (lease.Observation, error) {
 		return pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)), nil)
 	}
 	seen, err := look(ctx)
@@ -103,8 +103,7 @@ func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
 		}
 		before := cmp.Or(deref(page.Date), time.Now()).Add(-sessionAge) // by the clock of the blobs' timestamps
 		for _, b := range page.Segment.BlobItems {
-			state := deref(b.Properties.LeaseState)
-			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || state == lease.StateTypeLeased || state == lease.StateTypeBreaking {
+			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || !lease.State(deref(b.Properties.LeaseState)).Free() {
 				continue
 			}
 			_, err := k.container.NewBlobClient(deref(b.Name)).Delete(ctx, nil)

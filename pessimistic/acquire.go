@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Acquire waits until it holds the lease. Errors: *HeldError when Wait has passed, ErrNotFound, ErrChanged with
@@ -40,12 +42,12 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
-	if err := c.wire.usable(); err != nil {
+	if err := c.remote.usable(); err != nil {
 		return nil, err
 	}
-	began := c.wire.clock().now()
+	began := c.remote.clock().now()
 	c.wait = wait
-	q := queue{wire: c.wire, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
+	q := queue{remote: c.remote, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {
@@ -54,11 +56,11 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 		if err == nil {
 			c.waited = q.waited
 			l := newLease(ctx, c, g.t0, o)
-			l.emit(Event{Kind: Acquired, Took: c.wire.clock().now().since(began)})
+			l.emit(Event{Kind: Acquired, Took: c.remote.clock().now().since(began)})
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
-		if _, granted := errors.AsType[*grantedError](err); granted && held {
+		if _, granted := errors.AsType[*lease.GrantedError](err); granted && held {
 			// While an SMB client has the file open, nobody can write to the leased file, not even the holder. Release
 			// the lease before waiting, or the wait would be for this very lease.
 			c.abandon(ctx)
@@ -68,11 +70,11 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 			if held {
 				return nil, q.heldError(err)
 			}
-			return nil, failedAs(ctx, "acquire", target.path, err)
+			return nil, failedAs(ctx, "acquire", c.remote.path, err)
 		}
 		if err := q.untilFree(ctx, err); err != nil {
 			c.abandon(ctx)
-			return nil, failedAs(ctx, "acquire", target.path, err)
+			return nil, failedAs(ctx, "acquire", c.remote.path, err)
 		}
 	}
 }
@@ -87,7 +89,7 @@ func failedAs(ctx context.Context, op, path string, err error) error {
 
 // claim is one acquisition in progress. All its requests carry the same id, which makes repeating them harmless.
 type claim struct {
-	wire   wire
+	remote remote
 	timing timing
 	id     string
 	tries  int
@@ -99,12 +101,12 @@ type claim struct {
 }
 
 func newClaim(target Resource, o AcquireOptions, t timing) *claim {
-	w := newWire(target, o.Hooks)
+	w := newRemote(target, o.Hooks)
 	w.clockJump = o.clockJump
 	if o.requests != nil {
 		w.requests = o.requests
 	}
-	return &claim{wire: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.Wait, began: w.clock().now()}
+	return &claim{remote: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.Wait, began: w.clock().now()}
 }
 
 // renewed returns a claim to the same resource with a new id: a lease that was broken under one id cannot be acquired
@@ -119,23 +121,23 @@ func (c *claim) renewed() *claim {
 // caller does not want to wait for another holder; a single lost response must not end the call.
 const shortWait = time.Second
 
-// faults starts a loop over the tries of one request. next determines its waits.
-func (c *claim) faults() *retry.Loop {
+// faults returns the budget for the tries of one request. next determines its waits.
+func (c *claim) faults() retry.Budget {
 	if c.limit >= shortWait {
-		return faultsFor(max(c.limit-c.wire.clock().now().runSince(c.began), 0))
+		return faultsFor(max(c.limit-c.remote.clock().now().runSince(c.began), 0))
 	}
 	return faultsFor(-1)
 }
 
-func faultsFor(d time.Duration) *retry.Loop {
-	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+func faultsFor(d time.Duration) retry.Budget {
+	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
 }
 
 // next waits for the next try after a transient fault. A call that waits retries faults for as long as it may wait:
 // until Wait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
 // fault cannot be told from a wrong address, and the number of tries is bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
-	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.wire.heard.Load())
+	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.heard.Load())
 	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
 		return retry.ErrExhausted
 	}
@@ -155,35 +157,27 @@ type grant struct {
 var errSlow = errors.New("the lease was granted so late that too little of it was left")
 
 // ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
-func (c *claim) ask(ctx context.Context, match azcore.ETag) (grant, error) {
-	again := c.faults()
-	for {
-		if ctx.Err() != nil {
-			return grant{}, context.Cause(ctx)
-		}
-		g, err := c.once(ctx, match)
-		if err == nil {
-			return g, nil
-		}
-		if ctx.Err() != nil {
-			return grant{}, context.Cause(ctx)
-		}
-		o := azerr.Classify(err)
-		if !o.Transient() && !errors.Is(err, errSlow) {
-			return grant{}, err
-		}
-		if c.next(ctx, again, o.RetryAfter) != nil {
-			if ctx.Err() != nil {
-				return grant{}, context.Cause(ctx)
-			}
-			return grant{}, err
-		}
+func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
+	sent, err := c.remote.wire().Send(ctx, "acquire", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) (err error) {
+		g, err = c.once(ctx, match)
+		return err
+	})
+	_, granted := errors.AsType[*lease.GrantedError](err)
+	c.open = c.open || granted || sent.Ambiguous > 0
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
+	return g, err
 }
 
-// once sends one acquire request.
+// orSlow repeats a request whose success came too late.
+func orSlow(_ context.Context, f wire.Failed) (again bool, err error) {
+	return f.Passes() || errors.Is(f.Err, errSlow), f.Err
+}
+
+// once sends one acquire request. It has half of the duration to be answered: see timing.patience.
 func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
-	clock := c.wire.clock()
+	clock := c.remote.clock()
 	if c.timing.infinite() {
 		// If such a request is abandoned and applied later, the resource stays locked forever, and a release may
 		// overtake it. So the end of ctx does not cut it off.
@@ -192,20 +186,18 @@ func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timing.patience())
 	defer cancel()
 	t0 := clock.now()
-	r, err := c.wire.acquire(ctx, c.id, c.timing.seconds(), match)
-	if err == nil && !strings.EqualFold(r.id, c.id) {
+	r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
+	if err == nil && !strings.EqualFold(r.ID, c.id) {
 		err = errForeign
 	}
 	if err != nil {
-		_, granted := errors.AsType[*grantedError](err)
-		c.open = c.open || granted || azerr.Classify(err).Ambiguous()
 		return grant{}, err
 	}
 	c.open = true
 	if !c.timing.infinite() && clock.now().since(t0) > c.timing.patience() {
 		return grant{}, errSlow // asking again with the same id restarts the lease's time
 	}
-	return grant{t0: t0, at: clock.now(), date: r.date}, nil
+	return grant{t0: t0, at: clock.now(), date: r.Date}, nil
 }
 
 // abandon releases whatever may have been granted, even after ctx has ended.
@@ -216,7 +208,7 @@ func (c *claim) abandon(ctx context.Context) {
 	c.open = false
 	ctx, cancel := retry.Detached(ctx, releaseTime)
 	defer cancel()
-	_, _ = c.wire.releaseUntil(ctx, c.id)
+	_, _ = c.remote.releaseUntil(ctx, c.id)
 }
 
 // Adopt takes over, by its id, a lease that another process has acquired and passed on, or this one before it was
@@ -238,58 +230,47 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
-	if err := c.wire.usable(); err != nil {
+	if err := c.remote.usable(); err != nil {
 		return nil, err
 	}
 	t0, err := c.prove(ctx)
 	if err != nil {
-		return nil, failedAs(ctx, "adopt", target.path, err)
+		return nil, failedAs(ctx, "adopt", c.remote.path, err)
 	}
 	l := newLease(ctx, c, t0, o)
-	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t0)})
+	l.emit(Event{Kind: Acquired, Took: l.remote.clock().now().since(t0)})
 	return l, nil
 }
 
 // prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
-func (c *claim) prove(ctx context.Context) (instant, error) {
-	again := c.faults()
-	for {
-		t0 := c.wire.clock().now()
-		err := c.renewal(ctx)
-		if err == nil && (c.timing.infinite() || c.wire.clock().now().since(t0) <= c.timing.patience()) {
-			return t0, nil
-		}
-		if err == nil {
+func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
+	_, err = c.remote.wire().Send(ctx, "renew", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
+		t0 = c.remote.clock().now()
+		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.patience() {
 			err = errSlow
 		}
-		if v, reason := judge(err); v == definitive {
-			return t0, &LostError{Resource: c.wire.target.path, Reason: reason, Duration: c.timing.duration, Err: err}
-		}
-		o := azerr.Classify(err)
-		if ctx.Err() != nil {
-			return t0, context.Cause(ctx)
-		}
-		if !o.Transient() && !errors.Is(err, errSlow) || c.next(ctx, again, o.RetryAfter) != nil {
-			return t0, err
-		}
+		return err
+	})
+	return t0, err
+}
+
+// provedLost turns a refusal of the renewal into a *LostError.
+func (c *claim) provedLost(ctx context.Context, f wire.Failed) (again bool, err error) {
+	if v, reason := judge(f.Err); v == definitive {
+		return false, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
 	}
+	return orSlow(ctx, f)
 }
 
-func (c *claim) renewal(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timing.try)
-	defer cancel()
-	r, err := c.wire.renew(ctx, c.id)
-	return ownAnswer(c.wire, r, err, c.id)
-}
-
-// ownAnswer checks whose lease a successful renewal was about.
-func ownAnswer(w wire, r reply, err error, id string) error {
+// ownAnswer checks whose lease a successful renewal or change was about.
+func ownAnswer(r lease.Reply, err error, id string) error {
 	switch {
 	case err != nil:
 		return err
-	case r.id == "":
+	case r.ID == "":
 		return errors.New("the response does not say whose lease was renewed")
-	case !strings.EqualFold(r.id, id):
+	case !strings.EqualFold(r.ID, id):
 		return errForeign
 	}
 	return nil

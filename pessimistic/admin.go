@@ -9,17 +9,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
-	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // LockInfo is what any client can see of a named lock. It describes the moment when the service answered and may be
 // outdated: it is for display, and never a reason to believe that a lock is free.
 type LockInfo struct {
 	Name  string
-	Held  bool  // the lease is held, or being broken
-	State State // of the lease
+	Held  bool        // the lease is held, or being broken
+	State lease.State // of the lease
 
 	// Owner, Fence, Since and Duration are those of the last stamp: the holder's if Held, otherwise the previous
 	// holder's. In the moment between an acquisition and its stamp, they are still the previous holder's, and so they
@@ -39,8 +38,8 @@ type LockInfo struct {
 }
 
 // infoOf returns what a lock blob says about its lock.
-func infoOf(name string, seen Observation) LockInfo {
-	r := seen.record()
+func infoOf(name string, seen lease.Observation) LockInfo {
+	r := recordOf(seen)
 	return LockInfo{
 		own: r.own && seen.Size == 0, Name: name, Held: !seen.State.Free(), State: seen.State,
 		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration,
@@ -51,13 +50,13 @@ func infoOf(name string, seen Observation) LockInfo {
 // Show returns who holds a lock, or who held it last. Errors: ErrNotFound if there is no such lock, which includes a
 // lock that was never used and one that was garbage-collected; *OpError. Requests: 1, retried after transient faults.
 func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
-	w, err := k.wire(name)
+	w, err := k.remote(name)
 	if err != nil {
 		return LockInfo{}, err
 	}
-	seen, err := k.looksAt(ctx, w)
+	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return LockInfo{}, failedAs(ctx, "show", w.target.path, err)
+		return LockInfo{}, failedAs(ctx, "show", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, notALock(w)
@@ -66,49 +65,21 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 }
 
 // notALock keeps a mistyped name from addressing an arbitrary blob as a lock.
-func notALock(w wire) error {
-	return &OpError{Op: "show", Resource: w.target.path, Err: errNotALock}
+func notALock(w remote) error {
+	return &OpError{Op: "show", Resource: w.path, Err: errNotALock}
 }
 
 var errNotALock = fmt.Errorf("%w: the blob exists, but is not an azconc lock", ErrNotFound)
 
-// wire returns the wire for requests about the blob of a lock.
-func (k *Locker) wire(name string) (wire, error) {
+// remote returns the remote for requests about the blob of a lock.
+func (k *Locker) remote(name string) (remote, error) {
 	client, err := k.blob(name)
 	if err != nil {
-		return wire{}, err
+		return remote{}, err
 	}
-	w := newWire(Blob(client), k.opts.Hooks)
+	w := newRemote(Blob(client), k.opts.Hooks)
 	w.clockJump, w.heard = k.opts.clockJump, &k.heard
 	return w, nil
-}
-
-// looksAt looks at a resource, retrying until it is answered.
-func (k *Locker) looksAt(ctx context.Context, w wire) (seen Observation, err error) {
-	err = k.repeat(ctx, adminTry, func(ctx context.Context) error {
-		seen, err = w.look(ctx, "")
-		return err
-	})
-	return seen, err
-}
-
-// repeat sends a request that may be repeated, until it is answered.
-func (k *Locker) repeat(ctx context.Context, try time.Duration, send func(context.Context) error) error {
-	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(ctx, try)
-		err := send(tried)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if o := azerr.Classify(err); !o.Transient() && !o.Ambiguous() || again.Next(ctx, o.RetryAfter) != nil {
-			return err
-		}
-	}
 }
 
 // listTry is the timeout of one request for up to 5,000 blobs and their metadata.
@@ -132,12 +103,12 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 	if opts != nil {
 		o = *opts
 	}
-	w := newWire(Container(k.client), k.opts.Hooks)
+	w := newRemote(Container(k.client), k.opts.Hooks)
 	w.heard = &k.heard
 	return k.list(ctx, w, o)
 }
 
-func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[LockInfo, error] {
+func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[LockInfo, error] {
 	return func(yield func(LockInfo, error) bool) {
 		from := container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
 		if prefix := k.opts.Prefix + o.Prefix; prefix != "" {
@@ -145,11 +116,9 @@ func (k *Locker) list(ctx context.Context, w wire, o ListOptions) iter.Seq2[Lock
 		}
 		for more := true; more; more = deref(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
-			err := k.repeat(ctx, listTry, func(ctx context.Context) (err error) {
-				ctx, done := w.send(ctx, "list")
+			_, err := w.wire().Send(ctx, "list", adminAgain(listTry), func(ctx context.Context) (err error) {
 				// A pager cannot be used after its first error, so every request gets a new one.
 				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)
-				done(err)
 				return err
 			})
 			if err != nil {
@@ -172,8 +141,8 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 	if item.Properties == nil || deref(item.Name) == "" {
 		return LockInfo{}, false
 	}
-	seen := Observation{
-		State: State(deref(item.Properties.LeaseState)), Infinite: string(deref(item.Properties.LeaseDuration)) == infinite,
+	seen := lease.Observation{
+		State: lease.State(deref(item.Properties.LeaseState)), Term: lease.Term(deref(item.Properties.LeaseDuration)),
 		ETag: deref(item.Properties.ETag), Modified: deref(item.Properties.LastModified), Metadata: lowered(item.Metadata),
 		Size: deref(item.Properties.ContentLength),
 	}
@@ -224,7 +193,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	if opts != nil {
 		o = *opts
 	}
-	w, err := k.wire(name)
+	w, err := k.remote(name)
 	if err != nil {
 		return BrokenLock{}, err
 	}
@@ -232,16 +201,16 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	if err != nil {
 		return BrokenLock{}, err
 	}
-	seen, err := k.looksAt(ctx, w)
+	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return BrokenLock{}, failedAs(ctx, "break", w.target.path, err)
+		return BrokenLock{}, failedAs(ctx, "break", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return BrokenLock{}, notALock(w)
 	}
 	out := BrokenLock{LockInfo: infoOf(name, seen)}
 	if o.IfMatch != "" && o.IfMatch != seen.ETag {
-		return out, &OpError{Op: "break", Resource: w.target.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
+		return out, &OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
 			ErrChanged, o.IfMatch, seen.ETag, out.Owner)}
 	}
 	if !out.Held {
@@ -252,7 +221,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {
-		return out, failedAs(ctx, "break", w.target.path, err)
+		return out, failedAs(ctx, "break", w.path, err)
 	}
 	out.Broken = true
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
@@ -22,14 +23,14 @@ func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Name != "job" || !got.Held || got.State != StateLeased || got.Owner != "web 1/ü" || got.Fence != h.Fence() ||
+		if got.Name != "job" || !got.Held || got.State != lease.Leased || got.Owner != "web 1/ü" || got.Fence != h.Fence() ||
 			got.ETag != h.ETag() || got.Duration != 15*time.Second || got.Observed.Sub(got.Since) != 7*time.Second {
 			t.Errorf("held: %+v", got)
 		}
 		mustRelease(t, h.Lease)
 		w.reset()
 		got, err = k.Show(t.Context(), "job")
-		if err != nil || got.Held || got.State != StateAvailable || got.Owner != "web 1/ü" {
+		if err != nil || got.Held || got.State != lease.Available || got.Owner != "web 1/ü" {
 			t.Errorf("released: %+v, %v", got, err)
 		}
 		w.wantOps("look")
@@ -123,7 +124,7 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 			t.Errorf("err = %v, want ErrChanged that names the present holder", err)
 		}
 		w.wantOps("look")
-		if w.state("job") != StateLeased {
+		if w.state("job") != lease.Leased {
 			t.Fatal("the stale break has hit")
 		}
 		w.reset()
@@ -165,7 +166,7 @@ func TestABreakWhoseAnswerIsLostIsABreak(t *testing.T) {
 			w.reset()
 			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: k, Count: 1})
 			got, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true})
-			if err != nil || w.state("job") != StateBroken {
+			if err != nil || w.state("job") != lease.Broken {
 				t.Errorf("answer %d lost: %+v, %v; the lock is %v", k, got, err, w.state("job"))
 			}
 			<-h.Context().Done()

@@ -8,8 +8,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // BreakOptions configures a break. The zero value ends a lease when it would have expired.
@@ -29,7 +30,7 @@ type BreakOptions struct {
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
-	clockJump func() time.Duration // see wire
+	clockJump func() time.Duration // see remote
 
 	_ struct{}
 }
@@ -39,7 +40,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	if o != nil {
 		out = *o
 	}
-	period := int32(-1) // when it would have expired
+	period := lease.Natural
 	switch {
 	case out.Grace != 0 && onlyInfinite(target):
 		return out, 0, errors.New("BreakOptions.Grace: leases of files end at once")
@@ -52,7 +53,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	case out.Grace > 0:
 		period = int32(out.Grace / time.Second)
 	}
-	if out.IfMatch != "" && target.leasable != nil && !target.leasable.conditional() {
+	if out.IfMatch != "" && !supportOf(target).ETags {
 		return out, 0, errors.New("BreakOptions.IfMatch: leases of containers do not support ETag conditions")
 	}
 	return out, period, nil
@@ -68,7 +69,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err != nil {
 		return 0, err
 	}
-	w := newWire(target, o.Hooks)
+	w := newRemote(target, o.Hooks)
 	w.clockJump = o.clockJump
 	if err := w.usable(); err != nil {
 		return 0, err
@@ -78,43 +79,35 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 		return remaining, nil
 	}
 	if v, reason := judge(err); v == definitive && reason != Deleted {
-		return 0, &LostError{Resource: target.path, Reason: Taken, Err: err}
+		return 0, &LostError{Resource: w.path, Reason: Taken, Err: err}
 	}
-	return 0, failedAs(ctx, "break", target.path, err)
+	return 0, failedAs(ctx, "break", w.path, err)
 }
 
 // adminTry is the timeout of a single request about a lease that this process does not hold.
 const adminTry = 5 * time.Second
 
-func breakUntil(ctx context.Context, w wire, period int32, match azcore.ETag) (time.Duration, error) {
-	again := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
-	ambiguous := false
-	for {
-		tried, cancel := context.WithTimeout(ctx, adminTry)
-		remaining, err := w.breaks(tried, period, match)
-		cancel()
-		if err == nil {
-			return remaining, nil
-		}
-		o := azerr.Classify(err)
-		ambiguous = ambiguous || o.Ambiguous()
-		if ctx.Err() == nil && o.Transient() && again.Next(ctx, o.RetryAfter) == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if ambiguous {
-			return 0, &UnknownError{Op: "break", Resource: w.target.path, Why: "it is harmless to ask again", Err: err}
-		}
-		return 0, err
+// adminAgain is for requests about a lease that this process does not hold.
+func adminAgain(try time.Duration) wire.Again {
+	return wire.Again{Try: try, Budget: retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}}
+}
+
+// breakUntil breaks a lease, and repeats the request after transient faults.
+func breakUntil(ctx context.Context, w remote, period int32, match azcore.ETag) (remaining time.Duration, err error) {
+	sent, err := w.wire().Send(ctx, "break", adminAgain(adminTry), func(ctx context.Context) (err error) {
+		remaining, err = w.target.Break(ctx, period, ifMatch(match))
+		return err
+	})
+	if err != nil && sent.Ambiguous > 0 {
+		return 0, &UnknownError{Op: "break", Resource: w.path, Why: "it is harmless to ask again", Err: err}
 	}
+	return remaining, err
 }
 
 // Break announces the end of this lease: others may acquire it after the grace period, or when it would have expired.
 // It is not renewed any more, and Context ends after two thirds of that time. Requests: 1.
 func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
-	o, period, err := opts.withDefaults(l.wire.target)
+	o, period, err := opts.withDefaults(l.remote.target)
 	if err != nil {
 		return err
 	}
@@ -127,13 +120,13 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 		return err
 	}
 	defer l.give()
-	at := l.wire.clock().now()
-	remaining, err := breakUntil(ctx, l.wire, period, o.IfMatch)
+	at := l.remote.clock().now()
+	remaining, err := breakUntil(ctx, l.remote, period, o.IfMatch)
 	if v, reason := judge(err); v == definitive {
 		return l.lose(reason, err)
 	}
 	if err != nil && !errors.Is(err, ErrUnknown) {
-		return failedAs(ctx, "break", l.wire.target.path, err)
+		return failedAs(ctx, "break", l.remote.path, err)
 	}
 	// A break that may have been applied counts as applied: the work stops earlier than it might have to.
 	grace := remaining

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -27,7 +28,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if !l.breaking(ctx) {
 		return l.lose(Broken, refusal)
 	}
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	b := &brokenBy{at: l.granted, grace: l.timing.duration, foreign: true}
 	if l.timing.infinite() {
@@ -44,10 +45,8 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 
 // breaking asks the service whether the lease is still held and breaking.
 func (l *Lease) breaking(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, breakSilence)
-	defer cancel()
-	seen, err := l.wire.look(ctx, l.ID())
-	return err == nil && seen.State == StateBreaking
+	seen, err := l.remote.look(ctx, l.ID(), breakSilence)
+	return err == nil && seen.State == lease.Breaking
 }
 
 // watchBreak watches the lease until it is over or released.

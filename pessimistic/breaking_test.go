@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // While a lease is breaking it is still the holder's: the work must stop, and has time for it.
@@ -68,7 +70,7 @@ func TestABreakingLeaseIsGivenBackBeforeItsEnd(t *testing.T) {
 			t.Error("a lease that is broken was renewed")
 		}
 		mustRelease(t, l)
-		if w.state("b") != StateAvailable {
+		if w.state("b") != lease.Available {
 			t.Errorf("it is %v", w.state("b"))
 		}
 	})

@@ -9,7 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Renew renews the lease now, and retries after transient faults until ctx or the lease ends. It is rarely needed,
@@ -62,7 +64,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 		return l.lose(reason, err)
 	}
 	if err != nil {
-		return failedAs(ctx, "verify", l.wire.target.path, err)
+		return failedAs(ctx, "verify", l.remote.path, err)
 	}
 	if !seen.State.Free() {
 		return nil
@@ -80,14 +82,14 @@ func (l *Lease) lostBy() Reason {
 }
 
 // lookAtOwn looks with the lease's id, and once more if the id was being changed meanwhile.
-func (l *Lease) lookAtOwn(ctx context.Context) (Observation, error) {
+func (l *Lease) lookAtOwn(ctx context.Context) (lease.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.try)
 	defer cancel()
 	for {
 		l.mu.Lock()
 		id, before := l.id, l.changes
 		l.mu.Unlock()
-		seen, err := l.wire.look(ctx, id)
+		seen, err := l.remote.look(ctx, id, 0)
 		if v, _ := judge(err); v != definitive || !l.changedSince(before) {
 			return seen, err
 		}
@@ -109,7 +111,7 @@ func (l *Lease) Change(ctx context.Context, id string) error {
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return fmt.Errorf("change %s: %w; the service accepts only GUIDs", l.wire.target.path, err)
+		return fmt.Errorf("change %s: %w; the service accepts only GUIDs", l.remote.path, err)
 	}
 	id = parsed.String()
 	if err := l.Err(); err != nil {
@@ -142,42 +144,44 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	l.mu.Lock()
 	l.next = to
 	l.mu.Unlock()
-	ambiguous := false
-	again := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(ctx, l.timing.try)
-		_, err := l.changeOnce(tried, from, to)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if v, reason := judge(err); v == definitive {
-			return l.lose(reason, err)
-		}
-		o := azerr.Classify(err)
-		ambiguous = ambiguous || o.Ambiguous()
-		if ctx.Err() == nil && o.Transient() && again.Next(ctx, o.RetryAfter) == nil {
-			continue
-		}
-		if !ambiguous {
-			l.mu.Lock()
-			l.next = ""
-			l.mu.Unlock()
-			return failedAs(ctx, "change", l.wire.target.path, err)
-		}
-		return &UnknownError{Op: "change", Resource: l.wire.target.path, Why: "the next renewal settles it in favour of the new id", Err: err}
+	budget := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
+	sent, err := l.remote.wire().Send(ctx, "change", wire.Again{Try: l.timing.try, Budget: budget}, func(ctx context.Context) error {
+		_, err := l.change(ctx, from, to)
+		return err
+	})
+	if err == nil {
+		return nil
 	}
+	if v, reason := judge(err); v == definitive {
+		return l.lose(reason, err)
+	}
+	if sent.Ambiguous > 0 {
+		return &UnknownError{Op: "change", Resource: l.remote.path, Why: "the next renewal settles it in favour of the new id", Err: err}
+	}
+	l.mu.Lock()
+	l.next = ""
+	l.mu.Unlock()
+	return failedAs(ctx, "change", l.remote.path, err)
 }
 
-// changeOnce sends one change and records a success. overlapped reports that another one was under way meanwhile.
+// changeOnce sends one change. overlapped reports that another one was under way meanwhile.
 func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped bool, err error) {
+	err = l.remote.wire().Once(ctx, "change", 0, func(ctx context.Context) (err error) {
+		overlapped, err = l.change(ctx, from, to)
+		return err
+	})
+	return overlapped, err
+}
+
+// change sends a change, and records that it is under way, and its success.
+func (l *Lease) change(ctx context.Context, from, to string) (overlapped bool, err error) {
 	l.mu.Lock()
 	l.changing++
 	l.changes++
 	before, alone := l.changes, l.changing == 1
 	l.mu.Unlock()
-	r, err := l.wire.change(ctx, from, to)
-	err = ownAnswer(l.wire, r, err, to)
+	r, err := l.remote.target.Change(ctx, from, to, lease.Conditions{})
+	err = ownAnswer(r, err, to)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	overlapped = !alone || l.changes != before
@@ -221,12 +225,12 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		l.mu.Unlock()
 		return nil, err
 	}
-	c := &claim{wire: l.wire, timing: l.timing, id: l.id, tries: 6, waited: l.waited}
+	c := &claim{remote: l.remote, timing: l.timing, id: l.id, tries: 6, waited: l.waited}
 	from, to := l.id, l.next
 	l.mu.Unlock()
 	if to != "" {
 		if _, err := l.changeOnce(ctx, from, to); err != nil {
-			return nil, failedAs(ctx, "reclaim", l.wire.target.path, err)
+			return nil, failedAs(ctx, "reclaim", l.remote.path, err)
 		}
 		c.id = to
 	}
@@ -235,7 +239,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		if lost, ok := errors.AsType[*LostError](err); ok {
 			_ = l.lose(lost.Reason, lost.Err)
 		}
-		return nil, failedAs(ctx, "reclaim", l.wire.target.path, err)
+		return nil, failedAs(ctx, "reclaim", l.remote.path, err)
 	}
 	l.mu.Lock()
 	if err := l.unclaimable(); err != nil {
@@ -248,7 +252,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0, AcquireOptions{Health: l.health})
 	again.entrust(tenure, least)
-	again.emit(Event{Kind: Acquired, Took: again.wire.clock().now().since(t0)})
+	again.emit(Event{Kind: Acquired, Took: again.remote.clock().now().since(t0)})
 	return again, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func TestVerifyAsksWithoutRenewing(t *testing.T) {
@@ -80,7 +81,7 @@ func TestChangeLocksOutWhoKnewTheOldID(t *testing.T) {
 		if l.ID() != strings.ToLower(id) {
 			t.Errorf("the id is %s", l.ID())
 		}
-		if err := newWire(Blob(w.service.BlockBlob("box", "b")), Hooks{}).release(t.Context(), old); code(err) != "LeaseIdMismatchWithLeaseOperation" {
+		if err := Blob(w.service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); code(err) != "LeaseIdMismatchWithLeaseOperation" {
 			t.Errorf("the old id still counts: %v", err)
 		}
 		pass(time.Minute)
@@ -133,7 +134,7 @@ func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
 					}
 				}
 				mustRelease(t, l)
-				if w.state("b") != StateAvailable {
+				if w.state("b") != lease.Available {
 					t.Errorf("state %v", w.state("b"))
 				}
 			})
@@ -145,11 +146,11 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
 		target := Blob(w.blob("b"))
-		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrChanged) || w.state("b") != StateLeased {
+		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrChanged) || w.state("b") != lease.Leased {
 			t.Errorf("err = %v, state %v", err, w.state("b"))
 		}
 		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.look("b").ETag, Grace: 10 * time.Second})
-		if err != nil || left != 10*time.Second || w.state("b") != StateBreaking {
+		if err != nil || left != 10*time.Second || w.state("b") != lease.Breaking {
 			t.Errorf("%v, %v, state %v", left, err, w.state("b"))
 		}
 		if left, err = Break(t.Context(), target, nil); err != nil || left != 10*time.Second {
@@ -179,7 +180,7 @@ func TestABreakWhoseAnswerWasLostIsABreak(t *testing.T) {
 			w.steal("b", 60*time.Second)
 			w.faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
 			left, err := Break(t.Context(), Blob(w.blob("b")), &BreakOptions{Grace: 30 * time.Second})
-			if err != nil || left > 30*time.Second || left < 29*time.Second || w.state("b") != StateBreaking {
+			if err != nil || left > 30*time.Second || left < 29*time.Second || w.state("b") != lease.Breaking {
 				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.state("b"))
 			}
 			w.faults.SetFaults(aztest.Fault{Kind: kind})
@@ -235,7 +236,7 @@ func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		pass(2 * time.Minute)
 		mustLost(t, l.Err(), Expired)
-		if w.state("b") != StateExpired {
+		if w.state("b") != lease.Expired {
 			t.Fatalf("state %v", w.state("b"))
 		}
 		w.faults.SetFaults()

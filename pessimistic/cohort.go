@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -58,10 +59,10 @@ type tenure struct {
 	line  *line
 	owner string
 	token fence.Token
-	seen  Observation // the blob as stamped by the holder
-	since time.Time   // when it acquired the lock, by the service's clock
-	date  moment      // what it knows of the service's clock
-	at    instant     // when it acquired the lock, by the local clock
+	seen  lease.Observation // the blob as stamped by the holder
+	since time.Time         // when it acquired the lock, by the service's clock
+	date  moment            // what it knows of the service's clock
+	at    instant           // when it acquired the lock, by the local clock
 	limit bounds
 }
 
@@ -139,7 +140,7 @@ func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
 
 // heldError reports that this process already holds the lock. It is called with all.mu held.
 func (l *line) heldError(t *taking) *HeldError {
-	e := &HeldError{Resource: t.claim.wire.target.path, State: StateLeased, Local: true, Waited: t.queue.waited}
+	e := &HeldError{Resource: t.claim.remote.path, State: lease.Leased, Local: true, Waited: t.queue.waited}
 	if l.holding != nil {
 		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.token, l.holding.since
 	}
@@ -203,7 +204,7 @@ func (l *line) handOver(b *baton) bool {
 	if len(l.waiting) == 0 || limit.times < 0 {
 		return false
 	}
-	if l.handed >= limit.times || b.claim.wire.clock().now().since(l.since) >= limit.time {
+	if l.handed >= limit.times || b.claim.remote.clock().now().since(l.since) >= limit.time {
 		l.spent = true
 		return false
 	}
@@ -217,16 +218,16 @@ func (l *line) handOver(b *baton) bool {
 func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 	b.claim.tries, b.claim.wait, b.claim.waited = t.claim.tries, t.claim.wait, t.queue.waited
 	b.claim.limit, b.claim.began = t.claim.limit, t.claim.began
-	b.claim.wire.heard = t.claim.wire.heard
+	b.claim.remote.heard = t.claim.remote.heard
 	t.claim = b.claim
 	l := newLease(ctx, t.claim, b.granted, t.opts)
 	if ctx.Err() != nil {
 		t.passed = true
 		l.entrust(&b.tenure, 0)
 		_ = l.Release(ctx) // hands it over to the next
-		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, context.Cause(ctx))
+		return nil, failedAs(ctx, "lock", t.claim.remote.path, context.Cause(ctx))
 	}
-	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.wire.clock().now())
+	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.remote.clock().now())
 	if err != nil {
 		_ = l.Release(ctx)
 		return nil, err
@@ -247,7 +248,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	l.mu.Lock()
 	var left time.Duration
 	if l.tenure != nil && l.least > 0 {
-		left = l.least - l.wire.clock().now().runSince(l.tenure.at)
+		left = l.least - l.remote.clock().now().runSince(l.tenure.at)
 	}
 	l.mu.Unlock()
 	if left <= 0 {
@@ -264,14 +265,14 @@ func (l *Lease) holdOut(ctx context.Context) {
 func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
 	l.mu.Lock()
 	t := l.tenure
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	stop, _ := l.remaining(now)
 	sound := lost == nil && stop > 0 && l.broken == nil && l.next == "" && now.jumpSince(l.granted) <= jumpTolerance
 	b := &baton{granted: l.granted}
 	if t != nil {
-		w := newWire(l.wire.target, l.wire.hooks)
-		w.clockJump = l.wire.clockJump
-		b.tenure, b.claim = *t, &claim{wire: w, timing: l.timing, id: l.id}
+		w := newRemote(l.remote.target, l.remote.hooks)
+		w.clockJump = l.remote.clockJump
+		b.tenure, b.claim = *t, &claim{remote: w, timing: l.timing, id: l.id}
 	}
 	l.mu.Unlock()
 	switch {
@@ -280,5 +281,5 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	case sound && t.line.handOver(b):
 		return true, nil
 	}
-	return false, func() { t.line.leave(ctx, nil, l.wire.clock().now()) }
+	return false, func() { t.line.leave(ctx, nil, l.remote.clock().now()) }
 }

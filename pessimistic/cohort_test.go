@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // queued starts goroutines that lock one after the other, in the order of their numbers, and hold for a while.
@@ -102,7 +103,7 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 			t.Errorf("after two minutes: %v", err)
 		}
 		mustRelease(t, second.Lease)
-		if w.state("job") != StateAvailable || len(k.lines.byName) != 0 {
+		if w.state("job") != lease.Available || len(k.lines.byName) != 0 {
 			t.Errorf("%v, %v", w.state("job"), k.lines.byName)
 		}
 	})
@@ -221,7 +222,7 @@ func TestAWaiterThatGivesUpHoldsNobodyUp(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if !slices.Contains(q.order, 2) || w.state("job") != StateAvailable {
+				if !slices.Contains(q.order, 2) || w.state("job") != lease.Available {
 					t.Errorf("order %v, the lock is %v", q.order, w.state("job"))
 				}
 			})
@@ -325,7 +326,7 @@ func TestAFaultInAHandOverLeavesAHolderOrNothing(t *testing.T) {
 				if len(q.errs) != 0 || !slices.Equal(q.order, []int{0, 1, 2}) {
 					t.Errorf("order %v, errors %v:\n%v", q.order, q.errs, w.sent())
 				}
-				if q.fences[0] <= first.Fence() || w.state("job") != StateAvailable {
+				if q.fences[0] <= first.Fence() || w.state("job") != lease.Available {
 					t.Errorf("fences %v after %d; %v", q.fences, first.Fence(), w.state("job"))
 				}
 			})
@@ -347,7 +348,7 @@ func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began = time.Now()
-		if err := h.Release(ctx); err != nil || time.Since(began) != 5*time.Second || w.state("job") != StateAvailable {
+		if err := h.Release(ctx); err != nil || time.Since(began) != 5*time.Second || w.state("job") != lease.Available {
 			t.Errorf("a release whose context ends took %v: %v, %v", time.Since(began), err, w.state("job"))
 		}
 		h = locked(t, k, "job", nil)

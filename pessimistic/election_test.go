@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -82,7 +83,7 @@ func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
 		if len(s.causes) != 2 || !errors.Is(s.causes[0], ErrLost) || !errors.Is(s.causes[1], over) || !strictlyGrowing(s.fences) {
 			t.Errorf("terms ended by %v, with %v", s.causes, s.fences)
 		}
-		if w.state("leader") != StateAvailable {
+		if w.state("leader") != lease.Available {
 			t.Errorf("the lead is left %v", w.state("leader"))
 		}
 	})
@@ -106,7 +107,7 @@ func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
 		pass(time.Minute)
 		cancel()
 		pass(4 * time.Minute)
-		if w.state("leader") != StateLeased {
+		if w.state("leader") != lease.Leased {
 			t.Errorf("it is %v before the leader has stopped", w.state("leader"))
 		}
 		all.Wait()
@@ -161,7 +162,7 @@ func TestACandidateCanAskForTheLead(t *testing.T) {
 		if !two.Leads() || one.Leads() {
 			t.Errorf("one leads: %v, two: %v", one.Leads(), two.Leads())
 		}
-		if w.state("leader/intent") != StateAvailable {
+		if w.state("leader/intent") != lease.Available {
 			t.Error("the intent stays")
 		}
 		cancel()
@@ -186,7 +187,7 @@ func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
 			}()
 			_ = e.Run(t.Context(), func(context.Context, *Held) error { panic("bang") })
 		}()
-		if w.state("leader") != StateAvailable || e.Leads() {
+		if w.state("leader") != lease.Available || e.Leads() {
 			t.Errorf("the lead is left %v", w.state("leader"))
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 var (
@@ -54,7 +55,7 @@ type HeldError struct {
 	Holder   string        // the name the holder gave itself
 	Fence    fence.Token   // the holder's fence
 	Since    time.Time     // when the holder acquired it, by the service's clock
-	State    State         // StateLeased or StateBreaking
+	State    lease.State   // lease.Leased or lease.Breaking
 	Local    bool          // the holder is in this process, under the same Locker
 	Waited   time.Duration // how long the call has waited
 	Err      error         // the service's response; nil if no request was needed
@@ -79,7 +80,7 @@ func (e *HeldError) Error() string {
 	if !e.Since.IsZero() {
 		b.WriteString(" since " + e.Since.UTC().Format(time.RFC3339))
 	}
-	if e.State == StateBreaking {
+	if e.State == lease.Breaking {
 		b.WriteString(", lease being broken")
 	}
 	if e.Waited > 0 {

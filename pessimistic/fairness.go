@@ -48,7 +48,7 @@ func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration 
 // yield rests, if due, before the service is asked. A rest ends a row of tenures. It never exceeds the time for which
 // the caller is willing to wait.
 func (l *line) yield(ctx context.Context, t *taking) error {
-	now := t.claim.wire.clock().now()
+	now := t.claim.remote.clock().now()
 	l.all.mu.Lock()
 	p := l.past
 	if !p.ended.at.IsZero() && now.runSince(p.ended) > t.opts.Poll.Base {

@@ -3,14 +3,14 @@ package pessimistic
 import (
 	"context"
 	"net/url"
-	"sync/atomic"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // keyBeat is the time of the last heartbeat of the holder of a file's lease, by the service's clock.
@@ -28,66 +28,40 @@ const keyBeat = "azconcheartbeat"
 // may overwrite it. The names remain in the metadata after the release.
 func File(client *file.Client) Resource {
 	if client == nil {
-		return Resource{}
+		return nil
 	}
-	return Resource{path: resource.Path(client.URL()), leasable: fileLease{client}}
+	return fileLease{filelease.File(client), client}
 }
 
-type fileLease struct{ client *file.Client }
-
-func (fileLease) onlyInfinite() {}
-
-// onlyInfinite reports whether the target supports only infinite leases.
-func onlyInfinite(target Resource) bool {
-	_, only := target.leasable.(interface{ onlyInfinite() })
-	return only
+// fileLease is a file whose lease comes with a heartbeat.
+type fileLease struct {
+	lease.Resource
+	client *file.Client
 }
 
-// counterKey is the context key of the request counter, to which file operations of more than one request add.
-type counterKey struct{}
-
-func another(ctx context.Context) {
-	if n, ok := ctx.Value(counterKey{}).(*atomic.Int64); ok {
-		n.Add(1)
-	}
-}
-
-// grantedError is a failure after the lease was granted; the lease has to be released.
-type grantedError struct{ err error }
-
-func (e *grantedError) Error() string { return e.err.Error() }
-func (e *grantedError) Unwrap() error { return e.err }
-
-func (f fileLease) holder(id string) (*lease.FileClient, error) {
-	return lease.NewFileClient(f.client, &lease.FileClientOptions{LeaseID: &id})
-}
-
-func (f fileLease) acquire(ctx context.Context, id string, _ int32, _ azcore.ETag) (reply, error) {
-	h, err := f.holder(id)
+// Acquire also writes the holder's name and the first heartbeat.
+func (f fileLease) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
+	reply, err := f.Resource.Acquire(ctx, id, seconds, c)
 	if err != nil {
-		return reply{}, err
+		return reply, err
 	}
-	resp, err := h.Acquire(ctx, nil)
-	if err != nil {
-		return reply{}, err
-	}
-	another(ctx)
+	wire.Another(ctx)
 	if _, err := f.beat(ctx, id, true); err != nil {
-		return reply{}, &grantedError{err}
+		return lease.Reply{}, &lease.GrantedError{Err: err}
 	}
-	return reply{deref(resp.LeaseID), deref(resp.Date)}, nil
+	return reply, nil
 }
 
-// renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
+// Renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
 // held under it.
-func (f fileLease) renew(ctx context.Context, id string) (reply, error) {
+func (f fileLease) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Reply, error) {
 	date, err := f.beat(ctx, id, false)
-	return reply{id, date}, err
+	return lease.Reply{ID: id, Date: date}, err
 }
 
 // beat writes the heartbeat. Sending it twice does no harm: only the lease holder can write.
 func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, error) {
-	seen, err := f.look(ctx, id)
+	seen, err := f.Look(ctx, id)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -101,7 +75,7 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 		owner := url.PathEscape(ownName())
 		metadata[keyOwner], metadata[keySince] = &owner, &at
 	}
-	another(ctx)
+	wire.Another(ctx)
 	resp, err := f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
 	return deref(resp.Date), err
 }
@@ -111,7 +85,7 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 // Errors: ErrLost if the lease is not held under the id, ErrNotFound, *OpError. Requests: 2, retried according to the
 // client's options, which does no harm.
 func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
-	at, err := fileLease{client}.beat(ctx, leaseID, acquired)
+	at, err := fileLease{filelease.File(client), client}.beat(ctx, leaseID, acquired)
 	switch v, reason := judge(err); {
 	case err == nil:
 		return at, nil
@@ -120,41 +94,3 @@ func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquire
 	}
 	return at, opError("heartbeat", resource.Path(client.URL()), err)
 }
-
-func (f fileLease) change(ctx context.Context, id, to string) (reply, error) {
-	h, err := f.holder(id)
-	if err != nil {
-		return reply{}, err
-	}
-	resp, err := h.Change(ctx, to, nil)
-	return reply{deref(resp.LeaseID), deref(resp.Date)}, err
-}
-
-func (f fileLease) release(ctx context.Context, id string) error {
-	h, err := f.holder(id)
-	if err != nil {
-		return err
-	}
-	_, err = h.Release(ctx, nil)
-	return err
-}
-
-func (f fileLease) breaks(ctx context.Context, _ int32, _ azcore.ETag) (time.Duration, error) {
-	h, err := f.holder("")
-	if err != nil {
-		return 0, err
-	}
-	_, err = h.Break(ctx, nil)
-	return 0, err
-}
-
-func (f fileLease) look(ctx context.Context, id string) (Observation, error) {
-	resp, err := f.client.GetProperties(ctx, &file.GetPropertiesOptions{
-		LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: optional(id)}})
-	if err != nil {
-		return Observation{}, err
-	}
-	return observed(resp.LeaseState, resp.LeaseDuration, resp.ETag, resp.LastModified, resp.Metadata, resp.Date), nil
-}
-
-func (fileLease) conditional() bool { return false }

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // requests returns how many requests were sent, including those that list handles.
 func (c *fileCall) requests() int {
-	n := int(c.wire.requests.Load())
+	n := int(c.remote.requests.Load())
 	if c.wait != nil {
-		n += int(c.wait.asks.wire.requests.Load())
+		n += int(c.wait.asks.remote.requests.Load())
 	}
 	return n
 }
@@ -30,7 +31,7 @@ func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error
 	case used:
 		return &InUseError{Resource: c.path, Reason: reason, Err: err}
 	case o.Kind == azerr.Held:
-		return &HeldError{Resource: c.path, State: StateLeased, Err: err}
+		return &HeldError{Resource: c.path, State: lease.Leased, Err: err}
 	case v == definitive && lost != Deleted:
 		return &LostError{Resource: c.path, Reason: lost, Duration: Infinite, Err: err}
 	case write && o.Ambiguous():

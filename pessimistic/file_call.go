@@ -11,20 +11,23 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // fileCall is one operation on a file: its requests, retried here rather than by the SDK, and counted.
 type fileCall struct {
-	path string
-	wire wire
-	try  time.Duration // timeout of a single request
-	span int64         // bytes of content read or written at a time
-	wait *waiter       // for SMB clients; nil: the first refusal is final
+	path   string
+	remote remote
+	try    time.Duration // timeout of a single request
+	span   int64         // bytes of content read or written at a time
+	wait   *waiter       // for SMB clients; nil: the first refusal is final
 }
 
 func newFileCall(url string, hooks Hooks) *fileCall {
 	path := resource.Path(url)
-	return &fileCall{path: path, wire: newWire(Resource{path: path}, hooks), try: maxDuration / 2, span: fileRange}
+	r := newRemote(nil, hooks)
+	r.path = path
+	return &fileCall{path: path, remote: r, try: maxDuration / 2, span: fileRange}
 }
 
 // spans makes the ranges smaller, for tests.
@@ -71,30 +74,16 @@ func (c *fileCall) send(ctx context.Context, op string, request func(context.Con
 }
 
 func (c *fileCall) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
-	again := fileBudget().Start()
-	for {
-		err := c.once(ctx, op, request)
-		if err == nil {
-			return unclear, nil
-		}
-		if ctx.Err() != nil {
-			return true, context.Cause(ctx)
-		}
-		o := azerr.Classify(err)
-		unclear = unclear || o.Ambiguous()
-		if _, used := inUse(err); used || !o.Transient() || again.Next(ctx, o.RetryAfter) != nil {
-			return unclear, err
-		}
-	}
+	sent, err := c.remote.wire().Send(ctx, op, c.again(), request)
+	return sent.Ambiguous > 0, err
 }
 
-func (c *fileCall) once(ctx context.Context, op string, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.try)
-	defer cancel()
-	ctx, done := c.wire.send(ctx, op)
-	err := request(ctx)
-	done(err)
-	return err
+// again repeats a request after transient faults, but not while SMB clients use the file.
+func (c *fileCall) again() wire.Again {
+	return wire.Again{Try: c.try, Budget: fileBudget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+		_, used := inUse(f.Err)
+		return f.Passes() && !used, f.Err
+	}}
 }
 
 // inUse reports whether an error says that SMB clients use the file, and how.
@@ -102,9 +91,6 @@ func inUse(err error) (azerr.Reason, bool) {
 	if errors.Is(err, errOpen) {
 		return azerr.OpenHandle, true
 	}
-	switch reason := azerr.Classify(err).Reason; reason {
-	case azerr.OpenHandle, azerr.RangeLocked, azerr.DeletePending, azerr.CacheFlush:
-		return reason, true
-	}
-	return azerr.None, false
+	reason := azerr.Classify(err).Reason
+	return reason, reason.InUse()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // DeleteFileOptions configures DeleteFile. The zero value selects the defaults.
@@ -103,40 +104,39 @@ type deleting struct {
 // try continues until the file is gone, an SMB client uses it, or it cannot be deleted.
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
-	again := fileBudget().Start()
-	for {
-		if d.pending || d.lease == "" && (!d.looked || d.doubt) {
-			if end, err := d.look(ctx); end || err != nil {
-				return err
-			}
-		}
-		err := d.call.once(ctx, "delete", func(ctx context.Context) error {
-			_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
-			return err
-		})
-		o := azerr.Classify(err)
-		if o.Ambiguous() {
-			d.done.Ambiguous++
-			d.doubt = true
-		}
+	again := wire.Again{Try: d.call.try, Budget: fileBudget(), Before: d.before, Judge: d.judge}
+	_, err := d.call.remote.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
+		_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
 		switch {
 		case err == nil:
 			d.done.How = DeletedByUs
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case o.Kind == azerr.NotFound && o.Code != "" && (d.done.Ambiguous > 0 || d.looked):
-			d.done.How = DeletedUnclear
-			return nil
+		case azerr.Classify(err).Ambiguous():
+			d.done.Ambiguous++
+			d.doubt = true
 		}
-		if reason, used := inUse(err); used {
-			d.pending, d.doubt = reason == azerr.DeletePending, o.Ambiguous()
-			return err
-		}
-		if !o.Transient() || again.Next(ctx, o.RetryAfter) != nil {
-			return err
-		}
+		return err
+	})
+	return err
+}
+
+// before looks at the file if the next deletion could otherwise delete another one of that name.
+func (d *deleting) before(ctx context.Context, _ wire.Sent) (done bool, err error) {
+	if d.pending || d.lease == "" && (!d.looked || d.doubt) {
+		return d.look(ctx)
 	}
+	return false, nil
+}
+
+func (d *deleting) judge(_ context.Context, f wire.Failed) (again bool, err error) {
+	if f.Outcome.Kind == azerr.NotFound && f.Outcome.Code != "" && (d.done.Ambiguous > 0 || d.looked) {
+		d.done.How = DeletedUnclear
+		return false, nil
+	}
+	if reason, used := inUse(f.Err); used {
+		d.pending, d.doubt = reason == azerr.DeletePending, f.Outcome.Ambiguous()
+		return false, f.Err
+	}
+	return f.Passes(), f.Err
 }
 
 // look checks whether the file is the one to delete. end reports that nothing is left to do.

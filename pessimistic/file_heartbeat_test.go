@@ -38,7 +38,7 @@ func TestWhoHoldsALeaseOfHisOwnCanBeHeardOf(t *testing.T) {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
 		seen, err := Look(t.Context(), File(f), nil)
-		if h := seen.Holder(); err != nil || h.Name != ownName() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
+		if h := HolderOf(seen); err != nil || h.Name != ownName() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want since %v, heard of at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {

@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // fileRange is the number of bytes read or written at a time: the most that one request may write (REST: "Put Range").
@@ -210,18 +211,18 @@ func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
 		return fileLook{}, fmt.Errorf("the response has no size: Content-Range %q", deref(resp.ContentRange))
 	}
 	return fileLook{
-		size: size, etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(StateLeased),
+		size: size, etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(lease.Leased),
 		headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 			ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
 	}, nil
 }
 
 // seeFile requests a file's properties: one request.
-func seeFile(ctx context.Context, client *file.Client, c *fileCall, lease string) (seen fileLook, err error) {
+func seeFile(ctx context.Context, client *file.Client, c *fileCall, id string) (seen fileLook, err error) {
 	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
-		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(lease)})
+		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})
 		seen = fileLook{
-			size: deref(resp.ContentLength), etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(StateLeased),
+			size: deref(resp.ContentLength), etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(lease.Leased),
 			headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 				ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
@@ -19,7 +20,7 @@ func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
 		fill(t, s, f, []byte("abc"))
 		no := errors.New("no")
 		out, err := UpdateFile(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateFileOptions{span: testSpan})
-		if !errors.Is(err, no) || out.Changed || leaseState(t, File(f)) != StateAvailable {
+		if !errors.Is(err, no) || out.Changed || leaseState(t, File(f)) != lease.Available {
 			t.Errorf("%+v, %v", out, err)
 		}
 		out, err = UpdateFile(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateFileOptions{span: testSpan})
@@ -28,7 +29,7 @@ func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
 		}
 		for name, o := range map[string]*UpdateFileOptions{"what is read": {Limit: 2}, "what is written": {Limit: 3}} {
 			out, err = UpdateFile(t.Context(), f, to([]byte("abcd")), o)
-			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, File(f)) != StateAvailable {
+			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("a limit for %s: %+v, %v", name, out, err)
 			}
 		}
@@ -36,7 +37,7 @@ func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
 			defer func() { _ = recover() }()
 			_, _ = UpdateFile(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateFileOptions{span: testSpan})
 		}()
-		if leaseState(t, File(f)) != StateAvailable {
+		if leaseState(t, File(f)) != lease.Available {
 			t.Error("a panic leaves the lease")
 		}
 	})
@@ -51,7 +52,7 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 			o := &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: 3 * time.Second, Poll: pollEvery(2 * time.Second)}}
 			_, err := UpdateFile(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
-			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != StateAvailable {
+			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != lease.Available {
 				t.Fatalf("%s: %v", name, err)
 			}
 			o.Acquire.Wait = 0

@@ -8,8 +8,10 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 const (
@@ -59,45 +61,39 @@ type stale struct {
 	maxAge time.Duration
 }
 
-// breaks breaks the lease if its holder still writes no heartbeat.
+// breaks breaks the lease if its holder still writes no heartbeat: it looks before every try.
 func (s *stale) breaks(ctx context.Context) error {
-	again, ambiguous := fileBudget().Start(), false
-	for {
-		err := s.look(ctx)
-		if ambiguous && errors.Is(err, ErrLost) {
-			return nil // by this break, as far as can be known
-		}
-		if err != nil {
-			return err
-		}
-		err = s.call.once(ctx, "break", func(ctx context.Context) error {
-			_, err := fileLease{s.client}.breaks(ctx, 0, "")
-			return err
-		})
-		o := azerr.Classify(err)
-		ambiguous = ambiguous || o.Ambiguous()
-		switch v, _ := judge(err); {
-		case err == nil, v == definitive && ambiguous:
-			return nil
-		case v == definitive:
-			return err
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
-		case o.Transient() && again.Next(ctx, o.RetryAfter) == nil:
-			continue
-		}
-		if ambiguous {
-			return &UnknownError{Op: "break", Resource: s.call.path, Why: "it is harmless to ask again", Err: err}
-		}
+	target := filelease.File(s.client)
+	sent, err := s.call.remote.wire().Send(ctx, "break", wire.Again{
+		Try: s.call.try, Budget: fileBudget(),
+		Before: func(ctx context.Context, sent wire.Sent) (done bool, err error) {
+			err = s.look(ctx)
+			if sent.Ambiguous > 0 && errors.Is(err, ErrLost) {
+				return true, nil // by this break, as far as can be known
+			}
+			return false, err
+		},
+		Judge: func(_ context.Context, f wire.Failed) (again bool, err error) {
+			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
+				return false, nil
+			}
+			return f.Passes(), f.Err
+		},
+	}, func(ctx context.Context) error {
+		_, err := target.Break(ctx, lease.Natural, lease.Conditions{})
 		return err
+	})
+	if err != nil && sent.Ambiguous > 0 && !typed(err) {
+		return &UnknownError{Op: "break", Resource: s.call.path, Why: "it is harmless to ask again", Err: err}
 	}
+	return err
 }
 
 // look checks that the lease is held, and its holder has been silent for maxAge.
 func (s *stale) look(ctx context.Context) error {
-	var seen Observation
+	var seen lease.Observation
 	_, err := s.call.repeat(ctx, "look at", func(ctx context.Context) (err error) {
-		seen, err = fileLease{s.client}.look(ctx, "")
+		seen, err = filelease.File(s.client).Look(ctx, "")
 		return err
 	})
 	if err != nil {

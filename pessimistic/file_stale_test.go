@@ -11,6 +11,7 @@ import (
 	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // orphan is a lease whose holder has died two minutes ago.
@@ -46,7 +47,7 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 		if err := BreakStale(t.Context(), f, time.Minute); err != nil || time.Since(began) != proofOfDeath {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, File(f)) != StateBroken {
+		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, File(f)) != lease.Broken {
 			t.Errorf("sent %q, lease %v", fileOps(s), leaseState(t, File(f)))
 		}
 	})
@@ -72,7 +73,7 @@ func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 			acquired <- l
 		}()
 		pass(time.Second)
-		if seen := leaseState(t, File(f)); seen != StateLeased {
+		if seen := leaseState(t, File(f)); seen != lease.Leased {
 			t.Fatal(seen)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
@@ -87,7 +88,7 @@ func TestABreakWhoseAnswerIsLostIsRepeatedIfItWasNotCarriedOut(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			orphan(t, s, f)
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Break File Lease"), Count: 1})
-			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, File(f)) != StateBroken {
+			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, File(f)) != lease.Broken {
 				t.Errorf("%s: %v, lease %v", kind, err, leaseState(t, File(f)))
 			}
 		})
@@ -126,7 +127,7 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("enough")
 		time.AfterFunc(time.Second, func() { cancel(cause) })
-		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, File(f)) != StateLeased {
+		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, File(f)) != lease.Leased {
 			t.Errorf("cancelled while waiting for a sign of life: %v", err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // fileWorld is a share "box" with a file "f" in it.
@@ -31,7 +32,7 @@ func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.
 	})
 }
 
-func leaseState(t *testing.T, f Resource) State {
+func leaseState(t *testing.T, f Resource) lease.State {
 	t.Helper()
 	seen, err := Look(context.Background(), f, nil)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
 		}
 		seen, err := Look(t.Context(), File(f), nil)
-		if err != nil || seen.State != StateAvailable {
+		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[keySince])
@@ -94,7 +95,7 @@ func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
 				t.Fatalf("%s: %v", op, err)
 			}
 			mustRelease(t, l)
-			if got := leaseState(t, File(f)); got != StateAvailable {
+			if got := leaseState(t, File(f)); got != lease.Available {
 				t.Errorf("%s: the lease is %v", op, got)
 			}
 		})
@@ -107,7 +108,7 @@ func TestAFailureAfterTheGrantGivesTheFileBack(t *testing.T) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})
 			_, err := Acquire(t.Context(), File(f), nil)
 			s.SetFaults()
-			if code(err) != "AuthorizationFailure" || leaseState(t, File(f)) != StateAvailable {
+			if code(err) != "AuthorizationFailure" || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, File(f)))
 			}
 		})
@@ -128,7 +129,7 @@ func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) 
 				return false
 			}})
 			_, err := Acquire(ctx, File(f), nil)
-			if !errors.Is(err, cause) || leaseState(t, File(f)) != StateAvailable {
+			if !errors.Is(err, cause) || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("request %d: err = %v, lease %v", k, err, leaseState(t, File(f)))
 			}
 		})
@@ -205,7 +206,7 @@ func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
 			if op == "" && s.Requests() != 1+6+1+1 {
 				t.Errorf("%d requests: %q", s.Requests(), fileOps(s))
 			}
-			if got := leaseState(t, Share(client)); got != StateAvailable {
+			if got := leaseState(t, Share(client)); got != lease.Available {
 				t.Errorf("%s: the lease is %v", op, got)
 			}
 		}

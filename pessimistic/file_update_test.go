@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // to is a change that makes the content what is given.
@@ -60,7 +61,7 @@ func TestAnUpdateOfAFileSendsThisAndNoMore(t *testing.T) {
 				t.Errorf("%s: the file has %d bytes, want %d", name, len(got), len(tt.content))
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || deref(seen.ContentType) != "text/plain" || deref(seen.CacheControl) != "no-store" || leaseState(t, File(f)) != StateAvailable {
+			if err != nil || deref(seen.ContentType) != "text/plain" || deref(seen.CacheControl) != "no-store" || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: headers %q, %q, lease %v", name, deref(seen.ContentType), deref(seen.CacheControl), leaseState(t, File(f)))
 			}
 		})
@@ -140,9 +141,9 @@ func TestAnUpdateOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 					t.Errorf("%s at %d: %+v, %v, %d calls, sent %q", kind, k, out, err, calls, fileOps(s))
 				}
 				s.Flush() // what was held back arrives
-				want := StateAvailable
+				want := lease.Available
 				if k == 0 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
-					want = StateLeased // by a request that was overtaken by its own release, which nobody can prevent: see doc.go
+					want = lease.Leased // by a request that was overtaken by its own release, which nobody can prevent: see doc.go
 				}
 				if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != want {
 					t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, File(f)))
@@ -183,7 +184,7 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 					t.Errorf("%d: %+v", k, torn)
 				}
 				untouched := k < first || k == first && !carried
-				if got := stored(t, s, f); leaseState(t, File(f)) != StateAvailable || bytes.Equal(got, old) != untouched {
+				if got := stored(t, s, f); leaseState(t, File(f)) != lease.Available || bytes.Equal(got, old) != untouched {
 					t.Errorf("%d: lease %v, %d bytes", k, leaseState(t, File(f)), len(got))
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // UploadFileOptions configures UploadFile. The zero value selects the defaults.
@@ -90,22 +91,17 @@ func UploadFile(ctx context.Context, client *file.Client, content io.Reader, siz
 // create creates a file of zeros if there was none. made is false if another client has created it meanwhile, and
 // leased or opened it. After a lost response the file is created again: its content is about to be replaced anyway.
 func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
-	again := fileBudget().Start()
-	for {
-		err := c.once(ctx, "create", func(ctx context.Context) error {
-			_, err := client.Create(ctx, size, &file.CreateOptions{HTTPHeaders: headers})
-			return err
-		})
-		o := azerr.Classify(err)
-		switch {
-		case err == nil:
-			return true, nil
-		case ctx.Err() != nil:
-			return false, context.Cause(ctx)
-		case o.Kind == azerr.Held: // another client has created it, and leased or opened it
+	made = true
+	again := wire.Again{Try: c.try, Budget: fileBudget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+		if f.Outcome.Kind == azerr.Held {
+			made = false
 			return false, nil
-		case !o.Transient() || again.Next(ctx, o.RetryAfter) != nil:
-			return false, err
 		}
-	}
+		return f.Passes(), f.Err
+	}}
+	_, err = c.remote.wire().Send(ctx, "create", again, func(ctx context.Context) error {
+		_, err := client.Create(ctx, size, &file.CreateOptions{HTTPHeaders: headers})
+		return err
+	})
+	return made && err == nil, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func TestAnUploadSendsThisAndNoMore(t *testing.T) {
@@ -49,7 +50,7 @@ func TestAnUploadSendsThisAndNoMore(t *testing.T) {
 				t.Errorf("%s: %+v", name, out)
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || deref(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != StateAvailable {
+			if err != nil || deref(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: headers %q, lease %v, %v", name, deref(seen.ContentType), leaseState(t, File(f)), err)
 			}
 		})
@@ -86,7 +87,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 						t.Errorf("%s at %d: %+v, %v, sent %q", kind, k, out, err, fileOps(s))
 					}
 					s.Flush()
-					if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != StateAvailable {
+					if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != lease.Available {
 						t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, File(f)))
 					}
 				})
@@ -158,7 +159,7 @@ func TestAContentThatCannotBeReadChangesNothingAtFirstAndTearsLater(t *testing.T
 			fill(t, s, f, []byte("abc"))
 			out, err := UploadFile(t.Context(), f, tt.content, tt.size, &UploadFileOptions{span: testSpan})
 			torn, isTorn := errors.AsType[*TornError](err)
-			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != StateAvailable {
+			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: %+v, %v", name, out, err)
 			}
 			if isTorn && (torn.Written != testSpan || torn.Size != tt.size) {
@@ -194,7 +195,7 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 				t.Errorf("%d: %+v, %v", k, out, err)
 			}
 			s.Flush()
-			if k > 0 && leaseState(t, File(f)) != StateAvailable {
+			if k > 0 && leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%d: lease %v", k, leaseState(t, File(f)))
 			}
 		})

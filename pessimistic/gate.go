@@ -42,7 +42,7 @@ func (l *Lease) Guard(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		now := l.wire.clock().now()
+		now := l.remote.clock().now()
 		l.mu.Lock()
 		state, stirred := l.gate(now), l.stirred
 		_, hard := l.remaining(now)

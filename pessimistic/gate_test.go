@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // suspended is a machine that can stand still. In a bubble there is one clock, so standing still is an offset of the
@@ -44,7 +45,7 @@ func TestASuspendedMachineNoticesOnWakingUp(t *testing.T) {
 		}
 		mustLost(t, context.Cause(l.Context()), Expired)
 		mustLost(t, l.Release(t.Context()), Expired)
-		if w.state("b") != StateAvailable {
+		if w.state("b") != lease.Available {
 			t.Errorf("state %v: what is left of the lease was not given back", w.state("b"))
 		}
 	})

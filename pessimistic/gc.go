@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -67,13 +68,13 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	if err := checkUnused(o.Unused); err != nil {
 		return GCResult{}, err
 	}
-	c := &collection{k: k, o: o, wire: newWire(Container(k.client), k.opts.Hooks)}
-	seen, err := k.looksAt(ctx, c.wire) // at the container, for the service's clock
+	c := &collection{k: k, o: o, remote: newRemote(Container(k.client), k.opts.Hooks)}
+	seen, err := c.remote.lookUntil(ctx, "") // at the container, for the service's clock
 	if err == nil {
 		c.now = seen.Date
 		err = c.run(ctx)
 	}
-	c.res.Requests = int(c.wire.requests.Load())
+	c.res.Requests = int(c.remote.requests.Load())
 	if err != nil {
 		return c.res, failedAs(ctx, "collect locks in", k.path, err)
 	}
@@ -82,10 +83,10 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 
 // collection is one run of GC.
 type collection struct {
-	k    *Locker
-	o    GCOptions
-	wire wire
-	now  time.Time // by the service's clock
+	k      *Locker
+	o      GCOptions
+	remote remote
+	now    time.Time // by the service's clock
 
 	mu  sync.Mutex // guards res and calls of o.Each
 	res GCResult
@@ -94,7 +95,7 @@ type collection struct {
 func (c *collection) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gcAtOnce)
-	for info, err := range c.k.list(ctx, c.wire, ListOptions{Prefix: c.o.Prefix}) {
+	for info, err := range c.k.list(ctx, c.remote, ListOptions{Prefix: c.o.Prefix}) {
 		if err != nil {
 			if refused := group.Wait(); refused != nil {
 				return refused // the reason the list was cut off
@@ -142,13 +143,14 @@ func (c *collection) deleted(info LockInfo) {
 // to this deletion was lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
-	w := wire{target: Blob(client), hooks: c.wire.hooks, requests: c.wire.requests, heard: c.wire.heard}
-	o, timing, err := (&AcquireOptions{Duration: minDuration, requests: c.wire.requests}).withDefaults(w.target)
+	w := newRemote(Blob(client), c.remote.hooks)
+	w.requests, w.heard = c.remote.requests, c.remote.heard
+	o, timing, err := (&AcquireOptions{Duration: minDuration, requests: c.remote.requests}).withDefaults(w.target)
 	if err != nil {
 		return err
 	}
 	mine := newClaim(w.target, o, timing)
-	mine.wire = w
+	mine.remote = w
 	_, err = mine.ask(ctx, info.ETag)
 	ambiguous, same := false, false
 	if err == nil {
@@ -158,7 +160,7 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	}
 	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
 		// The version is gone: the first try has deleted it, unless a look finds the blob.
-		if _, lookErr := c.k.looksAt(ctx, w); lookErr != nil {
+		if _, lookErr := w.lookUntil(ctx, ""); lookErr != nil {
 			err = lookErr
 		}
 	}
@@ -171,7 +173,7 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	case err == nil, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
 		c.count(&c.res.Recent)
 	default:
-		err = failedAs(ctx, "delete", w.target.path, err)
+		err = failedAs(ctx, "delete", w.path, err)
 		c.giveBack(ctx, mine, info)
 		return err
 	}
@@ -180,26 +182,21 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 }
 
 // stillOurs looks at the blob under the lease.
-func (c *collection) stillOurs(ctx context.Context, w wire, lease string, info LockInfo) (same bool, err error) {
-	err = c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
-		seen, err := w.look(ctx, lease)
-		same = err == nil && seen.ETag == info.ETag && infoOf(info.Name, seen).own
-		return err
-	})
-	return same, err
+func (c *collection) stillOurs(ctx context.Context, w remote, id string, info LockInfo) (same bool, err error) {
+	seen, err := w.lookUntil(ctx, id)
+	return err == nil && seen.ETag == info.ETag && infoOf(info.Name, seen).own, err
 }
 
 // erase deletes the blob. ambiguous reports that it may have been deleted although err is not nil.
-func (c *collection) erase(ctx context.Context, w wire, client *blob.Client, lease string, etag azcore.ETag) (ambiguous bool, err error) {
-	err = c.k.repeat(ctx, adminTry, func(ctx context.Context) error {
-		ctx, done := w.send(ctx, "delete")
+func (c *collection) erase(ctx context.Context, w remote, client *blob.Client, id string, etag azcore.ETag) (ambiguous bool, err error) {
+	sent, err := w.wire().Send(ctx, "delete", adminAgain(adminTry), func(ctx context.Context) error {
 		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &lease}, ModifiedAccessConditions: ifMatch(etag)}})
-		done(err)
-		ambiguous = ambiguous || azerr.Classify(err).Ambiguous()
+			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},
+		}})
 		return err
 	})
-	return ambiguous, err
+	return sent.Ambiguous > 0, err
 }
 
 // giveBack ends the lease so that the lock looks as it did: after a release, the next holder would believe that the
@@ -208,10 +205,10 @@ func (c *collection) giveBack(ctx context.Context, mine *claim, info LockInfo) {
 	if !mine.open {
 		return
 	}
-	if info.State == StateExpired || info.State == StateBroken {
+	if info.State == lease.Expired || info.State == lease.Broken {
 		ctx, cancel := retry.Detached(ctx, releaseTime)
 		defer cancel()
-		_, _ = breakUntil(ctx, mine.wire, 0, info.ETag)
+		_, _ = breakUntil(ctx, mine.remote, 0, info.ETag)
 		return
 	}
 	mine.abandon(ctx)

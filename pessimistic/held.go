@@ -6,6 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // Held is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
@@ -55,13 +56,13 @@ type Previous struct {
 }
 
 // previous determines, from the lock blob as found, how the previous holder's tenure ended.
-func (t *taking) previous(base Observation) Previous {
+func (t *taking) previous(base lease.Observation) Previous {
 	r := recordIn(base.Metadata)
 	p := Previous{Owner: r.owner, Fence: r.fence, Since: r.since}
 	switch {
-	case base.State == StateExpired:
+	case base.State == lease.Expired:
 		p.Ended = EndedByExpiry
-	case base.State == StateBroken:
+	case base.State == lease.Broken:
 		p.Ended = EndedByBreak
 	case t.made || r.nonce == "":
 		p.Ended = NoneBefore

@@ -22,6 +22,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -107,7 +108,7 @@ func (w *world) containerOver(transport policy.Transporter) *container.Client {
 func (w *world) blob(name string) *blockblob.Client { return w.container().NewBlockBlobClient(name) }
 
 // look asks the service itself, without faults and without being counted.
-func (w *world) look(name string) Observation {
+func (w *world) look(name string) lease.Observation {
 	w.t.Helper()
 	seen, err := Look(context.Background(), Blob(w.service.BlockBlob("box", name)), nil)
 	if err != nil {
@@ -116,7 +117,7 @@ func (w *world) look(name string) Observation {
 	return seen
 }
 
-func (w *world) state(name string) State {
+func (w *world) state(name string) lease.State {
 	w.t.Helper()
 	return w.look(name).State
 }

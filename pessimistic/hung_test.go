@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // A request of the caller's that hangs must not keep the lease from being renewed, whenever it is sent and whichever
@@ -154,7 +155,7 @@ func TestAReclaimAndAReleaseAtOnceLeaveNoLease(t *testing.T) {
 				}
 				mustRelease(t, again)
 			}
-			if w.state("b") != StateAvailable {
+			if w.state("b") != lease.Available {
 				t.Errorf("reclaim: %v; the lease is left %v", err, w.state("b"))
 			}
 		})

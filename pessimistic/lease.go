@@ -19,7 +19,7 @@ import (
 // A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Held.Fence, which
 // closes that gap.
 type Lease struct {
-	wire   wire
+	remote remote
 	timing timing
 	health func(context.Context) error
 	waited time.Duration
@@ -73,7 +73,7 @@ type brokenBy struct {
 // newLease returns the Lease for what c was granted at t0.
 func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Lease {
 	l := &Lease{
-		wire: c.wire, timing: c.timing, health: o.Health, waited: c.waited,
+		remote: c.remote, timing: c.timing, health: o.Health, waited: c.waited,
 		parent: ctx, id: c.id, granted: t0,
 		turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1), rouse: make(chan struct{}, 1), stirred: make(chan struct{}),
 	}
@@ -101,7 +101,7 @@ func (l *Lease) ID() string {
 }
 
 // Resource returns the leased resource.
-func (l *Lease) Resource() Resource { return l.wire.target }
+func (l *Lease) Resource() Resource { return l.remote.target }
 
 // Duration returns the lease's duration, Infinite included.
 func (l *Lease) Duration() time.Duration { return l.timing.duration }
@@ -110,7 +110,7 @@ func (l *Lease) Duration() time.Duration { return l.timing.duration }
 // true until the full duration has passed since the last successful renewal was sent, or a loss is known. Context ends
 // earlier, to leave time for the work to stop.
 func (l *Lease) Valid() bool {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.gate(now) != gateClosed
@@ -118,7 +118,7 @@ func (l *Lease) Valid() bool {
 
 // Err returns nil while the lease is held, a *LostError once it is lost, and ErrReleased after Release.
 func (l *Lease) Err() error {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gate(now) != gateClosed {
@@ -149,7 +149,7 @@ func (l *Lease) ending() Reason {
 // loss describes a loss. It is called with mu held.
 func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 	e := &LostError{
-		Resource: l.wire.target.path, Reason: reason, Duration: l.timing.duration,
+		Resource: l.remote.path, Reason: reason, Duration: l.timing.duration,
 		Renewed: l.granted.wall(), Elapsed: now.since(l.granted), Err: err,
 	}
 	if jump := now.jumpSince(l.granted); jump > jumpTolerance {
@@ -178,7 +178,7 @@ func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 // Deadline returns when Context will end, by the wall clock, unless the lease is renewed before. For an infinite lease
 // ok is false.
 func (l *Lease) Deadline() (at time.Time, ok bool) {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop, _ := l.remaining(now)
@@ -205,7 +205,7 @@ func (l *Lease) Deadline() (at time.Time, ok bool) {
 //		}
 //	}
 func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop, end = l.remaining(now)
@@ -233,12 +233,12 @@ type Stats struct {
 func (l *Lease) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{Requests: int(l.wire.requests.Load()), Renewals: l.renewals, Failures: l.failures, Waited: l.waited}
+	return Stats{Requests: int(l.remote.requests.Load()), Renewals: l.renewals, Failures: l.failures, Waited: l.waited}
 }
 
 // lose ends the lease for good. Only the first reason is kept.
 func (l *Lease) lose(reason Reason, err error) *LostError {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	if l.lost != nil || l.gaveBack {
 		lost := l.lost
@@ -266,10 +266,10 @@ func (l *Lease) stir() {
 }
 
 func (l *Lease) emit(e Event) {
-	e.Resource = l.wire.target.path
+	e.Resource = l.remote.path
 	l.events.Lock()
 	defer l.events.Unlock()
-	l.wire.hooks.emit(e)
+	l.remote.hooks.emit(e)
 }
 
 // enter registers a request of the caller that takes no turn, and bounds its context. Release waits for leave.
@@ -277,7 +277,7 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gaveBack || l.lost != nil {
-		return nil, nil, l.over(l.wire.clock().now())
+		return nil, nil, l.over(l.remote.clock().now())
 	}
 	l.calls.Add(1)
 	ctx, cancel := l.bound(ctx)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func acquired(t *testing.T, w *world, opts *AcquireOptions) *Lease {
@@ -24,12 +25,12 @@ func acquired(t *testing.T, w *world, opts *AcquireOptions) *Lease {
 func TestAFreeLeaseTakesOneRequestToAcquireAndOneToRelease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		if !l.Valid() || l.Err() != nil || w.state("b") != StateLeased {
+		if !l.Valid() || l.Err() != nil || w.state("b") != lease.Leased {
 			t.Errorf("Valid = %v, Err = %v, state %v", l.Valid(), l.Err(), w.state("b"))
 		}
 		mustRelease(t, l)
 		w.wantOps("acquire", "release")
-		if w.state("b") != StateAvailable {
+		if w.state("b") != lease.Available {
 			t.Errorf("state after release is %v", w.state("b"))
 		}
 		if l.Valid() || !errors.Is(l.Err(), ErrReleased) || !errors.Is(context.Cause(l.Context()), ErrReleased) {
@@ -100,7 +101,7 @@ func TestDurationsThatTheServiceRefusesAreRefusedBeforeSending(t *testing.T) {
 		if _, err := Acquire(t.Context(), Container(w.container()), &AcquireOptions{IfMatch: "x"}); err == nil {
 			t.Error("a condition that the SDK drops was taken")
 		}
-		if _, err := Acquire(t.Context(), Resource{}, nil); err == nil {
+		if _, err := Acquire(t.Context(), nil, nil); err == nil {
 			t.Error("nothing was leased without an error")
 		}
 		w.wantOps()
@@ -252,7 +253,7 @@ func TestAnAcquireWhoseAnswerWasLostIsAskedForAgainWithTheSameID(t *testing.T) {
 					}
 				}
 				mustRelease(t, l)
-				if w.state("b") != StateAvailable {
+				if w.state("b") != lease.Available {
 					t.Errorf("state %v", w.state("b"))
 				}
 			})
@@ -297,7 +298,7 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 func TestAnInfiniteLeaseStaysAndItsLossIsFound(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
-		if seen := w.look("b"); !seen.Infinite {
+		if seen := w.look("b"); seen.Term != lease.Infinite {
 			t.Errorf("seen %+v, want an infinite lease", seen)
 		}
 		if _, bounded := l.Deadline(); bounded {
@@ -364,7 +365,7 @@ func TestDoReleasesWhateverTheWorkDoes(t *testing.T) {
 			defer func() { _ = recover() }()
 			_ = Do(t.Context(), Blob(w.blob("b")), nil, func(context.Context, *Lease) error { panic("work") })
 		}()
-		if w.state("b") != StateAvailable {
+		if w.state("b") != lease.Available {
 			t.Errorf("state %v", w.state("b"))
 		}
 		w.wantOps("acquire", "release", "acquire", "release", "acquire", "release")

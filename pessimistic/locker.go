@@ -91,7 +91,7 @@ type LockerOptions struct {
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
-	clockJump func() time.Duration // see wire
+	clockJump func() time.Duration // see remote
 
 	_ struct{}
 }

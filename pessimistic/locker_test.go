@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // lockerOf has the faults of the world before it.
@@ -131,7 +132,7 @@ func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testin
 		if _, err := k.Lock(ctx, "job", nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("err = %v, want the end of the context during the delay", err)
 		}
-		if got := w.state("job"); got != StateBroken {
+		if got := w.state("job"); got != lease.Broken {
 			t.Errorf("a takeover that was given up leaves the lock %v", got)
 		}
 		began := time.Now()
@@ -189,7 +190,7 @@ func TestAFaultAtAnyRequestOfALockLeavesAHolderOrNothing(t *testing.T) {
 						return
 					}
 					seen := w.look("job")
-					if r := recordIn(seen.Metadata); r.fence != h.Fence() || r.owner != h.Owner() || seen.ETag != h.ETag() || seen.State != StateLeased {
+					if r := recordIn(seen.Metadata); r.fence != h.Fence() || r.owner != h.Owner() || seen.ETag != h.ETag() || seen.State != lease.Leased {
 						t.Errorf("%s at %d: the blob says %+v (%s), the holder %d (%s)", kind, at, r, seen.ETag, h.Fence(), h.ETag())
 					}
 					mustRelease(t, h.Lease)
@@ -224,7 +225,7 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 				} else if !errors.Is(err, why) {
 					t.Errorf("at %d, late %v: err = %v, want the cause", at, late, err)
 				}
-				if _, err := w.service.BlockBlob("box", "job").GetProperties(t.Context(), nil); err == nil && w.state("job") != StateAvailable {
+				if _, err := w.service.BlockBlob("box", "job").GetProperties(t.Context(), nil); err == nil && w.state("job") != lease.Available {
 					t.Errorf("at %d, late %v: the lock is %v", at, late, w.state("job"))
 				}
 			})
@@ -258,7 +259,7 @@ func TestADamagedFenceIsNotTakenForNone(t *testing.T) {
 		if _, err := k.Lock(t.Context(), "job", nil); err == nil || !strings.Contains(err.Error(), `"many"`) {
 			t.Errorf("err = %v", err)
 		}
-		if w.state("job") != StateAvailable {
+		if w.state("job") != lease.Available {
 			t.Errorf("the lock is %v", w.state("job"))
 		}
 	})
@@ -318,12 +319,12 @@ func TestDoHoldsTheLockForAsLongAsTheWorkTakes(t *testing.T) {
 		wrong := errors.New("wrong")
 		err := k.Do(t.Context(), "job", nil, func(ctx context.Context, h *Held) error {
 			pass(2 * time.Minute)
-			if ctx.Err() != nil || w.state("job") != StateLeased || h.Name() != "job" {
+			if ctx.Err() != nil || w.state("job") != lease.Leased || h.Name() != "job" {
 				t.Errorf("after two minutes: %v, %v", ctx.Err(), w.state("job"))
 			}
 			return wrong
 		})
-		if err != wrong || w.state("job") != StateAvailable {
+		if err != wrong || w.state("job") != lease.Available {
 			t.Errorf("err = %v, state %v", err, w.state("job"))
 		}
 	})

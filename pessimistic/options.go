@@ -50,7 +50,7 @@ type AcquireOptions struct {
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
 
-	clockJump func() time.Duration // see wire
+	clockJump func() time.Duration // see remote
 	requests  *atomic.Int64        // to which its requests are added; nil for a counter of its own
 
 	_ struct{}
@@ -80,7 +80,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		}
 		out.LeaseID = id.String() // lower case, as an emulator compares it
 	}
-	if out.IfMatch != "" && target.leasable != nil && !target.leasable.conditional() {
+	if out.IfMatch != "" && !supportOf(target).ETags {
 		return out, t, errors.New("AcquireOptions.IfMatch: leases of containers do not support ETag conditions")
 	}
 	return out, t, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // What others have made is never deleted, whatever is done with it.
@@ -61,7 +62,7 @@ func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
 			}
 		})
 		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
-		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.get("old") != "data" || w.state("old") != StateAvailable {
+		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.get("old") != "data" || w.state("old") != lease.Available {
 			t.Errorf("%+v, %v; the blob is %v", got, err, w.state("old"))
 		}
 		mustRelease(t, held.Lease)
@@ -103,7 +104,7 @@ func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 			}
 			w.wantOps("look")
 		}
-		if after := w.look("b"); after.ETag != before.ETag || after.State != StateAvailable {
+		if after := w.look("b"); after.ETag != before.ETag || after.State != lease.Available {
 			t.Errorf("it has changed: %+v", after)
 		}
 		allowing := w.lockerOf(&LockerOptions{AllowContent: true})

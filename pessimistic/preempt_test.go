@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // led is who leads, by the holders themselves.
@@ -88,7 +89,7 @@ func TestPreemptIsNotDeceivedByAStampThatComesLate(t *testing.T) {
 		one := w.election(w.lockerOf(nil), &ElectionOptions{Preemptible: true})
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 4})
 		all.Go(func() { _ = one.Run(ctx, l.as("one")) })
-		for w.state("leader") != StateLeased {
+		for w.state("leader") != lease.Leased {
 			pass(time.Millisecond)
 		}
 		two := w.election(w.direct(nil), nil)

@@ -5,36 +5,37 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
 // attempts to acquire, leave no errors in its logs.
 type queue struct {
-	wire  wire
-	wait  time.Duration // see AcquireOptions.Wait
-	began instant
-	pace  pace
+	remote remote
+	wait   time.Duration // see AcquireOptions.Wait
+	began  instant
+	pace   pace
 
 	heard   bool          // another holder has been seen
 	refused int           // consecutive looks that were refused
 	failed  int           // consecutive looks that failed
 	wish    time.Duration // the service's Retry-After in the last response
 	waited  time.Duration
-	seen    Observation // the last observation
+	seen    lease.Observation // the last observation
 }
 
 // retryLook spaces the looks after a failed one: a lost look must not cost a waiter its place.
 var retryLook = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
 
 // run returns how long the caller has waited.
-func (q *queue) run() time.Duration { return q.wire.clock().now().runSince(q.began) }
+func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.began) }
 
 // untilFree returns nil when the lease looks free, a *HeldError when the time to wait has passed, or the reason it
 // cannot continue. cause is the error of the last attempt.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.heard = true
-	q.wire.hooks.emit(Event{Kind: Waiting, Resource: q.wire.target.path, Holder: q.seen.record().owner})
+	q.remote.hooks.emit(Event{Kind: Waiting, Resource: q.remote.path, Holder: recordOf(q.seen).owner})
 	for {
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -68,9 +69,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 
 // looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
-	tried, cancel := context.WithTimeout(ctx, adminTry)
-	seen, err := q.wire.look(tried, "")
-	cancel()
+	seen, err := q.remote.look(ctx, "", adminTry)
 	if err == nil {
 		q.seen, q.refused, q.failed = seen, 0, 0
 		return seen.State.Free(), nil
@@ -78,10 +77,10 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if _, used := inUse(err); used {
+	o := azerr.Classify(err)
+	if o.Reason.InUse() {
 		return false, nil // a file pending deletion: it will be gone, or usable again
 	}
-	o := azerr.Classify(err)
 	if o.Kind == azerr.Unauthorised {
 		// Keys are rotated and roles reassigned while a waiter waits, but not often.
 		if q.refused++; q.refused < 6 {
@@ -99,11 +98,11 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 
 // heldError describes the holder as far as it is known.
 func (q *queue) heldError(cause error) *HeldError {
-	e := &HeldError{Resource: q.wire.target.path, State: StateLeased, Waited: q.waited, Err: cause}
-	if _, open := inUse(cause); open {
+	e := &HeldError{Resource: q.remote.path, State: lease.Leased, Waited: q.waited, Err: cause}
+	if azerr.Classify(cause).Reason.InUse() {
 		e.State = "" // it has no lease: the last holder does not matter
 	} else if q.seen.State != "" {
-		r := q.seen.record()
+		r := recordOf(q.seen)
 		e.Holder, e.Since, e.State = r.owner, r.since, q.seen.State
 		if r.owner != "" {
 			e.Fence = r.fence

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // The names in a lock blob's metadata. The lease id is not among them, and must never be: a client that read it could
@@ -100,22 +101,22 @@ type Holder struct {
 	Heard time.Time // the last heartbeat; files only
 }
 
-// record returns the holder's record if it can belong to the present lease: a holder with expiring leases has no
+// recordOf returns the holder's record if it can belong to the present lease: a holder with expiring leases has no
 // infinite one, nor the reverse. If they do not match, the lease belongs to a program that does not use azconc.
-func (o Observation) record() record {
+func recordOf(o lease.Observation) record {
 	r := recordIn(o.Metadata)
-	if o.State == StateLeased && r.duration != 0 && o.Infinite != (r.duration == Infinite) {
+	if o.State == lease.Leased && r.duration != 0 && (o.Term == lease.Infinite) != (r.duration == Infinite) {
 		r.owner, r.since, r.duration = "", time.Time{}, 0
-		if o.Infinite {
+		if o.Term == lease.Infinite {
 			r.duration = Infinite
 		}
 	}
 	return r
 }
 
-// Holder returns the holder's record. Missing or damaged fields are empty.
-func (o Observation) Holder() Holder {
-	r := o.record()
+// HolderOf returns the holder's record in what Look has seen. Missing or damaged fields are empty.
+func HolderOf(o lease.Observation) Holder {
+	r := recordOf(o)
 	h := Holder{Name: r.owner, Since: r.since}
 	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[keyBeat])
 	return h

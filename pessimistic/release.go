@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Release ends Context, waits for the renewer, and releases the lease. It must be called once the work has stopped:
@@ -44,9 +45,9 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // there is nothing left to release
 	}
-	began := l.wire.clock().now()
+	began := l.remote.clock().now()
 	err := l.sendRelease(ctx)
-	l.emit(Event{Kind: Released, Err: err, Took: l.wire.clock().now().since(began)})
+	l.emit(Event{Kind: Released, Err: err, Took: l.remote.clock().now().since(began)})
 	return cmpErr(lostOrNil(lost), err)
 }
 
@@ -65,7 +66,7 @@ func lostOrNil(lost *LostError) error {
 
 // close ends the work and the keepers.
 func (l *Lease) close() *LostError {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	if _, hard := l.remaining(now); hard <= 0 && l.lost == nil {
 		// The watchman would have noticed within a second.
@@ -86,7 +87,7 @@ func (l *Lease) close() *LostError {
 // sendRelease sends the release until it is answered.
 func (l *Lease) sendRelease(ctx context.Context) error {
 	l.mu.Lock()
-	_, left := l.remaining(l.wire.clock().now())
+	_, left := l.remaining(l.remote.clock().now())
 	ids := []string{l.id}
 	if l.next != "" {
 		ids = append(ids, l.next)
@@ -106,18 +107,18 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 
 // releaseID sends the release until it is answered or ctx ends.
 func (l *Lease) releaseID(ctx context.Context, id string) error {
-	err, ambiguous := l.wire.releaseUntil(ctx, id)
+	err, ambiguous := l.remote.releaseUntil(ctx, id)
 	switch v, reason := judge(err); {
 	case err == nil:
 		return nil
 	case v == definitive:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.loss(l.wire.clock().now(), reason, err)
+		return l.loss(l.remote.clock().now(), reason, err)
 	case ambiguous:
-		return &UnknownError{Op: "release", Resource: l.wire.target.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
+		return &UnknownError{Op: "release", Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}
-	return opError("release", l.wire.target.path, err)
+	return opError("release", l.remote.path, err)
 }
 
 const (
@@ -128,21 +129,22 @@ const (
 // releaseUntil sends a release until it is answered or ctx ends. A refusal after a lost response is a success: the
 // lease is gone, presumably released by the first request. ambiguous reports that the release may have been applied
 // although err is not nil.
-func (w wire) releaseUntil(ctx context.Context, id string) (err error, ambiguous bool) {
-	again := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(ctx, releaseTry)
-		err = w.release(tried, id)
-		cancel()
-		if v, _ := judge(err); err == nil || v == definitive && ambiguous {
-			return nil, false
-		} else if v == definitive {
-			return err, false
-		}
-		o := azerr.Classify(err)
-		ambiguous = ambiguous || o.Ambiguous()
-		if !o.Transient() && !o.Ambiguous() || again.Next(ctx, 0) != nil {
-			return err, ambiguous
-		}
+func (r remote) releaseUntil(ctx context.Context, id string) (err error, ambiguous bool) {
+	again := wire.Again{
+		Try:    releaseTry,
+		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}},
+		Pause:  func(ctx context.Context, loop *retry.Loop, _ time.Duration) error { return loop.Next(ctx, 0) },
+		Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
+				return false, nil
+			} else if v == definitive {
+				return false, f.Err
+			}
+			return f.Passes(), f.Err
+		},
 	}
+	sent, err := r.wire().Send(ctx, "release", again, func(ctx context.Context) error {
+		return r.target.Release(ctx, id, lease.Conditions{})
+	})
+	return err, err != nil && sent.Ambiguous > 0
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 var releases = aztest.Op("Release Blob Lease", "Release Container Lease")
@@ -22,7 +23,7 @@ func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
 				w.faults.SetFaults(aztest.Fault{Kind: kind, Match: releases, Count: 1})
 				mustRelease(t, l)
 				w.wantOps("acquire", "release", "release")
-				if w.state("b") != StateAvailable {
+				if w.state("b") != lease.Available {
 					t.Errorf("state %v", w.state("b"))
 				}
 			})
@@ -62,7 +63,7 @@ func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		if err := l.Release(ctx); err != nil || w.state("b") != StateAvailable {
+		if err := l.Release(ctx); err != nil || w.state("b") != lease.Available {
 			t.Errorf("err = %v, state %v", err, w.state("b"))
 		}
 		l = acquired(t, w, &AcquireOptions{Duration: 15 * time.Second})
@@ -86,7 +87,7 @@ func TestTheLeaseIsRenewedUntilTheWorkHasStopped(t *testing.T) {
 		cancel()
 		<-l.Context().Done()
 		pass(5 * time.Minute) // of tidying up
-		if !l.Valid() || w.state("b") != StateLeased {
+		if !l.Valid() || w.state("b") != lease.Leased {
 			t.Errorf("valid %v, state %v", l.Valid(), w.state("b"))
 		}
 		mustRelease(t, l)
@@ -194,7 +195,7 @@ func TestACancelledAcquireLeavesNoLease(t *testing.T) {
 						cancelled++
 					}
 					pass(3 * time.Second)
-					if w.state("b") != StateAvailable {
+					if w.state("b") != lease.Available {
 						leaks++
 					}
 				})

@@ -18,7 +18,7 @@ func (l *Lease) renewer() {
 	for {
 		l.mu.Lock()
 		failed := l.failure != nil
-		wait := l.timing.cadence - l.wire.clock().now().since(l.granted)
+		wait := l.timing.cadence - l.remote.clock().now().since(l.granted)
 		l.mu.Unlock()
 		if failed {
 			wait = l.pauseAfterFailure()
@@ -55,7 +55,7 @@ func (l *Lease) pauseAfterFailure() time.Duration {
 	defer l.mu.Unlock()
 	pause := l.timing.pause()
 	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
-		stop, _ := l.remaining(l.wire.clock().now())
+		stop, _ := l.remaining(l.remote.clock().now())
 		pause = max(pause, min(wish, stop-l.timing.try))
 	}
 	return pause
@@ -66,7 +66,7 @@ func (l *Lease) pauseAfterFailure() time.Duration {
 //
 // It does not wait for any other request of this lease: a hanging request must not cost the lease.
 func (l *Lease) renewOnce(ctx context.Context) (err error) {
-	clock := l.wire.clock()
+	clock := l.remote.clock()
 	defer func() {
 		if p := recover(); p != nil { // a panic in a hook, a health check or the SDK
 			err = l.settle(clock.now(), fmt.Errorf("panic while renewing: %v", p))
@@ -104,7 +104,7 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 // renewal sends the requests of renewOnce. overlapped reports that the lease's id was being changed meanwhile, so that
 // a response about the id that was sent says nothing about the lease.
 func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err error) {
-	clock := l.wire.clock()
+	clock := l.remote.clock()
 	l.mu.Lock()
 	id, next, before := l.id, l.next, l.changes
 	l.mu.Unlock()
@@ -115,8 +115,8 @@ func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err e
 		}
 		return l.renewal(ctx)
 	}
-	r, err := l.wire.renew(ctx, id)
-	return t0, l.changedSince(before), ownAnswer(l.wire, r, err, id)
+	r, err := l.remote.renew(ctx, id)
+	return t0, l.changedSince(before), ownAnswer(r, err, id)
 }
 
 func (l *Lease) checkHealth(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (e *unhealthyError) Unwrap() error { return e.err }
 
 // settle records a renewal's outcome.
 func (l *Lease) settle(t0 instant, err error) error {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	if l.keeping.Err() != nil && errors.Is(err, context.Canceled) {
 		return err // cut off by Release: that says nothing
 	}
@@ -199,7 +199,7 @@ func (l *Lease) watchman() {
 
 // look ends what is due, and returns when to look again.
 func (l *Lease) look() (next time.Duration, over bool) {
-	now := l.wire.clock().now()
+	now := l.remote.clock().now()
 	l.mu.Lock()
 	if l.lost != nil || l.gaveBack {
 		l.mu.Unlock()

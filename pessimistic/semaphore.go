@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -122,7 +123,7 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		select {
 		case <-s.front:
 		default:
-			return nil, &HeldError{Resource: s.path, State: StateLeased, Local: true}
+			return nil, &HeldError{Resource: s.path, State: lease.Leased, Local: true}
 		}
 	} else {
 		select {
@@ -177,7 +178,7 @@ func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo
 }
 
 func (s *Semaphore) heldBy(holder LockInfo, began time.Time) *HeldError {
-	return &HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: StateLeased, Waited: time.Since(began)}
+	return &HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: lease.Leased, Waited: time.Since(began)}
 }
 
 // pause waits until the next poll, or until a slot of this process is released.

@@ -43,7 +43,7 @@ func (v *visitors) visit(rng *rand.Rand, kind string, h *Held, release func(cont
 		h.quit()
 		h.keepers.Wait()
 		h.mu.Lock()
-		stop, _ := h.remaining(h.wire.clock().now())
+		stop, _ := h.remaining(h.remote.clock().now())
 		h.mu.Unlock()
 		pass(stop) // what it runs notices in time
 		h.end(errors.New("crashed"))

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -44,13 +45,13 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
-	c.wait, c.wire.heard = wait, &k.heard
+	c.wait, c.remote.heard = wait, &k.heard
 	if opts != nil && opts.steadfast {
-		c.wire.heard = new(atomic.Bool)
-		c.wire.heard.Store(true)
+		c.remote.heard = new(atomic.Bool)
+		c.remote.heard.Store(true)
 	}
 	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
-		queue: queue{wire: c.wire, wait: o.Wait, began: c.wire.clock().now(), pace: pace{Backoff: o.Poll}}}
+		queue: queue{remote: c.remote, wait: o.Wait, began: c.remote.clock().now(), pace: pace{Backoff: o.Poll}}}
 	line, handed, err := k.lines.enter(ctx, t, wait)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 	t.line = line
 	h, err := t.turns(ctx, handed, wait)
 	if err != nil && !t.passed {
-		line.leave(ctx, err, c.wire.clock().now())
+		line.leave(ctx, err, c.remote.clock().now())
 	}
 	return h, err
 }
@@ -91,19 +92,19 @@ func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, err
 		err = t.line.yield(ctx, t)
 	}
 	if err != nil || ctx.Err() != nil {
-		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, cmpErr(err, ctx.Err()))
+		return nil, failedAs(ctx, "lock", t.claim.remote.path, cmpErr(err, ctx.Err()))
 	}
 	base, g, err := t.win(ctx, wait)
 	if err != nil {
 		t.claim.abandon(ctx)
-		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+		return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
 	}
 	return t.settle(ctx, base, g)
 }
 
 // win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
 // fence.
-func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error) {
+func (t *taking) win(ctx context.Context, wait bool) (lease.Observation, grant, error) {
 	seen, err := t.find(ctx)
 	for {
 		if err != nil {
@@ -149,7 +150,7 @@ func (t *taking) win(ctx context.Context, wait bool) (Observation, grant, error)
 
 // settle makes a Held of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
 // lock.
-func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, error) {
+func (t *taking) settle(ctx context.Context, base lease.Observation, g grant) (*Held, error) {
 	t.claim.waited = t.queue.waited
 	l := newLease(ctx, t.claim, g.t0, t.opts)
 	previous := t.previous(base)
@@ -158,7 +159,7 @@ func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, 
 	if delay > 0 && unclean {
 		if err := retry.Sleep(l.Context(), delay); err != nil {
 			l.forsake(ctx, base)
-			return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+			return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
 		}
 	}
 	h, err := t.stamped(ctx, l, base, moment{g.date, g.at}, g.t0)
@@ -175,11 +176,11 @@ func (t *taking) settle(ctx context.Context, base Observation, g grant) (*Held, 
 
 // stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Held of it. date
 // is the latest known time of the service's clock.
-func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date moment, at instant) (*Held, error) {
+func (t *taking) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Held, error) {
 	s, err := newStamp(t, base, date)
 	var etag azcore.ETag
 	if err == nil {
-		err = date.until(l.Context(), s.due, t.claim.wire.clock())
+		err = date.until(l.Context(), s.due, t.claim.remote.clock())
 	}
 	if err == nil {
 		etag, err = s.write(l.Context())
@@ -188,14 +189,14 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base Observation, date m
 		err = l.lose(reason, err)
 	}
 	if err != nil {
-		return nil, failedAs(ctx, "lock", t.claim.wire.target.path, err)
+		return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
 	}
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
 	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: t.limit()}
 	t.line.gaveOut(held.token, s.date.date)
 	l.entrust(held, t.k.opts.AtLeast)
 	t.line.holds(held, t.queue.heard, t.opts.Poll.Cap)
-	l.emit(Event{Kind: Acquired, Took: l.wire.clock().now().since(t.queue.began), Fence: held.token})
+	l.emit(Event{Kind: Acquired, Took: l.remote.clock().now().since(t.queue.began), Fence: held.token})
 	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
 }
 
@@ -211,12 +212,12 @@ func (t *taking) limit() bounds {
 // forsake gives up a lease so that the lock still looks unclean: after a release, the next holder would believe that
 // the last one ended normally. The break is conditional on the version before the stamp, so it cannot affect a later
 // holder; if it is refused, the lease expires.
-func (l *Lease) forsake(ctx context.Context, base Observation) {
+func (l *Lease) forsake(ctx context.Context, base lease.Observation) {
 	l.releasing.Do(func() {
 		_ = l.close()
 		l.keepers.Wait()
 		ctx, cancel := retry.Detached(ctx, releaseTry)
 		defer cancel()
-		_, _ = breakUntil(ctx, l.wire, 0, base.ETag)
+		_, _ = breakUntil(ctx, l.remote, 0, base.ETag)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -42,7 +43,7 @@ const farAhead = time.Minute
 // from that next second is larger than all earlier ones, whether or not they are still stored. This is needed when the
 // blob stores no token, because it was deleted and recreated or its metadata was replaced; when the stored token was
 // not written together with its nonce; and when this process knows a larger one.
-func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time.Time, error) {
+func (t *taking) tokenAfter(base lease.Observation, date time.Time) (fence.Token, time.Time, error) {
 	stored, err := fence.Parse(base.Metadata[fence.Key])
 	if err != nil {
 		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
@@ -68,11 +69,11 @@ func (t *taking) tokenAfter(base Observation, date time.Time) (fence.Token, time
 // ripen waits before the acquisition if the token will have to be taken from the next second. With the local clock as
 // an estimate of when that second begins, it has usually begun by the time the acquisition is answered, and the holder
 // need not wait while it holds the lease.
-func (t *taking) ripen(ctx context.Context, seen Observation) error {
+func (t *taking) ripen(ctx context.Context, seen lease.Observation) error {
 	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
 		return nil
 	}
-	wall := t.claim.wire.clock().now().wall()
+	wall := t.claim.remote.clock().now().wall()
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 

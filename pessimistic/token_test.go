@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // ruin is what others do to a lock blob, and to those who hold it.
@@ -305,7 +306,7 @@ func TestAFenceThatCannotGrowIsAnError(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
-		if w.state("job") != StateAvailable {
+		if w.state("job") != lease.Available {
 			t.Errorf("the lock is %v", w.state("job"))
 		}
 	})

@@ -16,6 +16,7 @@ var (
 	open         = meaning{kind: Held, reason: OpenHandle}
 	deleting     = meaning{kind: Held, reason: DeletePending}
 	lost         = meaning{kind: Lost}
+	broken       = meaning{kind: Lost, reason: LeaseBroken}
 	unclear      = meaning{kind: Unknown, ambiguous: true, transient: true}
 	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // said by a front end that may have passed it on
 	wait         = meaning{kind: Throttled, transient: true}                  // said by the service itself: not done
@@ -57,7 +58,7 @@ var codes = map[string]meaning{
 	"LeaseAlreadyPresent":                   held,
 	"LeaseIdMissing":                        held,
 	"LeaseIsBreakingAndCannotBeAcquired":    held,
-	"LeaseIsBreakingAndCannotBeChanged":     lost,
+	"LeaseIsBreakingAndCannotBeChanged":     broken,
 	"LeaseIdMismatchWithBlobOperation":      lost,
 	"LeaseIdMismatchWithContainerOperation": lost,
 	"LeaseIdMismatchWithLeaseOperation":     lost,
@@ -68,8 +69,8 @@ var codes = map[string]meaning{
 	"LeaseNotPresentWithLeaseOperation":     lost,
 	"LeaseNotPresentWithFileOperation":      lost,
 	"LeaseNotPresentWithShareOperation":     lost,
-	"LeaseIsBrokenAndCannotBeRenewed":       lost,
-	"LeaseAlreadyBroken":                    lost,
+	"LeaseIsBrokenAndCannotBeRenewed":       broken,
+	"LeaseAlreadyBroken":                    broken,
 	"LeaseLost":                             lost,
 	"InfiniteLeaseDurationRequired":         badInput,
 

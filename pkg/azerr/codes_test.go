@@ -59,8 +59,8 @@ var documented = []struct {
 	{"blob", 403, "unauthorised exists", "UnauthorizedBlobOverwrite"},
 	{"blob", 409, "held", "LeaseAlreadyPresent LeaseIsBreakingAndCannotBeAcquired"},
 	{"blob", 412, "held", "LeaseIdMissing"},
-	{"blob", 409, "lost", `LeaseIsBreakingAndCannotBeChanged LeaseIsBrokenAndCannotBeRenewed LeaseAlreadyBroken
-		LeaseIdMismatchWithLeaseOperation LeaseNotPresentWithLeaseOperation`},
+	{"blob", 409, "lost lease broken", "LeaseIsBreakingAndCannotBeChanged LeaseIsBrokenAndCannotBeRenewed LeaseAlreadyBroken"},
+	{"blob", 409, "lost", "LeaseIdMismatchWithLeaseOperation LeaseNotPresentWithLeaseOperation"},
 	{"blob", 412, "lost", `LeaseLost LeaseIdMismatchWithBlobOperation LeaseIdMismatchWithContainerOperation
 		LeaseNotPresentWithBlobOperation LeaseNotPresentWithContainerOperation`},
 	{"blob", 404, "not found", "BlobNotFound ContainerNotFound PreviousSnapshotNotFound"},
@@ -116,8 +116,8 @@ var documented = []struct {
 	{"file", 409, "permanent read only", "ReadOnlyAttribute"},
 	{"file", 409, "held", "LeaseAlreadyPresent"},
 	{"file", 412, "held", "LeaseIdMissing"},
-	{"file", 409, "lost", `LeaseIdMismatchWithFileOperation LeaseIdMismatchWithLeaseOperation LeaseNotPresentWithLeaseOperation
-		LeaseAlreadyBroken LeaseIsBrokenAndCannotBeRenewed`},
+	{"file", 409, "lost", "LeaseIdMismatchWithFileOperation LeaseIdMismatchWithLeaseOperation LeaseNotPresentWithLeaseOperation"},
+	{"file", 409, "lost lease broken", "LeaseAlreadyBroken LeaseIsBrokenAndCannotBeRenewed"},
 	{"file", 412, "lost", `LeaseLost LeaseIdMismatchWithFileOperation LeaseIdMismatchWithShareOperation LeaseNotPresentWithFileOperation
 		LeaseNotPresentWithShareOperation`},
 	{"file", 404, "not found", "ParentNotFound ShareNotFound"},

@@ -41,6 +41,7 @@ const (
 	BlockList            // staged blocks are gone: another commit discarded them
 	SourceChanged        // the source of a copy is not as demanded
 	NotModified          // a read's If-None-Match or If-Modified-Since: nothing newer
+	LeaseBroken          // another client has broken the lease; Kind Lost
 
 	// Of files in use through SMB, with Kind Held unless said.
 	OpenHandle    // an SMB client has it open and does not share what the request needs
@@ -50,7 +51,7 @@ const (
 	ReadOnly      // the file's read-only attribute is set; Kind Permanent
 )
 
-var reasonNames = [...]string{"none", "changed", "gone", "exists", "position", "sequence", "blocklist", "source changed", "not modified",
+var reasonNames = [...]string{"none", "changed", "gone", "exists", "position", "sequence", "blocklist", "source changed", "not modified", "lease broken",
 	"open handle", "range locked", "delete pending", "cache flush", "read only"}
 
 func (r Reason) String() string {
@@ -58,4 +59,13 @@ func (r Reason) String() string {
 		return reasonNames[r]
 	}
 	return "invalid"
+}
+
+// InUse reports whether SMB clients use the file in a way that prevents the request, until they stop.
+func (r Reason) InUse() bool {
+	switch r {
+	case OpenHandle, RangeLocked, DeletePending, CacheFlush:
+		return true
+	}
+	return false
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Sent is the result of a write that the command sends itself, without the optimistic package.
@@ -23,22 +21,12 @@ type Sent struct {
 // service's last response untouched: after an ambiguous one, a refusal may be the effect of our own write, and the caller has
 // to read the resource.
 func SendWrite(ctx context.Context, send func(context.Context) error) (Sent, error) {
-	s := Sent{First: time.Now()}
-	loop := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
-	once := policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-	for {
-		err := send(once)
-		if err == nil {
-			return s, nil
-		}
-		answer := azerr.Classify(err)
-		if answer.Ambiguous() {
-			s.Ambiguous++
-		}
-		if !answer.Transient() || loop.Next(ctx, answer.RetryAfter) != nil {
-			return s, err
-		}
+	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+	s, err := wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, send)
+	if err != nil && s.Last != nil {
+		err = s.Last
 	}
+	return Sent{Ambiguous: s.Ambiguous, First: s.First}, err
 }
 
 // AfterAmbiguous turns the error that ended a write into an unknown outcome if an earlier response was ambiguous.

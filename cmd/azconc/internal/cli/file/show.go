@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
+	pkglease "github.com/azconc/azconc/pkg/lease"
 )
 
 // options are those of a verb that takes a file and nothing else.
@@ -90,7 +91,7 @@ func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, err
 	if err != nil {
 		return showResult{}, err
 	}
-	seen := pessimistic.Observation{State: pessimistic.State(lease.Text(p.LeaseState)), Infinite: lease.Text(p.LeaseDuration) == "infinite", Metadata: map[string]string{}}
+	seen := pkglease.Observation{State: pkglease.State(lease.Text(p.LeaseState)), Term: pkglease.Term(lease.Text(p.LeaseDuration)), Metadata: map[string]string{}}
 	for name, value := range p.Metadata {
 		seen.Metadata[strings.ToLower(name)] = cli.Deref(value)
 	}
@@ -100,7 +101,7 @@ func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, err
 	}
 	metadata := cli.OwnMetadata(p.Metadata)
 	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
-	lease := lease.LookedAt(seen)
+	lease := lease.ShownOf(seen, true)
 	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(cli.Deref(p.ETag))
 	return showResult{
 		Outcome: "found", Resource: on.String(), Size: cli.Deref(p.ContentLength), ETag: lease.ETag, LastModified: cli.Deref(p.LastModified).UTC(),

@@ -129,14 +129,14 @@ func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) e
 	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
 	for {
 		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
-		if err != nil || seen.State != pessimistic.StateLeased && seen.State != pessimistic.StateBreaking {
+		if err != nil || seen.State.Free() {
 			return err
 		}
 		if again.Next(ctx, 0) != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			h := seen.Holder()
+			h := pessimistic.HolderOf(seen)
 			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Name, Since: h.Since, State: seen.State, Waited: time.Since(began)}
 		}
 	}

@@ -2,10 +2,10 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -117,28 +118,31 @@ func acquireRun(ctx context.Context, opts *acquireOptions) error {
 	if id == "" {
 		id = uuid.NewString()
 	}
-	l, err := leaseOn(opts.factory, opts.noun, opts.On, id)
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
 	if err != nil {
 		return err
 	}
 	r := result{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Infinite: opts.Seconds < 0, DurationMS: max(0, int64(opts.Seconds)*1000)}
 	waiting := retry.Budget{Attempts: -1, Elapsed: opts.Wait, Backoff: poll}.Start()
 	for {
-		var etag azcore.ETag
+		var reply lease.Reply
 		s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-			etag, err = l.Acquire(ctx, opts.Seconds, opts.Conditions)
+			reply, err = l.Acquire(ctx, id, opts.Seconds, conditionsOf(opts.Conditions))
 			return err
 		})
 		if err == nil {
-			r.ETag = string(etag)
+			r.ETag = string(reply.ETag)
 			return printLease(opts.factory, r, s)
+		}
+		if _, granted := errors.AsType[*lease.GrantedError](err); granted {
+			letGo(ctx, l, id) // a file without a heartbeat would stay leased
 		}
 		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
 			// A refusal means that another holds it: the id is ours alone. An ambiguous last response means nothing.
 			if !azerr.Classify(err).Ambiguous() {
 				return err
 			}
-			if opts.LeaseID == "" && letGo(ctx, l) {
+			if opts.LeaseID == "" && letGo(ctx, l, id) {
 				return err
 			}
 			if opts.factory.Output == "text" && !opts.factory.Quiet {
@@ -152,10 +156,10 @@ func acquireRun(ctx context.Context, opts *acquireOptions) error {
 
 // letGo releases a lease that may have been acquired although no response said so, and reports whether it is not held under
 // the id now.
-func letGo(ctx context.Context, l leased) bool {
+func letGo(ctx context.Context, l lease.Resource, id string) bool {
 	ctx, cancel := retry.Detached(ctx, 5*time.Second)
 	defer cancel()
-	_, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, optimistic.Conditions{}) })
+	_, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.Release(ctx, id, lease.Conditions{}) })
 	return err == nil || azerr.Classify(err).Kind == azerr.Lost
 }
 

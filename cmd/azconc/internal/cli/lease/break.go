@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 type breakOptions struct {
@@ -86,19 +87,23 @@ within another 15 s; otherwise the exit code is 6.`
 }
 
 func breakRun(ctx context.Context, opts *breakOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On, "")
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
 	if err != nil {
 		return err
 	}
 	if opts.Stale > 0 {
 		return breakStaleRun(ctx, opts)
 	}
-	var left int32
+	period := lease.Natural
+	if opts.Period != nil {
+		period = *opts.Period
+	}
+	var left time.Duration
 	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-		left, err = l.break_(ctx, opts.Period, opts.Conditions)
+		left, err = l.Break(ctx, period, conditionsOf(opts.Conditions))
 		return err
 	})
-	remaining := int64(left) * 1000
+	remaining := left.Milliseconds()
 	r := result{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
 	switch {
 	case azerr.Has(err, "LeaseNotPresentWithLeaseOperation"): // nothing to break: a success, as for azconc lock break

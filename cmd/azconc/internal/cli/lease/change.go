@@ -65,14 +65,13 @@ func changeRun(ctx context.Context, opts *changeOptions) error {
 	if to == "" {
 		to = uuid.NewString()
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		// A client for each try: the SDK's forgets which id it holds after an error. A repeated change succeeds, so a
-		// lost response only needs the request to be sent again.
-		l, err := leaseOn(opts.factory, opts.noun, opts.On, opts.LeaseID)
-		if err != nil {
-			return err
-		}
-		return l.change(ctx, to, opts.Conditions)
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+	if err != nil {
+		return err
+	}
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) error { // a repeated change succeeds
+		_, err := l.Change(ctx, opts.LeaseID, to, conditionsOf(opts.Conditions))
+		return err
 	})
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)

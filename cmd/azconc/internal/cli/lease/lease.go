@@ -1,15 +1,10 @@
 package lease
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -17,7 +12,9 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // NewCmd is the lease group of a noun, "blob", "container", "file" or "share".
@@ -80,105 +77,29 @@ func (n leaseNoun) conditions() flags.ConditionSet {
 	return flags.CondAll &^ flags.CondLease
 }
 
-// leased is a resource whose lease is operated on. The SDK has two clients of the same shape for it.
-type leased interface {
-	Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error)
-	renew(ctx context.Context, c optimistic.Conditions) (id string, err error)
-	change(ctx context.Context, to string, c optimistic.Conditions) error
-	release(ctx context.Context, c optimistic.Conditions) error
-	break_(ctx context.Context, period *int32, c optimistic.Conditions) (seconds int32, err error)
-	Show(ctx context.Context) (Shown, error)
-}
-
-// leased returns what on names, with the id under which its lease is held or asked for.
-func leaseOn(f *cli.Factory, noun leaseNoun, on fmt.Stringer, id string) (leased, error) {
+// leaseOn returns the resource that on names.
+func leaseOn(f *cli.Factory, noun leaseNoun, on fmt.Stringer) (lease.Resource, error) {
 	switch noun {
-	case "file", "share":
-		return leasedInFiles(f, noun, on.(ref.File), id)
+	case "file":
+		client, err := f.File(on.(ref.File))
+		return pessimistic.File(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
+	case "share":
+		client, err := f.Share(on.(ref.File))
+		return pessimistic.Share(client), err
 	case "container":
 		client, err := f.Container(on.(ref.Blob))
-		if err != nil {
-			return nil, err
-		}
-		l, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: flags.Optional(id)})
-		return leasedContainer{l, client}, err
+		return pessimistic.Container(client), err
 	}
 	client, err := f.Blob(on.(ref.Blob))
-	if err != nil {
-		return nil, err
+	return pessimistic.Blob(client), err
+}
+
+// conditionsOf returns the conditions of a lease operation.
+func conditionsOf(c optimistic.Conditions) lease.Conditions {
+	return lease.Conditions{
+		IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch, IfTags: c.IfTags,
+		IfModifiedSince: c.IfModifiedSince, IfUnmodifiedSince: c.IfUnmodifiedSince,
 	}
-	l, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: flags.Optional(id)})
-	return leasedBlob{l, client}, err
-}
-
-type leasedBlob struct {
-	lease *lease.BlobClient
-	blob  *blob.Client
-}
-
-func (l leasedBlob) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
-	r, err := l.lease.AcquireLease(ctx, seconds, &lease.BlobAcquireOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.ETag), err
-}
-
-func (l leasedBlob) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
-	r, err := l.lease.RenewLease(ctx, &lease.BlobRenewOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.LeaseID), err
-}
-
-func (l leasedBlob) change(ctx context.Context, to string, c optimistic.Conditions) error {
-	_, err := l.lease.ChangeLease(ctx, to, &lease.BlobChangeOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
-	return err
-}
-
-func (l leasedBlob) release(ctx context.Context, c optimistic.Conditions) error {
-	_, err := l.lease.ReleaseLease(ctx, &lease.BlobReleaseOptions{ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
-	return err
-}
-
-func (l leasedBlob) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
-	r, err := l.lease.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: period, ModifiedAccessConditions: flags.BlobAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.LeaseTime), err
-}
-
-func (l leasedBlob) Show(ctx context.Context) (Shown, error) {
-	p, err := l.blob.GetProperties(ctx, nil)
-	return Shown{State: Text(p.LeaseState), Status: Text(p.LeaseStatus), Duration: Text(p.LeaseDuration), ETag: string(cli.Deref(p.ETag))}, err
-}
-
-type leasedContainer struct {
-	lease     *lease.ContainerClient
-	container *container.Client
-}
-
-func (l leasedContainer) Acquire(ctx context.Context, seconds int32, c optimistic.Conditions) (azcore.ETag, error) {
-	r, err := l.lease.AcquireLease(ctx, seconds, &lease.ContainerAcquireOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.ETag), err
-}
-
-func (l leasedContainer) renew(ctx context.Context, c optimistic.Conditions) (string, error) {
-	r, err := l.lease.RenewLease(ctx, &lease.ContainerRenewOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.LeaseID), err
-}
-
-func (l leasedContainer) change(ctx context.Context, to string, c optimistic.Conditions) error {
-	_, err := l.lease.ChangeLease(ctx, to, &lease.ContainerChangeOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
-	return err
-}
-
-func (l leasedContainer) release(ctx context.Context, c optimistic.Conditions) error {
-	_, err := l.lease.ReleaseLease(ctx, &lease.ContainerReleaseOptions{ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
-	return err
-}
-
-func (l leasedContainer) break_(ctx context.Context, period *int32, c optimistic.Conditions) (int32, error) {
-	r, err := l.lease.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: period, ModifiedAccessConditions: flags.ContainerAccess(c).ModifiedAccessConditions})
-	return cli.Deref(r.LeaseTime), err
-}
-
-func (l leasedContainer) Show(ctx context.Context) (Shown, error) {
-	p, err := l.container.GetProperties(ctx, nil)
-	return Shown{State: Text(p.LeaseState), Status: Text(p.LeaseStatus), Duration: Text(p.LeaseDuration), ETag: string(cli.Deref(p.ETag))}, err
 }
 
 func Text[S ~string](s *S) string { return string(cli.Deref(s)) }

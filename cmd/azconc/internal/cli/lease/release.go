@@ -20,11 +20,11 @@ func newReleaseCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) er
 }
 
 func releaseRun(ctx context.Context, opts *heldLeaseOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On, opts.LeaseID)
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.release(ctx, opts.Conditions) })
+	s, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.Release(ctx, opts.LeaseID, conditionsOf(opts.Conditions)) })
 	// A retry after a lost response finds that the id holds nothing, which is what a release requests.
 	if LostAfter(s, err, "LeaseIdMismatchWithLeaseOperation", "LeaseNotPresentWithLeaseOperation") {
 		err = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func newRenewCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) error) *cobra.Command {
@@ -31,20 +32,20 @@ azconc file lease break --stale relies on it.`
 }
 
 func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On, opts.LeaseID)
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
 	if err != nil {
 		return err
 	}
-	var holder string
+	var reply lease.Reply
 	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-		holder, err = l.renew(ctx, opts.Conditions)
+		reply, err = l.Renew(ctx, opts.LeaseID, conditionsOf(opts.Conditions))
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
-	if holder, err := flags.ParseLeaseID(holder); err == nil && holder != "" && holder != opts.LeaseID {
+	if holder, err := flags.ParseLeaseID(reply.ID); err == nil && holder != "" && holder != opts.LeaseID {
 		return &lostLeaseError{why: "it was renewed for another holder"}
 	}
 	return printLease(opts.factory, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 type showOptions struct {
@@ -67,14 +69,29 @@ func (r Shown) Text(w io.Writer) {
 }
 
 func showRun(ctx context.Context, opts *showOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On, "")
+	l, err := leaseOn(opts.factory, opts.noun, opts.On)
 	if err != nil {
 		return err
 	}
-	r, err := l.Show(ctx)
+	seen, err := l.Look(ctx, "")
 	if err != nil {
 		return err
 	}
+	r := ShownOf(seen, opts.noun == "file")
 	r.Outcome, r.Resource = "found", opts.On.String()
 	return opts.factory.Print(r)
+}
+
+// ShownOf describes a lease; with its holder, if the resource's metadata names it.
+func ShownOf(seen lease.Observation, holder bool) Shown {
+	r := Shown{State: string(seen.State), Status: "unlocked", Duration: string(seen.Term), ETag: string(seen.ETag)}
+	if seen.State.Free() {
+		return r
+	}
+	r.Status = "locked"
+	if holder {
+		h := pessimistic.HolderOf(seen)
+		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heard)
+	}
+	return r
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -127,7 +128,7 @@ func (opts *runOptions) lockFile(ctx context.Context) (Held, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			return nil, &pessimistic.HeldError{Resource: opts.File, State: pessimistic.StateLeased, Waited: time.Since(began)}
+			return nil, &pessimistic.HeldError{Resource: opts.File, State: lease.Leased, Waited: time.Since(began)}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -84,7 +85,7 @@ func (s shown) lines(w io.Writer) {
 		if s.HeldMS > 0 {
 			held += ", for " + (time.Duration(s.HeldMS) * time.Millisecond).String()
 		}
-		if s.State == string(pessimistic.StateBreaking) {
+		if s.State == string(lease.Breaking) {
 			held += ", being broken"
 		}
 	}

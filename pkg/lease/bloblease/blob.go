@@ -1,0 +1,78 @@
+// Package bloblease leases blobs and containers.
+package bloblease
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	sdklease "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// Blob returns a blob of any type as a lease.Resource; nil for a nil client.
+func Blob(client *blob.Client) lease.Resource {
+	if client == nil {
+		return nil
+	}
+	return ofBlob{client, resource.Path(client.URL())}
+}
+
+type ofBlob struct {
+	client *blob.Client
+	path   string
+}
+
+// under creates a lease client for one request. The SDK's client stores an id that ChangeLease writes without a lock, so
+// clients are never shared.
+func (b ofBlob) under(id string) *sdklease.BlobClient {
+	client, _ := sdklease.NewBlobClient(b.client, &sdklease.BlobClientOptions{LeaseID: &id}) // fails only if it has to make an id
+	return client
+}
+
+func blobConditions(c lease.Conditions) *blob.ModifiedAccessConditions {
+	return &blob.ModifiedAccessConditions{
+		IfMatch: sdk.Optional(c.IfMatch), IfNoneMatch: sdk.Optional(c.IfNoneMatch), IfTags: sdk.Optional(c.IfTags),
+		IfModifiedSince: sdk.Optional(c.IfModifiedSince), IfUnmodifiedSince: sdk.Optional(c.IfUnmodifiedSince),
+	}
+}
+
+func (b ofBlob) String() string { return b.path }
+
+func (ofBlob) Supports() lease.Support { return lease.Support{ETags: true, Dates: true, Expiry: true} }
+
+func (b ofBlob) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
+	r, err := b.under(id).AcquireLease(ctx, seconds, &sdklease.BlobAcquireOptions{ModifiedAccessConditions: blobConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (b ofBlob) Renew(ctx context.Context, id string, c lease.Conditions) (lease.Reply, error) {
+	r, err := b.under(id).RenewLease(ctx, &sdklease.BlobRenewOptions{ModifiedAccessConditions: blobConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (b ofBlob) Change(ctx context.Context, id, to string, c lease.Conditions) (lease.Reply, error) {
+	r, err := b.under(id).ChangeLease(ctx, to, &sdklease.BlobChangeOptions{ModifiedAccessConditions: blobConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (b ofBlob) Release(ctx context.Context, id string, c lease.Conditions) error {
+	_, err := b.under(id).ReleaseLease(ctx, &sdklease.BlobReleaseOptions{ModifiedAccessConditions: blobConditions(c)})
+	return err
+}
+
+func (b ofBlob) Break(ctx context.Context, seconds int32, c lease.Conditions) (time.Duration, error) {
+	r, err := b.under("").BreakLease(ctx, &sdklease.BlobBreakOptions{BreakPeriod: sdk.Period(seconds), ModifiedAccessConditions: blobConditions(c)})
+	return sdk.Remaining(r.LeaseTime), err
+}
+
+func (b ofBlob) Look(ctx context.Context, id string) (lease.Observation, error) {
+	r, err := b.client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: &blob.AccessConditions{
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: sdk.Optional(id)}}})
+	seen := sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date)
+	seen.Size = sdk.Value(r.ContentLength)
+	return seen, err
+}

@@ -1,0 +1,71 @@
+package bloblease
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	sdklease "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// Container returns a container as a lease.Resource; nil for a nil client. Its lease guards its deletion alone (REST:
+// "Lease Container").
+func Container(client *container.Client) lease.Resource {
+	if client == nil {
+		return nil
+	}
+	return ofContainer{client, resource.Path(client.URL())}
+}
+
+type ofContainer struct {
+	client *container.Client
+	path   string
+}
+
+func (o ofContainer) under(id string) *sdklease.ContainerClient {
+	client, _ := sdklease.NewContainerClient(o.client, &sdklease.ContainerClientOptions{LeaseID: &id})
+	return client
+}
+
+func containerConditions(c lease.Conditions) *container.ModifiedAccessConditions {
+	return &container.ModifiedAccessConditions{IfModifiedSince: sdk.Optional(c.IfModifiedSince), IfUnmodifiedSince: sdk.Optional(c.IfUnmodifiedSince)}
+}
+
+func (o ofContainer) String() string { return o.path }
+
+func (ofContainer) Supports() lease.Support { return lease.Support{Dates: true, Expiry: true} }
+
+func (o ofContainer) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
+	r, err := o.under(id).AcquireLease(ctx, seconds, &sdklease.ContainerAcquireOptions{ModifiedAccessConditions: containerConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (o ofContainer) Renew(ctx context.Context, id string, c lease.Conditions) (lease.Reply, error) {
+	r, err := o.under(id).RenewLease(ctx, &sdklease.ContainerRenewOptions{ModifiedAccessConditions: containerConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (o ofContainer) Change(ctx context.Context, id, to string, c lease.Conditions) (lease.Reply, error) {
+	r, err := o.under(id).ChangeLease(ctx, to, &sdklease.ContainerChangeOptions{ModifiedAccessConditions: containerConditions(c)})
+	return sdk.Reply(r.LeaseID, r.ETag, r.Date), err
+}
+
+func (o ofContainer) Release(ctx context.Context, id string, c lease.Conditions) error {
+	_, err := o.under(id).ReleaseLease(ctx, &sdklease.ContainerReleaseOptions{ModifiedAccessConditions: containerConditions(c)})
+	return err
+}
+
+func (o ofContainer) Break(ctx context.Context, seconds int32, c lease.Conditions) (time.Duration, error) {
+	r, err := o.under("").BreakLease(ctx, &sdklease.ContainerBreakOptions{BreakPeriod: sdk.Period(seconds), ModifiedAccessConditions: containerConditions(c)})
+	return sdk.Remaining(r.LeaseTime), err
+}
+
+func (o ofContainer) Look(ctx context.Context, id string) (lease.Observation, error) {
+	r, err := o.client.GetProperties(ctx, &container.GetPropertiesOptions{
+		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: sdk.Optional(id)}})
+	return sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date), err
+}

@@ -1,0 +1,8 @@
+// Package lease is the one adapter to the lease operations of Azure Storage. Resource is what can be leased; bloblease
+// implements it for blobs and containers, and filelease for files and shares, so that a program which leases blobs does
+// not link the SDK of Azure Files.
+//
+// Each method of a Resource sends a single request through the SDK's client, with the retries of that client unless the
+// context turns them off: see pkg/wire. What a response means for a holder, and when to renew, is up to the caller: see
+// package pessimistic.
+package lease

@@ -1,0 +1,75 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// Resource is something that can be leased. It is safe for concurrent use. Each method sends one request. An error is the
+// SDK's.
+type Resource interface {
+	// String returns the resource's path, never its URL.
+	String() string
+
+	// Supports tells what the resource's leases can do.
+	Supports() Support
+
+	// Acquire leases the resource under id for a number of seconds: 15 to 60, or Forever. Acquiring a lease again under
+	// the id that holds it succeeds (REST: "Lease Blob"), so the request may be repeated.
+	Acquire(ctx context.Context, id string, seconds int32, c Conditions) (Reply, error)
+
+	// Renew restarts the time of a lease. For a file, whose lease has none, it checks that the lease is held.
+	Renew(ctx context.Context, id string, c Conditions) (Reply, error)
+
+	// Change replaces a lease's id. It may be repeated: a change to the id that already holds the lease succeeds.
+	Change(ctx context.Context, id, to string, c Conditions) (Reply, error)
+
+	// Release ends a lease.
+	Release(ctx context.Context, id string, c Conditions) error
+
+	// Break ends a lease, whose id is not needed, after a number of seconds: 0 to 60, but never later than it would have
+	// expired; Natural means just then. It returns how long the lease still lasts.
+	Break(ctx context.Context, seconds int32, c Conditions) (remaining time.Duration, err error)
+
+	// Look returns the state of the lease. If id is not empty, the request fails unless the lease is held under it.
+	Look(ctx context.Context, id string) (Observation, error)
+}
+
+const (
+	Forever int32 = -1 // for Acquire: the lease does not expire
+	Natural int32 = -1 // for Break: the lease ends when it would have expired, and one that does not expire ends at once
+)
+
+// Support tells what the leases of a resource can do.
+type Support struct {
+	ETags  bool // requests honor conditions on the ETag and on tags
+	Dates  bool // requests honor conditions on the date of the last change
+	Expiry bool // leases can have a duration and a break period; otherwise they last Forever, and end at once when broken
+}
+
+// Conditions are what a request requires of the resource. Those that the resource does not support are ignored: see
+// Support. Zero fields require nothing.
+type Conditions struct {
+	IfMatch           azcore.ETag
+	IfNoneMatch       azcore.ETag
+	IfModifiedSince   time.Time
+	IfUnmodifiedSince time.Time
+	IfTags            string
+}
+
+// Reply is the service's response to a successful request.
+type Reply struct {
+	ID   string // of the lease
+	ETag azcore.ETag
+	Date time.Time // the service's clock
+}
+
+// GrantedError is an error of Acquire that came after the service had granted the lease: it has to be released.
+type GrantedError struct{ Err error }
+
+func (e *GrantedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *GrantedError) Unwrap() error { return e.Err }

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"context"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Again says how often, for how long and in which cases a request is sent again. The zero value sends it once.
+type Again struct {
+	Try    time.Duration // bounds one try; zero or negative means no bound
+	Budget retry.Budget  // bounds all of them, and sets the waits
+
+	// Judge decides what an error means. Send repeats the request if it returns true. Otherwise it returns Judge's error,
+	// which is nil if the request is known to have been applied. The error is also the one that Send returns if the budget
+	// does not allow another try, and its Retry-After bounds the wait. Judge may send requests to find out. It is not
+	// called for an error that says nothing, such as a lost connection, if ctx has ended. Defaults to Failed.Passes.
+	Judge func(ctx context.Context, f Failed) (again bool, err error)
+
+	// Before is called before each try. If it returns true or an error, Send returns that error without sending: a look at
+	// the resource has made the try unnecessary, or has shown that it must not be made. Defaults to none.
+	Before func(ctx context.Context, s Sent) (done bool, err error)
+
+	// Pause waits before the next try. It is called with the service's Retry-After, and returns an error if there is no
+	// next try. Defaults to loop.Next.
+	Pause func(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error
+}
+
+// Failed is a try that returned an error.
+type Failed struct {
+	Err     error
+	Outcome azerr.Outcome // of Err
+
+	// Ambiguous reports that this try or an earlier one may have been applied. A refusal then proves little: the request's
+	// own first try may have caused it.
+	Ambiguous bool
+}
+
+// Passes reports whether the error passes by itself, so that the same request may succeed later.
+func (f Failed) Passes() bool { return f.Outcome.Transient() || f.Outcome.Ambiguous() }
+
+// Sent is what Send has done.
+type Sent struct {
+	First     time.Time // when the first try began, by the local clock; zero if there was none
+	Tries     int
+	Ambiguous int   // tries after which it was open whether the request was applied
+	Last      error // the error of the last try; nil if it succeeded
+}
+
+// Send sends a request, and sends it again as a says. It sends nothing if ctx has already ended. The error is
+//
+//   - the cause of ctx if ctx ended before a try succeeded or Judge decided;
+//   - the last one of Judge or Before otherwise. Without a Judge, that is the error of the last try.
+//
+// Whatever the error, the request may have been applied if Sent.Ambiguous is not 0, unless Judge knows better.
+func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx context.Context) error) (Sent, error) {
+	var s Sent
+	loop := a.Budget.Start()
+	for {
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
+		if a.Before != nil {
+			if done, err := a.Before(ctx, s); done || err != nil {
+				return s, err
+			}
+		}
+		if s.Tries++; s.Tries == 1 {
+			s.First = time.Now()
+		}
+		if s.Last = w.Once(ctx, op, a.Try, send); s.Last == nil {
+			return s, nil
+		}
+		f := Failed{Err: s.Last, Outcome: azerr.Classify(s.Last)}
+		if f.Outcome.Ambiguous() {
+			s.Ambiguous++
+		}
+		f.Ambiguous = s.Ambiguous > 0
+		if f.Passes() && ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
+		again, err := a.judge(ctx, f)
+		if !again {
+			return s, err
+		}
+		if a.pause(ctx, loop, azerr.Classify(err).RetryAfter) != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return s, err
+		}
+	}
+}
+
+func (a Again) judge(ctx context.Context, f Failed) (again bool, err error) {
+	if a.Judge != nil {
+		return a.Judge(ctx, f)
+	}
+	return f.Passes(), f.Err
+}
+
+func (a Again) pause(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
+	if a.Pause != nil {
+		return a.Pause(ctx, loop, retryAfter)
+	}
+	return loop.Next(ctx, retryAfter)
+}

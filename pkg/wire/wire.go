@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Wire sends requests, and counts and traces them. The zero value does neither. A Wire does not change when it is used,
+// and is safe for concurrent use if its functions are.
+type Wire struct {
+	// Count is called before each request, and by Another.
+	Count func()
+
+	// Trace is called before each request, and the function it returns is called with the request's error. The request
+	// runs in the returned context. Trace is not called by Another.
+	Trace func(ctx context.Context, op string) (context.Context, func(error))
+}
+
+// Once sends a request once, without the SDK's retries. If try is positive, it bounds the time until send returns.
+//
+// The error is send's, or an *azerr.ForeignError if the last response came from an intermediary.
+func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
+	if try > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, try)
+		defer cancel()
+	}
+	if w.Count != nil {
+		w.Count()
+		ctx = context.WithValue(ctx, countKey{}, w.Count)
+	}
+	done := func(error) {}
+	if w.Trace != nil {
+		ctx, done = w.Trace(ctx, op)
+	}
+	err := Plain(ctx, send)
+	done(err)
+	return err
+}
+
+type countKey struct{}
+
+// Another counts one more request of a send function that sends several. ctx is the one that send received.
+func Another(ctx context.Context) {
+	if count, ok := ctx.Value(countKey{}).(func()); ok {
+		count()
+	}
+}
+
+// Plain is Once without a bound, a count or a trace, for a caller that has its own.
+func Plain(ctx context.Context, send func(ctx context.Context) error) error {
+	var response *http.Response
+	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
+	return genuine(response, err)
+}
+
+// genuine returns err, or an *azerr.ForeignError if the response did not come from the service: such a response proves
+// neither success nor failure. An error that the SDK derived from the response's status is left to azerr.Classify.
+func genuine(response *http.Response, err error) error {
+	if _, answered := errors.AsType[*azcore.ResponseError](err); answered {
+		return err
+	}
+	if foreign := azerr.FromService(response); foreign != nil {
+		return foreign
+	}
+	return err
+}
