@@ -89,6 +89,7 @@ func (c *checker) file(fsys fs.FS, name string) error {
 		}
 		return nil
 	}
+	c.spoken(name, dir, f)
 	p := c.packages[dir]
 	if p == nil {
 		p = &pkg{name: f.Name.Name}
@@ -125,6 +126,22 @@ func (c *checker) imported(name, dir, imported string, test bool) {
 	if !slices.ContainsFunc(l.may, func(may string) bool { return within(inside, may) }) {
 		c.found(name, "imports %s: %s", imported, l.why)
 	}
+}
+
+// spoken holds the identifiers of a file against the words.
+func (c *checker) spoken(name, dir string, f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		for _, w := range words {
+			if id.Name == w.name && !slices.ContainsFunc(w.only, func(only string) bool { return within(dir, only) }) {
+				c.found(name, "mentions %s: %s", w.name, w.why)
+			}
+		}
+		return true
+	})
 }
 
 func layerOf(dir string) (layer, bool) {

@@ -140,6 +140,7 @@ func TestEachViolationIsConvicted(t *testing.T) {
 		{"a sleep beside a bubble", "optimistic/x_test.go", "package optimistic\nimport \"time\"\nimport _ \"testing/synctest\"\nfunc f() { time.Sleep(1) }\n", "calls time.Sleep"},
 		{"a sleep by another name", "optimistic/x_test.go", "package optimistic\nimport t \"time\"\nfunc f() { g(t.Sleep) }\n", "calls time.Sleep"},
 		{"a sleep without a name", "optimistic/x_test.go", "package optimistic\nimport . \"time\"\nfunc f() { Sleep(1) }\n", "calls time.Sleep"},
+		{"the SDK's retries", "pessimistic/x.go", "package pessimistic\nvar _ = p.RetryOptions{MaxRetries: -1}\n", "mentions MaxRetries"},
 		{"a long file", "optimistic/x.go", "package optimistic\n" + strings.Repeat("//\n", maxLines), "has 451 lines"},
 		{"a long test", "optimistic/x_test.go", "package optimistic\n" + strings.Repeat("//\n", maxLines), "has 451 lines"},
 	} {

@@ -53,3 +53,15 @@ var bans = []ban{
 	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }
+
+// word keeps an identifier to some folders. Tests are free of it.
+type word struct {
+	name string
+	only []string // the folders that may mention it
+	why  string
+}
+
+var words = []word{
+	{"MaxRetries", []string{"pkg/wire", "pkg/aztest", "optimistic", "idempotent"},
+		"requests are sent again by package wire, which turns the SDK's retries off"},
+}

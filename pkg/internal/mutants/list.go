@@ -112,23 +112,30 @@ var mutants = []mutant{
 	{
 		name: "the time of a lease counts from the response to a renewal",
 		file: "pessimistic/renew.go",
-		old:  "\treturn t0, l.changedSince(before), ownAnswer(l.wire, r, err, id)\n",
-		new:  "\treturn clock.now(), l.changedSince(before), ownAnswer(l.wire, r, err, id)\n",
+		old:  "\treturn t0, l.changedSince(before), ownAnswer(r, err, id)\n",
+		new:  "\treturn clock.now(), l.changedSince(before), ownAnswer(r, err, id)\n",
 		pkg:  "./pessimistic", run: "TestTheWorkStopsBeforeTheLease.*/answers_are_slow,_then_none",
 	},
 	{
 		name: "the time of a lease counts from the response to its acquisition",
 		file: "pessimistic/acquire.go",
-		old:  "return grant{t0: t0, at: clock.now(), date: r.date}, nil",
-		new:  "return grant{t0: clock.now(), at: clock.now(), date: r.date}, nil",
+		old:  "return grant{t0: t0, at: clock.now(), date: r.Date}, nil",
+		new:  "return grant{t0: clock.now(), at: clock.now(), date: r.Date}, nil",
 		pkg:  "./pessimistic", run: "TestTheTimeCountsFromTheRequest",
 	},
 	{
 		name: "the SDK sends a lease's requests again",
-		file: "pessimistic/wire.go",
+		file: "pkg/wire/wire.go",
 		old:  "policy.RetryOptions{MaxRetries: -1}",
 		new:  "policy.RetryOptions{}",
 		pkg:  "./pessimistic", run: "TestAReleaseWhoseAnswerWasLostIsARelease",
+	},
+	{
+		name: "a success that did not come from the service is taken for one",
+		file: "pkg/wire/wire.go",
+		old:  "if foreign := azerr.FromService(response); foreign != nil {",
+		new:  "if foreign := azerr.FromService(response); foreign != nil && err != nil {",
+		pkg:  "./pessimistic", run: "TestASuccessOfAnIntermediaryIsNone",
 	},
 	{
 		name: "the deadline is checked between two renewals only",
@@ -140,8 +147,8 @@ var mutants = []mutant{
 	{
 		name: "the renewal of another holder's lease is taken for ours",
 		file: "pessimistic/acquire.go",
-		old:  "\tcase err != nil:\n\t\treturn err\n\tcase r.id == \"\":\n",
-		new:  "\tcase true:\n\t\treturn err\n\tcase r.id == \"\":\n",
+		old:  "\tcase err != nil:\n\t\treturn err\n\tcase r.ID == \"\":\n",
+		new:  "\tcase true:\n\t\treturn err\n\tcase r.ID == \"\":\n",
 		pkg:  "./pessimistic", run: "TestASuccessfulRenewalOfSomebodyElsesLeaseIsALoss",
 	},
 	{
@@ -204,8 +211,8 @@ var mutants = []mutant{
 	{
 		name: "a fence whose request was lost is taken for stored",
 		file: "pessimistic/stamp.go",
-		old:  "\t\tcase o.Ambiguous() || o.Transient():\n",
-		new:  "\t\tcase ambiguous:\n\t\t\treturn s.base.ETag, nil\n\t\tcase o.Ambiguous() || o.Transient():\n",
+		old:  "\tif f.Outcome.Kind != azerr.Conflict {\n",
+		new:  "\tif s.etag = s.base.ETag; f.Ambiguous {\n\t\treturn false, nil\n\t}\n\tif f.Outcome.Kind != azerr.Conflict {\n",
 		pkg:  "./pessimistic", run: "TestFencesGrowAlsoWhenStampsAreLost",
 	},
 	// A message and its copies: package idempotent.

@@ -1,0 +1,54 @@
+package pessimistic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/lease"
+)
+
+// A captive portal answers 200 in place of the service, which has not seen the request.
+func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
+	portal := func(op ...string) aztest.Fault {
+		return aztest.Fault{Kind: aztest.Page, Match: aztest.Op(op...), Count: 1}
+	}
+	inBubble(t, func(t *testing.T, w *world) {
+		w.faults.SetFaults(portal("Acquire Blob Lease"), portal("Renew Blob Lease"), portal("Release Blob Lease"))
+		l := acquired(t, w, nil)
+		pass(11 * time.Second)
+		if seen := w.state("b"); seen != lease.Leased || !l.Valid() {
+			t.Errorf("the lease is %s", seen)
+		}
+		mustRelease(t, l)
+		w.wantOps("acquire", "acquire", "renew", "renew", "release", "release")
+		if seen := w.state("b"); seen != lease.Available {
+			t.Errorf("after the release the lease is %s", seen)
+		}
+	})
+	inBubble(t, func(t *testing.T, w *world) {
+		w.faults.SetFaults(portal("Set Blob Metadata"), portal("Put Blob"), portal("Break Blob Lease"), portal("Get Blob Properties"))
+		k := w.lockerOf(nil)
+		h := locked(t, k, "job", nil)
+		if seen := w.look("job"); recordIn(seen.Metadata).fence != h.Fence() || seen.ETag != h.ETag() {
+			t.Errorf("the lock blob has %+v, want the holder's record", seen)
+		}
+		if broken, err := k.Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil || !broken.Broken || w.state("job") != lease.Broken {
+			t.Errorf("Break = %+v, %v; the lease is %s", broken, err, w.state("job"))
+		}
+		_ = h.Release(t.Context())
+	})
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		s.SetFaults(portal("Put Range"))
+		out, err := UpdateFile(t.Context(), f, to([]byte("new")), nil)
+		if err != nil || string(stored(t, s, f)) != "new" {
+			t.Errorf("UpdateFile = %+v, %v; the file has %q", out, err, stored(t, s, f))
+		}
+		s.SetFaults(portal("Delete File"))
+		if done, err := DeleteFile(t.Context(), f, nil); err != nil || done.How != DeletedByUs || done.Ambiguous != 1 {
+			t.Errorf("DeleteFile = %+v, %v", done, err)
+		}
+	})
+}

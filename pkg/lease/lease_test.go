@@ -1,0 +1,166 @@
+package lease_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/lease/filelease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// resources are the four kinds, each of which exists and is free.
+func resources(t *testing.T, s *aztest.Service) map[string]lease.Resource {
+	t.Helper()
+	if _, err := s.BlockBlob("box", "b").Upload(t.Context(), streaming.NopCloser(strings.NewReader("x")), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.File("share", "f").Create(t.Context(), 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]lease.Resource{
+		"blob":      bloblease.Blob(s.BlockBlob("box", "b").BlobClient()),
+		"container": bloblease.Container(s.Container("box")),
+		"file":      filelease.File(s.File("share", "f")),
+		"share":     filelease.Share(s.Share("share")),
+	}
+}
+
+func TestEveryResourceCanBeLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		for name, r := range resources(t, aztest.New(nil)) {
+			first, second, none := uuid.NewString(), uuid.NewString(), lease.Conditions{}
+			seconds, term := int32(15), lease.Fixed
+			if !r.Supports().Expiry {
+				seconds, term = lease.Forever, lease.Infinite
+			}
+			step := func(what string, reply lease.Reply, err error, id string, kind azerr.Kind) {
+				t.Helper()
+				if azerr.Classify(err).Kind != kind || err == nil && (reply.ID != id || reply.ETag == "" || reply.Date.IsZero()) {
+					t.Errorf("%s: %s: %+v, %v; want kind %v and id %s", name, what, reply, err, kind, id)
+				}
+			}
+			look := func(id string, want lease.State) {
+				t.Helper()
+				seen, err := r.Look(ctx, id)
+				if err != nil || seen.State != want || seen.ETag == "" || (seen.State == lease.Leased) != (seen.Term == term) {
+					t.Errorf("%s: seen %+v, %v; want %s", name, seen, err, want)
+				}
+			}
+			look("", lease.Available)
+			for range 2 { // the second time, too, the lease is this one
+				reply, err := r.Acquire(ctx, first, seconds, none)
+				step("acquire", reply, err, first, azerr.Other)
+			}
+			look(first, lease.Leased)
+			reply, err := r.Acquire(ctx, second, seconds, none)
+			step("acquire another's", reply, err, "", azerr.Held)
+			reply, err = r.Renew(ctx, first, none)
+			step("renew", reply, err, first, azerr.Other)
+			reply, err = r.Renew(ctx, second, none)
+			step("renew another's", reply, err, "", azerr.Lost)
+			for range 2 {
+				reply, err = r.Change(ctx, first, second, none)
+				step("change", reply, err, second, azerr.Other)
+			}
+			if _, err := r.Look(ctx, first); azerr.Classify(err).Kind != azerr.Lost {
+				t.Errorf("%s: a look under the old id: %v", name, err)
+			}
+			if err := r.Release(ctx, first, none); azerr.Classify(err).Kind != azerr.Lost {
+				t.Errorf("%s: a release of the old id: %v", name, err)
+			}
+			if err := r.Release(ctx, second, none); err != nil {
+				t.Errorf("%s: release: %v", name, err)
+			}
+			look("", lease.Available)
+		}
+	})
+}
+
+func TestABreakLastsAsLongAsItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		for name, r := range resources(t, aztest.New(nil)) {
+			for _, tt := range []struct {
+				period    int32
+				remaining time.Duration
+			}{{lease.Natural, 20 * time.Second}, {5, 5 * time.Second}, {0, 0}} {
+				if !r.Supports().Expiry {
+					tt.remaining = 0
+				}
+				if _, err := r.Acquire(ctx, uuid.NewString(), 20, lease.Conditions{}); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if left, err := r.Break(ctx, tt.period, lease.Conditions{}); err != nil || left != tt.remaining {
+					t.Errorf("%s: Break(%d) = %v, %v, want %v", name, tt.period, left, err, tt.remaining)
+				}
+				bubble.Sleep(tt.remaining)
+				if seen, err := r.Look(ctx, ""); err != nil || seen.State != lease.Broken || !seen.State.Free() {
+					t.Errorf("%s: after %v: %+v, %v", name, tt.remaining, seen, err)
+				}
+			}
+		}
+	})
+}
+
+// TestConditionsThatAreSupportedAreSent: the others are dropped, as Support says.
+func TestConditionsThatAreSupportedAreSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bubble.Sleep(time.Hour)
+		for name, r := range resources(t, aztest.New(nil)) {
+			for what, tt := range map[string]struct {
+				c    lease.Conditions
+				sent bool
+			}{
+				"If-Match":            {lease.Conditions{IfMatch: `"0x1"`}, r.Supports().ETags},
+				"If-Tags":             {lease.Conditions{IfTags: `"a" = 'b'`}, r.Supports().ETags},
+				"If-Unmodified-Since": {lease.Conditions{IfUnmodifiedSince: time.Now().Add(-time.Hour)}, r.Supports().Dates},
+			} {
+				id := uuid.NewString()
+				seconds := int32(15)
+				if !r.Supports().Expiry {
+					seconds = lease.Forever
+				}
+				for op, send := range map[string]func(context.Context, lease.Conditions) error{
+					"acquire": func(ctx context.Context, c lease.Conditions) error {
+						_, err := r.Acquire(ctx, id, seconds, c)
+						return err
+					},
+					"break": func(ctx context.Context, c lease.Conditions) error { _, err := r.Break(ctx, 0, c); return err },
+				} {
+					if op == "break" {
+						if _, err := r.Acquire(t.Context(), id, seconds, lease.Conditions{}); err != nil {
+							t.Fatalf("%s: %v", name, err)
+						}
+					}
+					err := send(t.Context(), tt.c)
+					if refused := azerr.Classify(err).Kind == azerr.Conflict; refused != tt.sent || !refused && err != nil {
+						t.Errorf("%s: %s with %s: %v, want it refused: %v", name, op, what, err, tt.sent)
+					}
+					_ = r.Release(t.Context(), id, lease.Conditions{})
+				}
+			}
+		}
+	})
+}
+
+func TestANilClientIsNoResource(t *testing.T) {
+	for _, r := range []lease.Resource{bloblease.Blob(nil), bloblease.Container(nil), filelease.File(nil), filelease.Share(nil)} {
+		if r != nil {
+			t.Errorf("%T", r)
+		}
+	}
+}
