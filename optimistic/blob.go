@@ -81,7 +81,10 @@ type blobCarry struct {
 // Resource implements Target.
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
-func (b Blob[T]) client() any { return b.Client }
+// Traits describes the target to the calls of package optimistic.
+func (b Blob[T]) Traits() Traits {
+	return Traits{Client: b.Client, Lease: leaseOn(b.Client.BlobClient())}
+}
 
 // Clone implements Cacheable: it copies value by encoding and decoding it.
 func (b Blob[T]) Clone(value T) (T, error) {
@@ -148,7 +151,7 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	if err := b.writable(base); err != nil {
+	if err := b.Writable(base); err != nil {
 		return nil, err
 	}
 	carry, _ := base.Carry.(blobCarry)
@@ -185,8 +188,8 @@ func (b Blob[T]) Prepare(base *Version[T], value T, lineage Lineage, c Condition
 	}, nil
 }
 
-// writable refuses to replace an append or page blob. Reading one is fine.
-func (b Blob[T]) writable(base *Version[T]) error {
+// Writable refuses to replace an append or page blob. Reading one is fine. Update asks before it runs a change.
+func (b Blob[T]) Writable(base *Version[T]) error {
 	carry, _ := base.Carry.(blobCarry)
 	return checkType(carry.kind, blob.BlobTypeBlockBlob)
 }

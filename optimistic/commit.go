@@ -29,20 +29,15 @@ type call struct {
 }
 
 func newCall(op, resource string, s Sending, target any) *call {
-	return &call{op: op, resource: resource, s: s, began: time.Now(), writer: clientOf(target)}
+	return &call{op: op, resource: resource, s: s, began: time.Now(), writer: writerOf(traitsOf(target).Client)}
 }
 
 // processSeed makes the clients of this process different from those of other processes.
 var processSeed = maphash.MakeSeed()
 
-// clientOf identifies a client of a resource by the SDK client behind the target. Workers with a client each count as
+// writerOf identifies a client of a resource by the SDK client behind the target. Workers with a client each count as
 // many; one worker counts as one, however often it writes.
-func clientOf(target any) uint64 {
-	if t, ok := target.(interface{ client() any }); ok {
-		return maphash.Comparable(processSeed, t.client())
-	}
-	return maphash.Comparable(processSeed, 0)
-}
+func writerOf(client any) uint64 { return maphash.Comparable(processSeed, client) }
 
 // finish completes the result with what every operation reports.
 func (c *call) finish() Result {
@@ -107,7 +102,6 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 			if w.anyBase && ambiguous {
 				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
 				// pause to one request.
-				// request instead of one pause.
 				if now, err := c.look(ctx, w.look); err == nil {
 					if f, _ := c.judge(w, now); f == committed || f == performed {
 						return "", c.proved(f, now)
@@ -145,7 +139,6 @@ func (c *call) commit(ctx context.Context, w write) (azcore.ETag, error) {
 
 // quickly bounds the first pause after a connection broke. That is no sign of load, and other writers may overtake
 // the lineage of a busy resource during a longer pause.
-// resource the lineage moves on while we wait.
 const quickly = 20 * time.Millisecond
 
 // pauseTry waits before the same request is sent again.

@@ -46,7 +46,8 @@ func MetadataOfContainer(client *container.Client) ContainerMetadata {
 // Resource implements Target.
 func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-func (m ContainerMetadata) client() any { return m.Client }
+// Traits describes the target to the calls of package optimistic.
+func (m ContainerMetadata) Traits() Traits { return Traits{Client: m.Client} }
 
 // Clone implements Cacheable.
 func (m ContainerMetadata) Clone(value map[string]string) (map[string]string, error) {

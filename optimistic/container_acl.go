@@ -57,7 +57,8 @@ func ACLOfContainer(client *container.Client) ContainerACL { return ContainerACL
 // Resource implements Target.
 func (a ContainerACL) Resource() string { return resource.Path(a.Client.URL()) }
 
-func (a ContainerACL) client() any { return a.Client }
+// Traits describes the target to the calls of package optimistic.
+func (a ContainerACL) Traits() Traits { return Traits{Client: a.Client} }
 
 // Clone implements Cacheable.
 func (a ContainerACL) Clone(value ACL) (ACL, error) { return value.clone(), nil }

@@ -59,9 +59,8 @@ func (e Entity[T]) Resource() string {
 	return tableName(e.Client) + "/" + e.PartitionKey + "/" + e.RowKey
 }
 
-func (e Entity[T]) client() any { return e.Client }
-
-func (e Entity[T]) scope() string { return "entity" }
+// Traits describes the target to the calls of package optimistic.
+func (e Entity[T]) Traits() Traits { return Traits{Client: e.Client, Scope: "entity"} }
 
 // tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
 // notices if the field moves.

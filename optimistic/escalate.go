@@ -6,47 +6,34 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// leasable is a target on a blob that can be leased.
-type leasable interface{ leaseOn() *blob.Client }
-
-func (b Blob[T]) leaseOn() *blob.Client  { return b.Client.BlobClient() }
-func (m Metadata) leaseOn() *blob.Client { return m.Client }
-
-// escalationLease is how long the lease of an escalated update lasts, in seconds: the shortest that the service has.
-const escalationLease = 15
-
-// escalation is a lease that keeps other writers away from a blob for one attempt.
+// escalation is a lease that keeps other writers away from a resource for one attempt.
 type escalation struct {
-	client *lease.BlobClient
-	id     string
-	sent   bool // a request that may have acquired it has been sent
+	lease Lease
+	id    string
+	sent  bool // a request that may have acquired it has been sent
 }
 
-// escalate leases the target's blob under a new id, if it is free. The id is chosen by the client, so repeating a
-// request whose response was lost is harmless.
+// escalate leases the target's resource under a new id, if it is free.
 func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
-	on, ok := u.target.(leasable)
-	if !ok {
+	leaseOn := traitsOf(u.target).Lease
+	if leaseOn == nil {
 		return nil, nil
 	}
 	e := &escalation{id: uuid.NewString()}
 	var err error
-	if e.client, err = lease.NewBlobClient(on.leaseOn(), &lease.BlobClientOptions{LeaseID: &e.id}); err != nil {
+	if e.lease, err = leaseOn(e.id); err != nil {
 		return nil, u.fail(err)
 	}
 	_, err = again(ctx, u.call, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
 		e.sent = true
-		_, err := e.client.AcquireLease(ctx, escalationLease, nil)
-		return struct{}{}, err
+		return struct{}{}, e.lease.Acquire(ctx)
 	})
 	if err == nil {
 		return e, nil
@@ -69,8 +56,7 @@ func (e *escalation) release(ctx context.Context, c *call) {
 	defer cancel()
 	_, _ = again(detached, c, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
-		_, err := e.client.ReleaseLease(ctx, nil)
-		return struct{}{}, err
+		return struct{}{}, e.lease.Release(ctx)
 	})
 }
 

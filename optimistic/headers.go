@@ -57,7 +57,8 @@ func BlobHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 // Resource implements Target.
 func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
 
-func (h Headers) client() any { return h.Client }
+// Traits describes the target to the calls of package optimistic.
+func (h Headers) Traits() Traits { return Traits{Client: h.Client} }
 
 // Clone implements Cacheable.
 func (h Headers) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }

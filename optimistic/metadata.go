@@ -36,9 +36,10 @@ func BlobMetadata(client *blob.Client) Metadata { return Metadata{Client: client
 // Resource implements Target.
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-func (m Metadata) client() any { return m.Client }
-
-func (m Metadata) scope() string { return "metadata" }
+// Traits describes the target to the calls of package optimistic.
+func (m Metadata) Traits() Traits {
+	return Traits{Client: m.Client, Scope: "metadata", Lease: leaseOn(m.Client)}
+}
 
 // Clone implements Cacheable.
 func (m Metadata) Clone(value map[string]string) (map[string]string, error) {

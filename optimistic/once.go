@@ -107,7 +107,7 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 		return Result{}, err
 	}
 	c := newCall(op, target.Resource(), o.Sending, target)
-	todo := newIntent(scopeOf(target), o.OperationID)
+	todo := newIntent(traitsOf(target).Scope, o.OperationID)
 	if base.Lineage.performed(todo) {
 		c.res.AlreadyApplied, c.res.ETag = true, base.ETag
 		return c.finish(), nil
@@ -119,6 +119,11 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 	}
 	err = c.carryOut(ctx, *w)
 	return c.finish(), err
+}
+
+// prepared returns the write of value over base, or nil if there is nothing to write.
+func prepared[T any](c *call, target Target[T], base *Version[T], value T, op intent, on Conditions) (*write, error) {
+	return c.prepare(base.State, op, func(lineage Lineage) (Write, error) { return target.Prepare(base, value, lineage, on) }, target.Look)
 }
 
 // Delete removes the resource on the condition that it is at base's version. State{} (or State{ETag: "*"}) deletes any

@@ -45,24 +45,6 @@ func newIntent(scope, operationID string) intent {
 	return intent{key: binary.BigEndian.Uint64(sum[:]), legacy: "o" + idEncoding.EncodeToString(whole[:10]), given: true}
 }
 
-// scoped is a target whose operations differ from those on other targets of the same resource.
-type scoped interface{ scope() string }
-
-// scopeOf returns the scope of a target, or of the target that it wraps. A caller's Target that embeds one of this
-// package's does not have its unexported methods; its method Unwrap returns the embedded one.
-func scopeOf(target any) string {
-	for {
-		if t, ok := target.(scoped); ok {
-			return t.scope()
-		}
-		outer, ok := target.(interface{ Unwrap() any })
-		if !ok {
-			return ""
-		}
-		target = outer.Unwrap()
-	}
-}
-
 // performed reports whether the lineage shows that the operation was carried out.
 func (l Lineage) performed(op intent) bool {
 	return op.given && (l.Has(op.legacy) || slices.ContainsFunc(l.operations, func(o operation) bool { return o.key == op.key }))

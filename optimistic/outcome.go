@@ -18,10 +18,10 @@ type refusal struct {
 	conflict *ConflictError
 }
 
-// prepared returns the write of value over base, or nil if there is nothing to write.
-func prepared[T any](c *call, target Target[T], base *Version[T], value T, op intent, conditions Conditions) (*write, error) {
-	id, lineage := c.stamp(base.State, op)
-	send, err := target.Prepare(base, value, lineage, conditions)
+// prepare returns the write over base that encode makes of a lineage, or nil if there is nothing to write.
+func (c *call) prepare(base State, op intent, encode func(Lineage) (Write, error), look func(context.Context) (State, error)) (*write, error) {
+	id, lineage := c.stamp(base, op)
+	send, err := encode(lineage)
 	switch {
 	case err != nil:
 		return nil, c.fail(err)
@@ -30,7 +30,7 @@ func prepared[T any](c *call, target Target[T], base *Version[T], value T, op in
 	case send == nil:
 		return nil, nil
 	}
-	w := &write{base: base.State, id: id, op: op, lineage: lineage, send: send, look: target.Look}
+	w := &write{base: base, id: id, op: op, lineage: lineage, send: send, look: look}
 	if lineage.use == nil || !lineage.use.writes {
 		w.id = "" // the write does not carry its entry
 		return w, nil

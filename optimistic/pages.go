@@ -76,9 +76,8 @@ func Pages(client *pageblob.Client, offset, count int64) PageRange {
 // Resource implements Target.
 func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
 
-func (p PageRange) client() any { return p.Client }
-
-func (p PageRange) scope() string { return "pages" }
+// Traits describes the target to the calls of package optimistic.
+func (p PageRange) Traits() Traits { return Traits{Client: p.Client, Scope: "pages"} }
 
 // Clone implements Cacheable.
 func (p PageRange) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }

@@ -37,7 +37,8 @@ func BlobSequence(client *pageblob.Client) SequenceNumber { return SequenceNumbe
 // Resource implements Target.
 func (s SequenceNumber) Resource() string { return resource.Path(s.Client.URL()) }
 
-func (s SequenceNumber) client() any { return s.Client }
+// Traits describes the target to the calls of package optimistic.
+func (s SequenceNumber) Traits() Traits { return Traits{Client: s.Client} }
 
 // Clone implements Cacheable.
 func (s SequenceNumber) Clone(value int64) (int64, error) { return value, nil }

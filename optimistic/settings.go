@@ -42,7 +42,8 @@ func LastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
 // Resource implements Target.
 func (m QueueMetadata) Resource() string { return resource.Path(m.queue.URL()) }
 
-func (m QueueMetadata) client() any { return m.queue }
+// Traits describes the target to the calls of package optimistic.
+func (m QueueMetadata) Traits() Traits { return Traits{Client: m.queue} }
 
 // Read implements Target: one Get Queue Metadata.
 func (m QueueMetadata) Read(ctx context.Context) (*Version[map[string]string], error) {

@@ -30,7 +30,8 @@ func LastWriterWinsQueueACL(client *azqueue.QueueClient) QueueACL { return Queue
 // Resource implements Target.
 func (a QueueACL) Resource() string { return resource.Path(a.queue.URL()) }
 
-func (a QueueACL) client() any { return a.queue }
+// Traits describes the target to the calls of package optimistic.
+func (a QueueACL) Traits() Traits { return Traits{Client: a.queue} }
 
 // Read implements Target: one Get Queue ACL.
 func (a QueueACL) Read(ctx context.Context) (*Version[[]AccessPolicy], error) {

@@ -71,7 +71,8 @@ func LastWriterWinsQueueService(client *azqueue.ServiceClient) ServiceProperties
 // Resource implements Target.
 func (p ServiceProperties[T]) Resource() string { return p.name }
 
-func (p ServiceProperties[T]) client() any { return p.key }
+// Traits describes the target to the calls of package optimistic.
+func (p ServiceProperties[T]) Traits() Traits { return Traits{Client: p.key} }
 
 // Read implements Target: one request.
 func (p ServiceProperties[T]) Read(ctx context.Context) (*Version[T], error) {

@@ -64,9 +64,8 @@ type tagCarry struct {
 // Resource implements Target.
 func (t Tags) Resource() string { return resource.Path(t.Client.URL()) }
 
-func (t Tags) client() any { return t.Client }
-
-func (t Tags) scope() string { return "tags" }
+// Traits describes the target to the calls of package optimistic.
+func (t Tags) Traits() Traits { return Traits{Client: t.Client, Scope: "tags"} }
 
 // Clone implements Cacheable.
 func (t Tags) Clone(value map[string]string) (map[string]string, error) {

@@ -37,7 +37,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 		return Result{}, err
 	}
 	c := newCall("update", target.Resource(), o.Sending, target)
-	u := updater[T]{call: c, target: target, change: change, o: o, intent: newIntent(scopeOf(target), o.OperationID)}
+	u := updater[T]{call: c, target: target, change: change, o: o, intent: newIntent(traitsOf(target).Scope, o.OperationID)}
 	err = u.run(ctx)
 	return c.finish(), err
 }
@@ -144,8 +144,8 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*write, err
 		}
 		return nil, &NotFoundError{Op: u.op, Resource: u.resource}
 	}
-	if t, ok := u.target.(interface{ writable(*Version[T]) error }); ok {
-		if err := t.writable(base); err != nil { // before change runs for nothing
+	if t, ok := u.target.(interface{ Writable(*Version[T]) error }); ok {
+		if err := t.Writable(base); err != nil { // before change runs for nothing
 			return nil, u.fail(err)
 		}
 	}
