@@ -1,6 +1,7 @@
 package optimistic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -165,7 +166,7 @@ func TestSmallTargetsOnAzurite(t *testing.T) {
 				t.Errorf("RaiseSequenceNumber = %d, %v", n, err)
 			}
 			low := int64(999)
-			if _, err := PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, page(1), &PageOptions{Sequence: SequenceConditions{IfAtMost: &low}, Sending: quick}); !errors.Is(err, ErrConflict) {
+			if _, err := PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, PageSize), &PageOptions{Sequence: SequenceConditions{IfAtMost: &low}, Sending: quick}); !errors.Is(err, ErrConflict) {
 				t.Errorf("err = %v, want it fenced", err)
 			}
 		}
