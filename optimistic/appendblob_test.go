@@ -277,7 +277,7 @@ func TestAnAppendBlobThatIsMissingIsMadeOnRequest(t *testing.T) {
 		}
 	}
 	s.Reset()
-	res, err := Append(t.Context(), client, []byte("x"), &AppendOptions{Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ref("text/plain")}})
+	res, err := Append(t.Context(), client, []byte("x"), &AppendOptions{Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")}})
 	if err != nil || !res.Created || res.Offset != 0 {
 		t.Fatalf("Append = %+v, %v", res, err)
 	}

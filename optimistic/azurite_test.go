@@ -135,8 +135,8 @@ func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	client := onAzurite(t, account, account.BlobURL)("n.json")
 	_, err := client.Upload(t.Context(), body(`{"n":1}`), &blockblob.UploadOptions{
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ref("application/vnd.team+json"), BlobCacheControl: ref("no-cache")},
-		Metadata:    map[string]*string{"owner": ref("team a")},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("application/vnd.team+json"), BlobCacheControl: new("no-cache")},
+		Metadata:    map[string]*string{"owner": new("team a")},
 		Tags:        map[string]string{"state": "ready"},
 	})
 	if err != nil {

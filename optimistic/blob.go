@@ -198,7 +198,7 @@ func (b Blob[T]) Writable(base *Version[T]) error {
 func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
 	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
 	if headers.BlobContentType == nil {
-		headers.BlobContentType = ref(b.Codec.ContentType())
+		headers.BlobContentType = new(b.Codec.ContentType())
 	}
 	return headers
 }
@@ -308,5 +308,3 @@ func deref[T any](p *T) T {
 	}
 	return *p
 }
-
-func ref[T any](v T) *T { return &v }

@@ -20,10 +20,10 @@ func TestEverythingElseSurvives(t *testing.T) {
 	cool := blob.AccessTierCool
 	_, err := client.Upload(t.Context(), body(`{"n":1}`), &blockblob.UploadOptions{
 		HTTPHeaders: &blob.HTTPHeaders{
-			BlobContentType: ref("application/vnd.team+json"), BlobContentEncoding: ref("identity"), BlobContentLanguage: ref("de"),
-			BlobCacheControl: ref("no-cache"), BlobContentDisposition: ref("inline"),
+			BlobContentType: new("application/vnd.team+json"), BlobContentEncoding: new("identity"), BlobContentLanguage: new("de"),
+			BlobCacheControl: new("no-cache"), BlobContentDisposition: new("inline"),
 		},
-		Metadata: map[string]*string{"owner": ref("team a"), "zone": ref("3")},
+		Metadata: map[string]*string{"owner": new("team a"), "zone": new("3")},
 		Tags:     map[string]string{"state": "ready", "kind": "x y"},
 		Tier:     &cool,
 	})
@@ -96,7 +96,7 @@ func TestAChangedTagIsAConflict(t *testing.T) {
 func TestHeadersAndMetadataOfTheTargetAreSet(t *testing.T) {
 	s, client := quiet(t, `{"n":1}`)
 	target := JSONBlob[counter](client)
-	target.HTTPHeaders = &blob.HTTPHeaders{BlobCacheControl: ref("max-age=5")}
+	target.HTTPHeaders = &blob.HTTPHeaders{BlobCacheControl: new("max-age=5")}
 	target.Metadata = map[string]string{"Owner": "a", "gone": ""}
 	res, err := Update(t.Context(), target, func(context.Context, *counter) error { return nil }, nil)
 	if err != nil || !res.Changed {
@@ -119,7 +119,7 @@ func TestGzippedContentStaysGzipped(t *testing.T) {
 	s := aztest.New(nil)
 	client := overHTTP(t, s, "box", "log.gz")
 	const packed = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xca\x48\xcd\xc9\xc9\x07\x04\x00\x00\xff\xff\x86\xa6\x10\x36\x05\x00\x00\x00"
-	if _, err := client.Upload(t.Context(), body(packed), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentEncoding: ref("gzip")}}); err != nil {
+	if _, err := client.Upload(t.Context(), body(packed), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentEncoding: new("gzip")}}); err != nil {
 		t.Fatal(err)
 	}
 	var seen string

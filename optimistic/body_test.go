@@ -138,7 +138,7 @@ func TestAnUpdateOverASocketReadsABodyWithoutALength(t *testing.T) {
 	s, _ := quiet(t, "")
 	client := overHTTP(t, s, "box", "big")
 	content := strings.Repeat("0123456789", 100_000)
-	if _, err := client.Upload(t.Context(), body(content), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ref("text/plain")}}); err != nil {
+	if _, err := client.Upload(t.Context(), body(content), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")}}); err != nil {
 		t.Fatal(err)
 	}
 	s.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Drop: []string{"Content-MD5"}})

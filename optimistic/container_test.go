@@ -97,7 +97,7 @@ func TestATurnBindsThoseWhoCooperate(t *testing.T) {
 		s, client := box(t, &aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set Container Metadata"), Count: 1, Delay: time.Second})
 		time.AfterFunc(500*time.Millisecond, func() {
-			if _, err := client.SetMetadata(context.Background(), &container.SetMetadataOptions{Metadata: map[string]*string{"foreign": ref("1")}}); err != nil {
+			if _, err := client.SetMetadata(context.Background(), &container.SetMetadataOptions{Metadata: map[string]*string{"foreign": new("1")}}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -212,7 +212,7 @@ func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if _, err := breaker.BreakLease(context.Background(), &lease.ContainerBreakOptions{BreakPeriod: ref(int32(0))}); err != nil {
+			if _, err := breaker.BreakLease(context.Background(), &lease.ContainerBreakOptions{BreakPeriod: new(int32(0))}); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -288,9 +288,9 @@ func TestPublicAccessAndPoliciesThatAreLeftAloneSurvive(t *testing.T) {
 	s, client := box(t, nil)
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	_, err := client.SetAccessPolicy(t.Context(), &container.SetAccessPolicyOptions{
-		Access: ref(container.PublicAccessTypeBlob),
+		Access: new(container.PublicAccessTypeBlob),
 		ContainerACL: []*container.SignedIdentifier{
-			{ID: ref("readers"), AccessPolicy: &container.AccessPolicy{Expiry: &at, Permission: ref("r")}},
+			{ID: new("readers"), AccessPolicy: &container.AccessPolicy{Expiry: &at, Permission: new("r")}},
 		},
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ var (
 func original(t *testing.T) (s *aztest.Service, from, to *blob.Client) {
 	t.Helper()
 	s, client := quiet(t, "x")
-	if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": ref("web")}, nil); err != nil {
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": new("web")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()

@@ -88,7 +88,7 @@ func count1(key string) func(context.Context, *tally) error {
 }
 
 func withCount(m map[string]any, key string, n int32) map[string]any {
-	for _, name := range systemProperties {
+	for _, name := range []string{"PartitionKey", "RowKey", "Timestamp"} {
 		delete(m, name)
 	}
 	m[key] = n

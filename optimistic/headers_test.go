@@ -26,10 +26,10 @@ func TestHeadersThatAreLeftAloneSurvive(t *testing.T) {
 	sum := md5.Sum([]byte("a;b"))
 	if _, err := client.Upload(t.Context(), body("a;b"), &blockblob.UploadOptions{
 		HTTPHeaders: &blob.HTTPHeaders{
-			BlobCacheControl: ref("no-cache"), BlobContentDisposition: ref("attachment"), BlobContentEncoding: ref("identity"),
-			BlobContentLanguage: ref("de"), BlobContentType: ref("text/plain"), BlobContentMD5: sum[:],
+			BlobCacheControl: new("no-cache"), BlobContentDisposition: new("attachment"), BlobContentEncoding: new("identity"),
+			BlobContentLanguage: new("de"), BlobContentType: new("text/plain"), BlobContentMD5: sum[:],
 		},
-		Metadata: map[string]*string{"owner": ref("team a")}, Tags: map[string]string{"state": "ready"},
+		Metadata: map[string]*string{"owner": new("team a")}, Tags: map[string]string{"state": "ready"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTheSameHeadersAreNoProof(t *testing.T) {
 				s.SetFaults(aztest.Fault{Kind: fault, Match: aztest.Writes, Count: 1})
 				go func() {
 					bubble.Sleep(time.Microsecond)
-					if _, err := client.SetHTTPHeaders(context.Background(), blob.HTTPHeaders{BlobContentType: ref("text/csv")}, nil); err != nil {
+					if _, err := client.SetHTTPHeaders(context.Background(), blob.HTTPHeaders{BlobContentType: new("text/csv")}, nil); err != nil {
 						t.Error(err)
 					}
 				}()

@@ -15,7 +15,7 @@ import (
 // TestEmptyMetadataOfOthersSurvives: the service takes empty values, and an update of another name leaves them alone.
 func TestEmptyMetadataOfOthersSurvives(t *testing.T) {
 	s, client := quiet(t, `{"n":0}`)
-	foreign := map[string]*string{"flag": ref(""), "owner": ref("web")}
+	foreign := map[string]*string{"flag": new(""), "owner": new("web")}
 	if _, err := client.SetMetadata(t.Context(), foreign, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestMetadataInLatin1IsNoMatterOfCredentials(t *testing.T) {
 		t.Errorf("plain metadata: %v", err)
 	}
 	s.SetFaults()
-	if _, err := client.SetMetadata(t.Context(), map[string]*string{"city": ref("K\xf6ln")}, nil); err != nil {
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"city": new("K\xf6ln")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.SetFaults(refused)

@@ -264,7 +264,7 @@ func TestARunThatChangesNothingLeavesATrace(t *testing.T) {
 func TestAnOperationThatCannotBeRememberedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := quiet(t, "")
-		full := map[string]*string{"big": ref(strings.Repeat("x", maxMetadata-10))}
+		full := map[string]*string{"big": new(strings.Repeat("x", maxMetadata-10))}
 		if _, err := client.Upload(t.Context(), body(`{"n":0}`), &blockblob.UploadOptions{Metadata: full}); err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func allPages(t *testing.T, client *pageblob.Client) []byte {
 func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
 	s := aztest.New(nil)
 	client := makePages(t, s, 4*PageSize)
-	if _, err := client.SetMetadata(t.Context(), map[string]*string{"owner": ref("team a")}, nil); err != nil {
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"owner": new("team a")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := PutPages(t.Context(), client, 0, bytes.Repeat([]byte{7}, 4*PageSize), nil); err != nil {

@@ -176,7 +176,7 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 		}
 		resp.Body.Close()
 		_, _ = client.Upload(context.Background(), body(string(content)), &blockblob.UploadOptions{
-			Metadata:         map[string]*string{"foreign": ref("yes")},
+			Metadata:         map[string]*string{"foreign": new("yes")},
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: resp.ETag}},
 		})
 	}

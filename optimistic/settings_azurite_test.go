@@ -198,7 +198,7 @@ func TestSmallTargetsOnAzurite(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := Update(t.Context(), LastWriterWinsBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
-			p.CORS = []*service.CORSRule{{AllowedOrigins: ref("*"), AllowedMethods: ref("GET")}}
+			p.CORS = []*service.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 			return nil
 		}, &UpdateOptions{Sending: quick}); err != nil {
 			t.Error(err)
@@ -219,7 +219,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	const appenders, each = 4, 10
 	res, err := AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &AppendOptions{
-		Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ref("text/plain")},
+		Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")},
 	})
 	if err != nil || !res.Created {
 		t.Fatalf("AppendRecord = %+v, %v", res, err)
@@ -299,7 +299,7 @@ func TestAzuriteIgnoresTheGuardOfTags(t *testing.T) {
 	e := lossyEmulator(t, 0)
 	client := e.block(t, "tags", &UploadOptions{Tags: map[string]string{"a": "1"}})
 	_, err := client.SetTags(t.Context(), map[string]string{"a": "2"}, &blob.SetTagsOptions{
-		AccessConditions: accessConditions(Conditions{IfTags: `"a" = 'other'`}),
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfTags: new(`"a" = 'other'`)}},
 	})
 	if err != nil {
 		t.Errorf("Azurite checked the condition: %v", err)

@@ -180,7 +180,7 @@ type unguarded struct{ Tags }
 
 func (u unguarded) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
 	forgotten := *base
-	forgotten.Carry, forgotten.Lineage = tagCarry{}, Lineage{}
+	forgotten.Carry, forgotten.Lineage = nil, Lineage{}
 	return u.Tags.Prepare(&forgotten, value, lineage, c)
 }
 

@@ -75,7 +75,7 @@ func TestAnOperationOnAQueuesMetadataIsRemembered(t *testing.T) {
 }
 
 func enableLogging(_ context.Context, p *azqueue.SetPropertiesOptions) error {
-	p.Logging.Read = ref(true)
+	p.Logging.Read = new(true)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func TestOnlySectionsThatWereChangedAreSent(t *testing.T) {
 	q := newQueues(t, nil)
 	target := LastWriterWinsQueueService(q.queueService())
 	res, err := Update(t.Context(), target, func(_ context.Context, p *azqueue.SetPropertiesOptions) error {
-		p.CORS = []*azqueue.CORSRule{{AllowedOrigins: ref("*"), AllowedMethods: ref("GET")}}
+		p.CORS = []*azqueue.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 		return nil
 	}, nil)
 	if err != nil || !res.Changed || res.Requests != 2 || strings.Contains(q.settings, "<Read>true") {
@@ -123,7 +123,7 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 				q := newQueues(t, nil)
 				q.SetFaults(fault)
 				res, err := Update(t.Context(), LastWriterWinsBlobService(q.blobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
-					p.Logging.Write = ref(true)
+					p.Logging.Write = new(true)
 					return nil
 				}, nil)
 				q.SetFaults()

@@ -36,7 +36,7 @@ var snapshots = aztest.Op("Snapshot Blob")
 func TestASnapshotHasTheMetadataOfItsBlob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := quiet(t, "x")
-		if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": ref("web")}, nil); err != nil {
+		if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": new("web")}, nil); err != nil {
 			t.Fatal(err)
 		}
 		before := etagOf(t, client)

@@ -74,7 +74,7 @@ func TestUploadReplacesABlobWhole(t *testing.T) {
 	if _, err := Upload(t.Context(), client, body("old"), &UploadOptions{Metadata: map[string]string{"old": "1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Upload(t.Context(), client, body("new"), &UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ref("text/plain")}}); err != nil {
+	if _, err := Upload(t.Context(), client, body("new"), &UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")}}); err != nil {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
