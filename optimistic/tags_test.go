@@ -18,9 +18,13 @@ import (
 
 func tagsOf(t *testing.T, client *blob.Client) map[string]string {
 	t.Helper()
-	tags, err := readTags(context.Background(), client)
+	resp, err := client.GetTags(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	tags := map[string]string{}
+	for _, tag := range resp.BlobTagSet {
+		tags[*tag.Key] = *tag.Value
 	}
 	return tags
 }
