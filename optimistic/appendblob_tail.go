@@ -78,7 +78,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	t.end = end
 	rest, buffer := a.data, make([]byte, min(len(a.data), 64<<10))
 	for {
-		n, err := timedBody{ctx, resp.Body}.Read(buffer)
+		n, err := timed(ctx, resp.Body).Read(buffer)
 		if n > len(rest) || !bytes.Equal(buffer[:n], rest[:n]) {
 			return t, nil
 		}

@@ -31,7 +31,7 @@ func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d b
 // A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
 // for every range.
 func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
-	body := timedBody{ctx, resp.Body}
+	body := timed(ctx, resp.Body)
 	want := deref(resp.ContentLength)
 	first, last, _, ranged := contentRange(resp.ContentRange)
 	switch {

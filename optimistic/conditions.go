@@ -48,8 +48,8 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// gone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
+// baseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
 // missing blob the service answers 404, where emulators answer 412.
-func (c Conditions) gone(err error) bool {
+func baseGone(c Conditions, err error) bool {
 	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
 }

@@ -126,7 +126,7 @@ func (c *copying) run(ctx context.Context) error {
 				return c.fail(err)
 			}
 			now := deref(props.ETag)
-			if !source.allow(now, deref(props.LastModified)) || now == c.out.SourceETag {
+			if !allow(source, now, deref(props.LastModified)) || now == c.out.SourceETag {
 				return &ConflictError{
 					Op: c.op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
 					Attempts: c.res.Attempts, Elapsed: time.Since(c.began),
@@ -279,7 +279,7 @@ func (c *copying) wait(ctx context.Context) error {
 }
 
 // allow evaluates the conditions on a version as the service does on a read.
-func (c Conditions) allow(etag azcore.ETag, modified time.Time) bool {
+func allow(c Conditions, etag azcore.ETag, modified time.Time) bool {
 	switch {
 	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != etag,
 		c.IfNoneMatch == azcore.ETagAny || c.IfNoneMatch != "" && c.IfNoneMatch == etag,

@@ -89,7 +89,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 			return err
 		}
 		f.res.Conflicts++
-		open = &refusal{*w, conflict}
+		open = &refusal{write: *w, conflict: conflict}
 		if fresh { // a stale cached value is no sign of contention
 			pause := f.pause(base.Lineage, f.o.Backoff)
 			if f.outlasts(pause, open) {

@@ -200,7 +200,7 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	case err == nil && part.notModified:
 		return nil, 0, fmt.Errorf("get %s: %w", d.resource, ErrNotModified)
 	case err == nil:
-	case d.o.Conditions.gone(err):
+	case baseGone(d.o.Conditions, err):
 		return nil, 0, &ConflictError{Op: d.op, Resource: d.resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
 	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
 		return nil, 0, &NotFoundError{Op: d.op, Resource: d.resource, Err: azerr.Clean(err)}

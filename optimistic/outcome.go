@@ -126,7 +126,7 @@ func (c *call) surrender(ctx context.Context, w write, conflict *ConflictError) 
 	if conflict.judged && conflict.Current != "" {
 		return conflict
 	}
-	open := &refusal{w, conflict}
+	open := &refusal{write: w, conflict: conflict}
 	now, err := c.look(ctx, w.look)
 	if err != nil {
 		return c.abandon(ctx, open, conflict)

@@ -174,7 +174,7 @@ func (p PageRange) Prepare(base *Version[[]byte], value []byte, lineage Lineage,
 	data := bytes.Clone(value)
 	if p.Lineage {
 		data = append(data, make([]byte, PageSize)...)
-		copy(data[len(value):], lineage.page())
+		copy(data[len(value):], pageOf(lineage))
 	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
 	return w.prepare(writeConditions(base.State, c)), nil
@@ -188,8 +188,8 @@ func (p PageRange) Remove(State, Conditions) (Write, error) {
 // operationsInPage is the largest number of operations that a page range remembers: 160 of the page's 512 bytes.
 const operationsInPage = 12
 
-// page encodes the lineage for its page. If there are operations, they are on a second line.
-func (l Lineage) page() string {
+// pageOf encodes the lineage for its page. If there are operations, they are on a second line.
+func pageOf(l Lineage) string {
 	l.operations = l.operations[:min(len(l.operations), operationsInPage)]
 	operations := l.OperationsString()
 	if operations != "" {

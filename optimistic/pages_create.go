@@ -61,13 +61,13 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		return Result{}, err
 	}
 	c := newCall("create pages", resource.Path(client.URL()), s, nil)
-	w := c.whole(o.Conditions, client.BlobClient(), o.CPK)
+	w := whole(c, o.Conditions, client.BlobClient(), o.CPK)
 	if w.base.Exists {
-		if w, _, err = c.preview(ctx, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
+		if w, _, err = preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
 			return c.finish(), err
 		}
 	}
-	metadata, err := c.metadata(w, o.Metadata)
+	metadata, err := metadataOf(c, w, o.Metadata)
 	if err != nil {
 		return c.finish(), c.fail(err)
 	}

@@ -54,7 +54,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	out.Attempts = cmp.Or(out.Attempts, 12)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = orBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
-	if err := out.Conditions.validateRead(); err != nil {
+	if err := validateRead(out.Conditions); err != nil {
 		return out, err
 	}
 	if err := validateMetadata(out.Metadata); err != nil {
@@ -66,7 +66,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 }
 
 // validateRead is validate for a request that reads, where all conditions can be combined.
-func (c Conditions) validateRead() error {
+func validateRead(c Conditions) error {
 	if c.IfNoneMatch == azcore.ETagAny {
 		return errors.New("conditions: If-None-Match * never holds for what has to exist")
 	}
@@ -174,7 +174,7 @@ func (s *snapshotting) base(ctx context.Context) (State, map[string]string, erro
 	out := azerr.Classify(err)
 	switch {
 	case err == nil:
-	case s.o.Conditions.gone(err):
+	case baseGone(s.o.Conditions, err):
 		s.res.Conflicts++
 		return State{}, nil, &ConflictError{
 			Op: s.op, Resource: s.resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),

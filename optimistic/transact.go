@@ -161,7 +161,7 @@ func (t *transaction) run(ctx context.Context) error {
 			witness = failed.witness
 		}
 		pause := t.pause(witness.base.Lineage, t.o.Backoff)
-		if t.outlasts(pause, &refusal{witness, s.open.conflict}) {
+		if t.outlasts(pause, &refusal{write: witness, conflict: s.open.conflict}) {
 			if done, err := t.landed(ctx, s); done {
 				return err
 			}

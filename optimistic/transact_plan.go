@@ -293,7 +293,7 @@ func (s *submission) refuse(err error) {
 	if !ok {
 		conflict = &ConflictError{Op: s.call.op, Resource: s.call.resource, Err: azerr.Clean(s.answer)}
 	}
-	s.open = &refusal{s.write, conflict}
+	s.open = &refusal{write: s.write, conflict: conflict}
 }
 
 // member returns the member of the row; nil if the submission does not write it.

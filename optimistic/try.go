@@ -119,6 +119,9 @@ type timedBody struct {
 	body io.Reader
 }
 
+// timed returns body, extending the time of the try that runs in ctx with every byte.
+func timed(ctx context.Context, body io.Reader) io.Reader { return timedBody{ctx, body} }
+
 func (t timedBody) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	allowFor(t.ctx, int64(n))

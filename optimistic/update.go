@@ -82,7 +82,7 @@ func (u *updater[T]) run(ctx context.Context) error {
 		if u.o.Conditions.IfMatch != "" {
 			return u.surrender(ctx, *w, conflict)
 		}
-		open = &refusal{*w, conflict}
+		open = &refusal{write: *w, conflict: conflict}
 		pause := u.pause(base.Lineage, u.o.Backoff)
 		if u.outlasts(pause, open) {
 			now, err := u.look(ctx, w.look)

@@ -199,17 +199,17 @@ func position(r io.Reader) (int64, bool) {
 
 // write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (write, error) {
-	w := u.whole(u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	w := whole(u.call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
 	if !w.base.Exists && !u.o.LookFirst && (w.anyBase || !staged) {
 		return w, nil
 	}
-	w, exists, err := u.preview(ctx, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	w, exists, err := preview(ctx, u.call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
 	u.creates = !exists
 	return w, err
 }
 
 func (u *upload) putBlob(data []byte, w write) (Write, error) {
-	metadata, err := u.metadata(w, u.o.Metadata)
+	metadata, err := metadataOf(u.call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (u *upload) putBlob(data []byte, w write) (Write, error) {
 }
 
 func (u *upload) commitBlocks(ids []string, w write) (Write, error) {
-	metadata, err := u.metadata(w, u.o.Metadata)
+	metadata, err := metadataOf(u.call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}

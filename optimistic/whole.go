@@ -11,7 +11,7 @@ import (
 )
 
 // whole returns a write that replaces a whole blob and has not read what was there before.
-func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) write {
+func whole(c *call, on Conditions, client *blob.Client, cpk *blob.CPKInfo) write {
 	w := write{look: func(ctx context.Context) (State, error) { return lookAtBlob(ctx, client, cpk) }}
 	if c.s.LineageSize >= 0 {
 		w.id, w.traced = newWriteID(c.writer), true
@@ -29,7 +29,7 @@ func (c *call) whole(on Conditions, client *blob.Client, cpk *blob.CPKInfo) writ
 // preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
 // write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
 // nothing: the write still has its condition.
-func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (write, bool, error) {
+func preview(ctx context.Context, c *call, w write, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (write, bool, error) {
 	var kind *blob.BlobType
 	now, err := c.look(ctx, func(ctx context.Context) (State, error) {
 		props, err := blobProperties(ctx, client, cpk)
@@ -54,8 +54,8 @@ func (c *call) preview(ctx context.Context, w write, client *blob.Client, cpk *b
 	return w, now.Exists, nil
 }
 
-// metadata returns the caller's metadata with the lineage of w.
-func (c *call) metadata(w write, own map[string]string) (map[string]*string, error) {
+// metadataOf returns the caller's metadata with the lineage of w.
+func metadataOf(c *call, w write, own map[string]string) (map[string]*string, error) {
 	base := w.base
 	if w.anyBase {
 		base = State{ETag: unknownBase}
