@@ -47,11 +47,11 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 		return Result{}, err
 	}
 	c := newCall("abort copy", resource.Path(destination.URL()), s, nil)
-	err = c.abortCopy(ctx, destination, copyID, o.LeaseID)
+	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
 	return c.finish(), err
 }
 
-func (c *call) abortCopy(ctx context.Context, destination *blob.Client, copyID, leaseID string) error {
+func abortCopy(ctx context.Context, c *call, destination *blob.Client, copyID, leaseID string) error {
 	var found blob.GetPropertiesResponse
 	is := func(status blob.CopyStatusType) bool {
 		return deref(found.CopyID) == copyID && deref(found.CopyStatus) == status

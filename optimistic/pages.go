@@ -174,7 +174,7 @@ func (p PageRange) Prepare(base *Version[[]byte], value []byte, lineage Lineage,
 	data := bytes.Clone(value)
 	if p.Lineage {
 		data = append(data, make([]byte, PageSize)...)
-		copy(data[len(value):], pageOf(lineage))
+		copy(data[len(value):], pageOf(lineage, PageSize))
 	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
 	return w.prepare(writeConditions(base.State, c)), nil
@@ -188,14 +188,14 @@ func (p PageRange) Remove(State, Conditions) (Write, error) {
 // operationsInPage is the largest number of operations that a page range remembers: 160 of the page's 512 bytes.
 const operationsInPage = 12
 
-// pageOf encodes the lineage for its page. If there are operations, they are on a second line.
-func pageOf(l Lineage) string {
+// pageOf encodes the lineage in at most size bytes, for its page. If there are operations, they are on a second line.
+func pageOf(l Lineage, size int) string {
 	l.operations = l.operations[:min(len(l.operations), operationsInPage)]
 	operations := l.OperationsString()
 	if operations != "" {
 		operations = "\n" + operations
 	}
-	return l.fit(PageSize-len(operations)) + operations
+	return l.fit(size-len(operations)) + operations
 }
 
 // pageLineage decodes the lineage in its page. Anything else is an empty lineage.

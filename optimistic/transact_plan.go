@@ -195,7 +195,7 @@ func (t *transaction) close(s *submission) error {
 	if size > maxTransaction {
 		return t.fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
 	}
-	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return a.witness.silence() - b.witness.silence() })
+	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
 	s.write = write{
 		base: s.witnesses[0].witness.base, id: cmp.Or(s.stamp, newWriteID(t.writer)), anyBase: !conditional, pinned: pinned, look: s.look,
 		traced: s.stamp != "", op: t.intent,
@@ -215,7 +215,7 @@ func (t *transaction) close(s *submission) error {
 }
 
 // silence orders writes by how little their entity proves afterwards.
-func (w write) silence() (rank int) {
+func silence(w write) (rank int) {
 	if w.remove {
 		rank = 2
 	}
