@@ -42,7 +42,7 @@ func rows(s *aztest.Service) *aztables.Client { return s.Table("accounts") }
 
 var creations = []creation{
 	{"create", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), counter{1}, &WriteOptions{Sending: o})
+		return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), counter{N: 1}, &WriteOptions{Sending: o})
 	}, consumeBlob},
 	{"update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
 		return Update(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), increment, &UpdateOptions{Create: true, Sending: o})
@@ -68,13 +68,13 @@ var creations = []creation{
 		return res.Result, err
 	}, consumeBlob},
 	{"insert", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Create(ctx, TableEntity[counter](rows(s), "p", "new"), counter{1}, &WriteOptions{Sending: o})
+		return Create(ctx, TableEntity[counter](rows(s), "p", "new"), counter{N: 1}, &WriteOptions{Sending: o})
 	}, consumeRow},
 	{"insert by an update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
 		return Update(ctx, TableEntity[counter](rows(s), "p", "new"), increment, &UpdateOptions{Create: true, Sending: o})
 	}, consumeRow},
 	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		res, err := Transact(ctx, rows(s), "p", func(_ context.Context, tx *Tx) error { return tx.Insert("new", counter{1}) }, &TransactOptions{Sending: o})
+		res, err := Transact(ctx, rows(s), "p", func(_ context.Context, tx *Tx) error { return tx.Insert("new", counter{N: 1}) }, &TransactOptions{Sending: o})
 		return res.Result, err
 	}, consumeRow},
 }
@@ -240,7 +240,7 @@ func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
 					return err
 				}
 				sum.N++
-				return errors.Join(tx.Put("sum", sum), tx.Insert("new", counter{1}))
+				return errors.Join(tx.Put("sum", sum), tx.Insert("new", counter{N: 1}))
 			}, nil)
 			return err
 		}

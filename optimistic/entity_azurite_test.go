@@ -81,7 +81,7 @@ func TestKeysNeedNoEscapingOnAzurite(t *testing.T) {
 	client := tableOnAzurite(t, account, account.TableURL)()
 	for _, key := range []string{"o'brien", "''", "a b+c%20d&e=f", "ümläut"} {
 		target := TableEntity[counter](client, key, key)
-		if _, err := Create(t.Context(), target, counter{1}, nil); err != nil {
+		if _, err := Create(t.Context(), target, counter{N: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Update(t.Context(), target, increment, nil); err != nil {

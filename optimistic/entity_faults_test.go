@@ -41,7 +41,7 @@ var entityWrites = []struct {
 	},
 	{name: "insert",
 		run: func(ctx context.Context, client *aztables.Client) (Result, error) {
-			return Create(ctx, TableEntity[counter](client, "p", "new"), counter{1}, &WriteOptions{Sending: recreate})
+			return Create(ctx, TableEntity[counter](client, "p", "new"), counter{N: 1}, &WriteOptions{Sending: recreate})
 		},
 		applied: func(t *testing.T, client *aztables.Client) int { return max(0, number(t, client, "new")) },
 	},
@@ -107,17 +107,17 @@ func TestAnInsertAfterAnotherInsertIsAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := row(t, `{"n":5}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Insert Entity"), Count: 1})
-		_, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{1}, nil)
+		_, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{N: 1}, nil)
 		// The other one left no lineage, so nothing proves that ours did not come first and was replaced.
 		if !errors.Is(err, ErrOutcomeUnknown) || number(t, client, "r") != 5 {
 			t.Errorf("after a foreign insert: %v", err)
 		}
 		target := TableEntity[counter](client, "p", "azconc")
-		if _, err := Create(t.Context(), target, counter{5}, nil); err != nil {
+		if _, err := Create(t.Context(), target, counter{N: 5}, nil); err != nil {
 			t.Fatal(err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Insert Entity"), Count: 1})
-		if res, err := Create(t.Context(), target, counter{1}, nil); !errors.Is(err, ErrExists) || res.Resolved != 1 {
+		if res, err := Create(t.Context(), target, counter{N: 1}, nil); !errors.Is(err, ErrExists) || res.Resolved != 1 {
 			t.Errorf("after an insert by azconc: %+v, %v", res, err)
 		}
 	})

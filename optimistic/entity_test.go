@@ -112,7 +112,7 @@ func TestAnEntityIsCreatedWithAnInsert(t *testing.T) {
 	if op := s.Log()[1].Op; op != "Insert Entity" || number(t, client, "r") != 1 {
 		t.Errorf("sent %s, n = %d", op, number(t, client, "r"))
 	}
-	if _, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{9}, nil); !errors.Is(err, ErrExists) {
+	if _, err := Create(t.Context(), TableEntity[counter](client, "p", "r"), counter{N: 9}, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("create again: %v", err)
 	}
 	if number(t, client, "r") != 1 {
@@ -309,7 +309,7 @@ func TestAVersionMadeByHandIsRefused(t *testing.T) {
 	s, client := row(t, `{"n":5}`)
 	_, state := stored(t, client, "r")
 	s.Reset()
-	if _, err := Replace(t.Context(), TableEntity[counter](client, "p", "r"), &Version[counter]{State: state}, counter{0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
+	if _, err := Replace(t.Context(), TableEntity[counter](client, "p", "r"), &Version[counter]{State: state}, counter{N: 0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
 		t.Errorf("%v after %d requests", err, s.Requests())
 	}
 }
@@ -320,7 +320,7 @@ func TestKeysNeedNoEscaping(t *testing.T) {
 	client := s.Table("orders")
 	for _, key := range []string{"o'brien", "''", "a b+c%20d&e=f", "ümläut", "{rowKey}"} {
 		target := TableEntity[counter](client, key, key)
-		if _, err := Create(t.Context(), target, counter{1}, nil); err != nil {
+		if _, err := Create(t.Context(), target, counter{N: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Update(t.Context(), target, increment, nil); err != nil {

@@ -158,14 +158,14 @@ func TestARerunOfAnAppliedOperationIsNoConflict(t *testing.T) {
 		}
 		for i, want := range []bool{false, true} {
 			s.Reset()
-			res, err := Replace(t.Context(), JSONBlob[counter](client), base, counter{9}, &WriteOptions{OperationID: "y"})
+			res, err := Replace(t.Context(), JSONBlob[counter](client), base, counter{N: 9}, &WriteOptions{OperationID: "y"})
 			if err != nil || res.AlreadyApplied != want || res.Changed == want {
 				t.Errorf("replace %d: %+v, %v", i, res, err)
 			}
 			requests(t, s, res, 1+i)
 		}
 		for i, want := range []bool{false, true} {
-			res, err := Create(t.Context(), JSONBlob[counter](s.BlockBlob("box", "new")), counter{9}, &WriteOptions{OperationID: "z"})
+			res, err := Create(t.Context(), JSONBlob[counter](s.BlockBlob("box", "new")), counter{N: 9}, &WriteOptions{OperationID: "z"})
 			if err != nil || res.AlreadyApplied != want {
 				t.Errorf("create %d: %+v, %v", i, res, err)
 			}

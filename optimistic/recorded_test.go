@@ -145,7 +145,7 @@ func TestEntitiesOfOneTransactionMayShareAnETag(t *testing.T) {
 		s, client := row(t, "")
 		first, second := TableEntity[counter](client, "p", "1"), TableEntity[counter](client, "p", "2")
 		if _, err := Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
-			return errors.Join(tx.Insert("1", counter{1}), tx.Insert("2", counter{1}))
+			return errors.Join(tx.Insert("1", counter{N: 1}), tx.Insert("2", counter{N: 1}))
 		}, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ var writes = []struct {
 }{
 	{name: "create",
 		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new.json")), counter{1}, &WriteOptions{Sending: recreate})
+			return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new.json")), counter{N: 1}, &WriteOptions{Sending: recreate})
 		},
 		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "new.json")) },
 	},
@@ -36,7 +36,7 @@ var writes = []struct {
 			if err != nil {
 				return Result{}, err
 			}
-			return Replace(ctx, target, v, counter{v.Value.N + 1}, nil)
+			return Replace(ctx, target, v, counter{N: v.Value.N + 1}, nil)
 		},
 		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
 	},
@@ -154,13 +154,13 @@ func TestACreateIsNeverToldItsOwnBlobExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := quiet(t, "")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		res, err := Create(t.Context(), JSONBlob[counter](client), counter{7}, nil)
+		res, err := Create(t.Context(), JSONBlob[counter](client), counter{N: 7}, nil)
 		if err != nil || !res.Created || res.Resolved != 1 {
 			t.Fatalf("Create = %+v, %v", res, err)
 		}
 		requests(t, s, res, 2) // lost, looked at
 		s.Reset()
-		res, err = Create(t.Context(), JSONBlob[counter](client), counter{8}, nil)
+		res, err = Create(t.Context(), JSONBlob[counter](client), counter{N: 8}, nil)
 		if !errors.Is(err, ErrExists) || !errors.Is(err, ErrConflict) || res.Created {
 			t.Errorf("a second create: %+v, %v", res, err)
 		}
@@ -171,7 +171,7 @@ func TestACreateIsNeverToldItsOwnBlobExists(t *testing.T) {
 func TestSingleWritesCostOneRequest(t *testing.T) {
 	s, client := quiet(t, "")
 	target := JSONBlob[counter](client)
-	res, err := Create(t.Context(), target, counter{1}, nil)
+	res, err := Create(t.Context(), target, counter{N: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,13 +181,13 @@ func TestSingleWritesCostOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Reset()
-	res, err = Replace(t.Context(), target, v, counter{2}, nil)
+	res, err = Replace(t.Context(), target, v, counter{N: 2}, nil)
 	if err != nil || res.BaseETag != v.ETag {
 		t.Fatalf("Replace = %+v, %v", res, err)
 	}
 	requests(t, s, res, 1)
 	s.Reset()
-	res, err = Replace(t.Context(), target, v, counter{3}, nil)
+	res, err = Replace(t.Context(), target, v, counter{N: 3}, nil)
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok || conflict.Base != v.ETag || conflict.Current != etagOf(t, client) {
 		t.Fatalf("a stale Replace: %+v, %v", res, err)
