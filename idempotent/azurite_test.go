@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -99,7 +99,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 			return
 		}
 		c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
-			return inbox.Apply(ctx, m, "p-"+m.Key[len(m.Key)-1:], func(ctx context.Context, tx *optimistic.Tx) error {
+			return inbox.Apply(ctx, m, "p-"+m.Key[len(m.Key)-1:], func(ctx context.Context, tx *tables.Tx) error {
 				var e effect
 				there, err := tx.Get(ctx, m.Key, &e)
 				if err != nil {
@@ -147,7 +147,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, raw := range page.Entities {
-			var e optimistic.Properties
+			var e tables.Properties
 			if err := json.Unmarshal(raw, &e); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -49,7 +50,7 @@ func ExampleInbox() {
 		return
 	}
 	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
-		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *optimistic.Tx) error {
+		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *tables.Tx) error {
 			return tx.Upsert(m.Key, Order{Item: string(m.Body)})
 		})
 	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, ExitWhenEmpty: true})
@@ -59,7 +60,7 @@ func ExampleInbox() {
 	}
 	fmt.Println(consumer.Run(ctx))
 
-	order, err := optimistic.Read(ctx, optimistic.TableEntity[Order](table, "eu", "order-17"), nil)
+	order, err := optimistic.Read(ctx, tables.NewEntity[Order](table, "eu", "order-17"), nil)
 	fmt.Println(order.Value.Item, err)
 	// Output:
 	// <nil>

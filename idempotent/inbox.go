@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -57,7 +58,7 @@ const inboxKeep = 2 * week
 // Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs the same again.
-func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *optimistic.Tx) error) error {
+func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) error {
 	row := inboxRow(m)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
 	if kept := marker.Applied.Add(i.keep); kept.After(marker.Expires) {
@@ -65,13 +66,13 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 	}
 	var own error // of change
 	// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
-	_, err := optimistic.Transact(ctx, i.table, partition, func(ctx context.Context, tx *optimistic.Tx) error {
+	_, err := tables.Transact(ctx, i.table, partition, func(ctx context.Context, tx *tables.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {
 			return err
 		}
 		own = change(ctx, tx)
 		return own
-	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
+	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}
@@ -91,7 +92,7 @@ func inboxRow(m *Message) string {
 // Applied reports whether the effect of a message was applied in a partition. Errors are those of optimistic.Read.
 // Requests: 1.
 func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool, error) {
-	_, err := optimistic.Read(ctx, optimistic.TableEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
+	_, err := optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
 	if errors.Is(err, optimistic.ErrNotFound) && !missing(err) {
 		return false, nil
 	}
@@ -116,5 +117,5 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 }
 
 func (i *Inbox) resource(partition, row string) string {
-	return optimistic.TableEntity[inboxMarker](i.table, partition, row).Resource()
+	return tables.NewEntity[inboxMarker](i.table, partition, row).Resource()
 }

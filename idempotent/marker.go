@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -75,7 +76,7 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 
 // tablePath returns the path of a table.
 func tablePath(table *aztables.Client) string {
-	partition, _, _ := strings.Cut(optimistic.TableEntity[marker](table, "p", "r").Resource(), "/")
+	partition, _, _ := strings.Cut(tables.NewEntity[marker](table, "p", "r").Resource(), "/")
 	return partition
 }
 
@@ -146,8 +147,8 @@ func rowUnder(prefix, hashed, key string) string {
 	return hashed + hex.EncodeToString(sum[:])
 }
 
-func (k *Markers) entity(partition, row string) optimistic.Entity[marker] {
-	return optimistic.TableEntity[marker](k.table, partition, row)
+func (k *Markers) entity(partition, row string) tables.Entity[marker] {
+	return tables.NewEntity[marker](k.table, partition, row)
 }
 
 // markerTries bounds how often a request is sent: during an outage, probes follow.

@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -74,20 +75,20 @@ func deleteExpired(ctx context.Context, table *aztables.Client, filter string, m
 // listed.
 func deleteMarkers(ctx context.Context, table *aztables.Client, partition string, keys []markerKey) (deleted int, err error) {
 	for len(keys) > 0 {
-		_, err := optimistic.Transact(ctx, table, partition, func(_ context.Context, tx *optimistic.Tx) error {
+		_, err := tables.Transact(ctx, table, partition, func(_ context.Context, tx *tables.Tx) error {
 			for _, key := range keys {
 				if err := tx.DeleteVersion(key.row, key.etag); err != nil {
 					return err
 				}
 			}
 			return nil
-		}, &optimistic.TransactOptions{Attempts: 1})
+		}, &tables.TransactOptions{Attempts: 1})
 		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) { // what is left of an unknown one the next GC finds
 			return len(keys), nil
 		}
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		left := slices.DeleteFunc(slices.Clone(keys), func(key markerKey) bool {
-			return ok && conflict.Resource == optimistic.TableEntity[marker](table, partition, key.row).Resource()
+			return ok && conflict.Resource == tables.NewEntity[marker](table, partition, key.row).Resource()
 		})
 		if len(left) == len(keys) {
 			return 0, err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
@@ -39,7 +39,7 @@ func TestGCForgetsMessagesThatCannotComeAnyMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.consume(func(ctx context.Context, m *Message) error {
-			return r.inbox.Apply(ctx, m, "it's", func(_ context.Context, tx *optimistic.Tx) error { return tx.Upsert("effect", effect{N: 1}) })
+			return r.inbox.Apply(ctx, m, "it's", func(_ context.Context, tx *tables.Tx) error { return tx.Upsert("effect", effect{N: 1}) })
 		}, ConsumerOptions{Markers: r.markers})
 		if got := r.remembered("markers"); got != n+1 {
 			t.Fatalf("%d markers", got)
@@ -133,7 +133,7 @@ func TestGCOnAzurite(t *testing.T) {
 		if err := markers.note(t.Context(), "orders", m.Key, marker{Owner: m.ID, State: stateDone, Expires: m.Expires}); err != nil {
 			t.Fatal(err)
 		}
-		if err := inbox.Apply(t.Context(), m, "it's", func(context.Context, *optimistic.Tx) error { return nil }); err != nil {
+		if err := inbox.Apply(t.Context(), m, "it's", func(context.Context, *tables.Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

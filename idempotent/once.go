@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -201,6 +202,6 @@ func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error
 	return Outcome{Result: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
 }
 
-func (o *Once) entity(key string) optimistic.Entity[onceResult] {
-	return optimistic.TableEntity[onceResult](o.table, o.partition, url.PathEscape(key))
+func (o *Once) entity(key string) tables.Entity[onceResult] {
+	return tables.NewEntity[onceResult](o.table, o.partition, url.PathEscape(key))
 }

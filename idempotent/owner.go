@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -287,7 +288,7 @@ func (o *owner) hold(ctx context.Context, d *delivery) error {
 	row, began := rowOf(d.m.Key), time.Now()
 	until := d.at.Add(time.Since(d.received) + o.claimLife()).UTC()
 	taken := false
-	_, err := optimistic.Transact(ctx, o.k.table, partitionOf(o.c.path, d.m.Key), func(ctx context.Context, tx *optimistic.Tx) error {
+	_, err := tables.Transact(ctx, o.k.table, partitionOf(o.c.path, d.m.Key), func(ctx context.Context, tx *tables.Tx) error {
 		var m marker
 		there, err := tx.Get(ctx, row, &m)
 		if err != nil {
@@ -299,7 +300,7 @@ func (o *owner) hold(ctx context.Context, d *delivery) error {
 		return tx.Merge(row, struct {
 			Until time.Time `json:"until"`
 		}{until})
-	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
+	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
 	switch {
 	case err != nil && time.Now().After(d.until), taken:
 		return ErrOwnershipLost

@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -81,8 +82,8 @@ type buriedFacts struct {
 }
 
 // factsOf returns the address of the facts of a poison message.
-func (k *Markers) factsOf(path, messageID string) optimistic.Entity[buriedFacts] {
-	return optimistic.TableEntity[buriedFacts](k.table, queueName(path), "f-"+url.PathEscape(messageID))
+func (k *Markers) factsOf(path, messageID string) tables.Entity[buriedFacts] {
+	return tables.NewEntity[buriedFacts](k.table, queueName(path), "f-"+url.PathEscape(messageID))
 }
 
 func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poisoned) error {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -205,7 +206,7 @@ type effect struct {
 
 // applied is how often the effect of a key was applied.
 func (r *rig) applied(key string) int {
-	v, err := optimistic.Read(context.Background(), optimistic.TableEntity[effect](r.service.Table("effects"), "p", "effect-"+key), nil)
+	v, err := optimistic.Read(context.Background(), tables.NewEntity[effect](r.service.Table("effects"), "p", "effect-"+key), nil)
 	if err != nil {
 		return 0
 	}
@@ -213,13 +214,13 @@ func (r *rig) applied(key string) int {
 }
 
 // upsertEffect is an effect that reads nothing.
-func upsertEffect(m *Message) func(context.Context, *optimistic.Tx) error {
-	return func(_ context.Context, tx *optimistic.Tx) error { return tx.Upsert("effect-"+m.Key, effect{1}) }
+func upsertEffect(m *Message) func(context.Context, *tables.Tx) error {
+	return func(_ context.Context, tx *tables.Tx) error { return tx.Upsert("effect-"+m.Key, effect{1}) }
 }
 
 func pollEvery(d time.Duration) retry.Backoff { return retry.Backoff{Base: d, Cap: d} }
 
-type optimisticTx = optimistic.Tx
+type optimisticTx = tables.Tx
 
 // pass lets the bubble's time pass.
 func pass(d time.Duration) { bubble.Sleep(d) }

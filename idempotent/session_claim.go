@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -37,7 +38,7 @@ func (c *Consumer) claimer() *claimer {
 
 // contest decides about a message whose marker names a session: either the message was redelivered, or it is a copy.
 // Requests: 1 to look at the session if it is another's, and 1 the first time that a message waits for it.
-func (by *claimer) contest(ctx context.Context, target optimistic.Entity[marker], v *optimistic.Version[marker], d *delivery) (decision, error) {
+func (by *claimer) contest(ctx context.Context, target tables.Entity[marker], v *optimistic.Version[marker], d *delivery) (decision, error) {
 	m := v.Value
 	mine := m.Owner == d.m.ID
 	if mine && m.Delivery > 0 {
@@ -87,7 +88,7 @@ func (c *Consumer) free(ctx context.Context, d *delivery) error {
 	until, ours := d.receipt.deadline()
 	alone := ours && time.Now().Before(until)
 	row := rowOf(d.m.Key)
-	_, err := optimistic.Transact(ctx, c.o.Markers.table, partitionOf(c.path, d.m.Key), func(ctx context.Context, tx *optimistic.Tx) error {
+	_, err := tables.Transact(ctx, c.o.Markers.table, partitionOf(c.path, d.m.Key), func(ctx context.Context, tx *tables.Tx) error {
 		if !alone {
 			var m marker
 			there, err := tx.Get(ctx, row, &m)
@@ -104,7 +105,7 @@ func (c *Consumer) free(ctx context.Context, d *delivery) error {
 			return err
 		}
 		return tx.Merge(row, d.counts())
-	}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
+	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
 	if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
 		return fmt.Errorf("others may wait for the message, which is free: %w", err)
 	}

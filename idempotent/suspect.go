@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -64,9 +65,9 @@ func (c *Consumer) countStart(ctx context.Context, d *delivery) error {
 		partition, row := partitionOf(c.path, d.m.Key), rowOf(d.m.Key)
 		counts := d.counts()
 		counts.Unfinished++
-		if _, err := optimistic.Transact(ctx, c.o.Markers.table, partition, func(_ context.Context, tx *optimistic.Tx) error {
+		if _, err := tables.Transact(ctx, c.o.Markers.table, partition, func(_ context.Context, tx *tables.Tx) error {
 			return tx.Merge(row, counts)
-		}, &optimistic.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}}); err != nil {
+		}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}}); err != nil {
 			return &excused{c.o.Markers.failed(err)}
 		}
 	}

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -8,62 +8,30 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// every is the list of faults that each write is run against.
-func every(match func(*aztest.Request) bool) map[string]aztest.Fault {
-	return map[string]aztest.Fault{
-		"refused":           {Kind: aztest.Refuse, Match: match, Count: 1},
-		"slow":              {Kind: aztest.Slow, Match: match, Count: 1, Delay: 5 * time.Second},
-		"slower than a try": {Kind: aztest.Slow, Match: match, Count: 1, Delay: 40 * time.Second},
-		"throttled":         {Kind: aztest.Throttle, Match: match, Count: 2, RetryAfter: 3 * time.Second},
-		"500 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1},
-		"503 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1, Status: 503, Code: "ServerBusy"},
-		"answer lost":       {Kind: aztest.LoseAnswer, Match: match, Count: 1},
-		"answer lost twice": {Kind: aztest.LoseAnswer, Match: match, Count: 2},
-		"request lost":      {Kind: aztest.LoseRequest, Match: match, Count: 1},
-		"answered twice":    {Kind: aztest.AnswerTwice, Match: match, Count: 1},
-		"delayed commit":    {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: 50 * time.Millisecond},
-		"late commit":       {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: time.Hour},
-		"hanging":           {Kind: aztest.Hang, Match: match, Count: 1},
-
-		"broken, then carried out":       {Kind: aztest.CommitAfterBreak, Match: match, Count: 1},
-		"broken, carried out a bit late": {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: 50 * time.Millisecond},
-		"broken, carried out very late":  {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: time.Hour},
-		"response cut":                   {Kind: aztest.CutAnswer, Match: match, Count: 1},
-		"response without a length":      {Kind: aztest.Rechunk, Match: match, Count: 1},
-		"login page with 200":            {Kind: aztest.Page, Match: match, Count: 1},
-		"login page with 201":            {Kind: aztest.Page, Match: match, Count: 1, Status: 201},
-		"login page with 202":            {Kind: aztest.Page, Match: match, Count: 1, Status: 202},
-		"login page with 204":            {Kind: aztest.Page, Match: match, Count: 1, Status: 204},
-		"page with 502":                  {Kind: aztest.Page, Match: match, Count: 1, Status: 502},
-		"page with 504 after commit":     {Kind: aztest.PageAfterCommit, Match: match, Count: 1},
-		"login page after commit":        {Kind: aztest.PageAfterCommit, Match: match, Count: 1, Status: 201},
-	}
-}
-
-// recreate is for tests of creates whose outcome is known, because nobody else deletes the resource.
-var recreate = Sending{Recreate: true}
-
 func TestUpdateAppliesOnceUnderEveryFault(t *testing.T) {
-	for name, fault := range every(aztest.Writes) {
+	for name, fault := range optest.Every(aztest.Writes) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
+				s, client := optest.Quiet(t, `{"n":0}`)
 				s.SetFaults(fault)
-				res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+				res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 				if err != nil || !res.Changed {
 					t.Fatalf("Update = %+v, %v\n%v", res, err, s.Log())
 				}
 				s.SetFaults()
 				s.Flush()
-				if got := count(t, client); got != 1 {
+				if got := optest.Count(t, client); got != 1 {
 					t.Errorf("n = %d, want 1\n%v", got, s.Log())
 				}
-				if res.ETag != etagOf(t, client) && (res.Resolved == 0 || res.ETag != "") {
-					t.Errorf("ETag = %s, the blob has %s", res.ETag, etagOf(t, client))
+				if res.ETag != optest.ETagOf(t, client) && (res.Resolved == 0 || res.ETag != "") {
+					t.Errorf("ETag = %s, the blob has %s", res.ETag, optest.ETagOf(t, client))
 				}
 			})
 		})
@@ -71,15 +39,15 @@ func TestUpdateAppliesOnceUnderEveryFault(t *testing.T) {
 }
 
 func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
-	for name, fault := range every(aztest.Op("Get Blob", "Get Blob Properties")) {
+	for name, fault := range optest.Every(aztest.Op("Get Blob", "Get Blob Properties")) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
+				s, client := optest.Quiet(t, `{"n":0}`)
 				s.SetFaults(fault)
-				res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+				res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 				s.SetFaults()
-				if err != nil || res.Ambiguous != 0 || count(t, client) != 1 {
-					t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+				if err != nil || res.Ambiguous != 0 || optest.Count(t, client) != 1 {
+					t.Errorf("Update = %+v, %v, n = %d", res, err, optest.Count(t, client))
 				}
 			})
 		})
@@ -90,21 +58,21 @@ func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
 // at it. The write is found in the lineage. Which version it produced does not show: the one found is not it.
 func TestALostAnswerIsTheWritersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond) // our write has landed, and waits to be sent again
 			for range 5 {
-				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, nil); err != nil {
+				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Error(err)
 				}
 			}
 		}()
-		res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+		res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 		if err != nil || res.Ambiguous != 1 || res.Resolved != 1 || res.Conflicts != 0 || res.Attempts != 1 {
 			t.Fatalf("Update = %+v, %v", res, err)
 		}
-		if got := count(t, client); got != 6 {
+		if got := optest.Count(t, client); got != 6 {
 			t.Errorf("n = %d, want 6", got)
 		}
 		if res.ETag != "" || res.WriteID == "" {
@@ -116,21 +84,21 @@ func TestALostAnswerIsTheWritersOwn(t *testing.T) {
 // TestAWipedLineageIsUnknownNeverWrong: the same, but the rival is not of azconc.
 func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond)
-			put(t, client, `{"n":100}`)
+			optest.Put(t, client, `{"n":100}`)
 		}()
-		_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
-		unknown, ok := errors.AsType[*UnknownError](err)
-		if !ok || !errors.Is(err, ErrOutcomeUnknown) || unknown.Resource != "box/n.json" || unknown.WriteID == "" {
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
+		unknown, ok := errors.AsType[*optimistic.UnknownError](err)
+		if !ok || !errors.Is(err, optimistic.ErrOutcomeUnknown) || unknown.Resource != "box/n.json" || unknown.WriteID == "" {
 			t.Fatalf("err = %v, want unknown", err)
 		}
-		if got := count(t, client); got != 100 {
+		if got := optest.Count(t, client); got != 100 {
 			t.Errorf("n = %d: it was applied again", got)
 		}
-		if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+		if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v, want it still unknown", err)
 		}
 	})
@@ -140,25 +108,25 @@ func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
 // that is remembered beyond them.
 func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
-		small := &UpdateOptions{Sending: Sending{LineageSize: 3}}
-		if _, err := Update(t.Context(), JSONBlob[counter](s.BlockBlob("box", "n.json")), increment, small); err != nil {
+		s, client := optest.Quiet(t, `{"n":0}`)
+		small := &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: 3}}
+		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, small); err != nil {
 			t.Fatal(err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond)
 			for range 5 {
-				if _, err := Update(context.Background(), JSONBlob[counter](client), increment, small); err != nil {
+				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, small); err != nil {
 					t.Error(err)
 				}
 			}
 		}()
-		_, err := Update(t.Context(), JSONBlob[counter](client), increment, small)
-		if !errors.Is(err, ErrOutcomeUnknown) {
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, small)
+		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want unknown", err)
 		}
-		if got := count(t, client); got != 7 {
+		if got := optest.Count(t, client); got != 7 {
 			t.Errorf("n = %d, want 7", got)
 		}
 	})
@@ -166,10 +134,10 @@ func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
 
 func TestWithoutLineageAConflictAfterALostAnswerIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		_, err := Update(t.Context(), JSONBlob[counter](client), increment, &UpdateOptions{Sending: Sending{LineageSize: -1}})
-		if !errors.Is(err, ErrOutcomeUnknown) {
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}})
+		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want unknown", err)
 		}
 		props, _ := client.GetProperties(t.Context(), nil)
@@ -188,24 +156,24 @@ func TestTheTruthIsToldWhenTheCallerStopsWaiting(t *testing.T) {
 		check   func(error) bool
 	}{
 		"applied":     {aztest.Fault{Kind: aztest.Slow, Delay: 0}, 1, func(err error) bool { return err == nil }},
-		"not applied": {aztest.Fault{Kind: aztest.Hang}, 0, func(err error) bool { return errors.Is(err, ErrOutcomeUnknown) && errors.Is(err, gaveUp) }},
+		"not applied": {aztest.Fault{Kind: aztest.Hang}, 0, func(err error) bool { return errors.Is(err, optimistic.ErrOutcomeUnknown) && errors.Is(err, gaveUp) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 4 * time.Second }})
 				client := s.BlockBlob("box", "n.json")
-				put(t, client, `{"n":0}`)
+				optest.Put(t, client, `{"n":0}`)
 				tt.fault.Match = aztest.Writes
 				s.SetFaults(tt.fault)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				// The read takes 4 s, the write is carried out after 6 s and answers after 8 s.
 				time.AfterFunc(7*time.Second, func() { cancel(gaveUp) })
-				_, err := Update(ctx, JSONBlob[counter](client), increment, &UpdateOptions{Sending: Sending{Grace: 5 * time.Second}})
+				_, err := optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{Grace: 5 * time.Second}})
 				if !tt.check(err) {
 					t.Errorf("err = %v", err)
 				}
 				s.SetFaults()
-				if got := count(t, client); got != tt.applied {
+				if got := optest.Count(t, client); got != tt.applied {
 					t.Errorf("n = %d, want %d", got, tt.applied)
 				}
 			})
@@ -214,15 +182,15 @@ func TestTheTruthIsToldWhenTheCallerStopsWaiting(t *testing.T) {
 }
 
 func TestACancelledContextSendsNothing(t *testing.T) {
-	s, client := quiet(t, `{"n":0}`)
+	s, client := optest.Quiet(t, `{"n":0}`)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("shutting down")
 	cancel(reason)
-	_, err := Update(ctx, JSONBlob[counter](client), increment, nil)
-	if !errors.Is(err, reason) || errors.Is(err, ErrOutcomeUnknown) {
+	_, err := optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
+	if !errors.Is(err, reason) || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 		t.Errorf("err = %v, want the cause", err)
 	}
-	if got := count(t, client); got != 0 {
+	if got := optest.Count(t, client); got != 0 {
 		t.Errorf("n = %d", got)
 	}
 	_ = s
@@ -234,7 +202,7 @@ func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
 	for _, landed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("landed %t", landed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
+				s, client := optest.Quiet(t, `{"n":0}`)
 				first := aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1}
 				if landed {
 					first.Kind = aztest.LoseAnswer
@@ -242,22 +210,22 @@ func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
 				down := aztest.Fault{Kind: aztest.LoseRequest, Skip: 0}
 				reads := aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Get Blob"), Count: 1}
 				s.SetFaults(reads, first, down)
-				_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
-				unknown, ok := errors.AsType[*UnknownError](err)
+				_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
+				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if !ok {
 					t.Fatalf("err = %v, want unknown", err)
 				}
 				s.SetFaults()
-				switch err := Resolve(t.Context(), unknown); {
+				switch err := optimistic.Resolve(t.Context(), unknown); {
 				case landed && err != nil:
 					t.Errorf("Resolve = %v, want applied", err)
-				case !landed && !errors.Is(err, ErrOutcomeUnknown):
+				case !landed && !errors.Is(err, optimistic.ErrOutcomeUnknown):
 					t.Errorf("Resolve = %v, want still open: the request may be under way", err)
 				}
-				if _, err := Update(t.Context(), JSONBlob[counter](client), increment, nil); err != nil {
+				if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := Resolve(t.Context(), unknown); landed && err != nil || !landed && !errors.Is(err, ErrConflict) {
+				if err := optimistic.Resolve(t.Context(), unknown); landed && err != nil || !landed && !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("after another write: Resolve = %v", err)
 				}
 			})
@@ -267,10 +235,10 @@ func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
 
 func TestAnUnreachableServiceIsAFailureNotAnUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Writes})
-		_, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
-		if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrConflict) {
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
+		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("err = %v, want a plain failure: nothing was sent", err)
 		}
 	})

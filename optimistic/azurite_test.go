@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -16,6 +16,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -54,16 +58,16 @@ func TestContendersOnAzurite(t *testing.T) {
 	for clients, atMost := range map[int]float64{8: 3.5, 32: 5} {
 		t.Run(fmt.Sprint(clients), func(t *testing.T) {
 			name := fmt.Sprintf("n%d.json", clients)
-			put(t, client(name), `{"n":0}`)
+			optest.Put(t, client(name), `{"n":0}`)
 			const each = 12
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			requests := 0
 			for range clients {
 				wg.Go(func() {
-					target := JSONBlob[counter](client(name))
+					target := blobs.NewJSON[optest.Counter](client(name))
 					for range each {
-						res, err := Update(t.Context(), target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1})
+						res, err := optimistic.Update(t.Context(), target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1})
 						mu.Lock()
 						requests += res.Requests
 						mu.Unlock()
@@ -74,7 +78,7 @@ func TestContendersOnAzurite(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if got := count(t, client(name)); got != clients*each {
+			if got := optest.Count(t, client(name)); got != clients*each {
 				t.Errorf("n = %d, want %d", got, clients*each)
 			}
 			perCommit := float64(requests) / float64(clients*each)
@@ -100,21 +104,21 @@ func TestLostAnswersOnAzurite(t *testing.T) {
 	defer server.Close()
 	direct := onAzurite(t, account, account.BlobURL)
 	lossy := onAzurite(t, account, server.URL+target.Path)
-	put(t, direct("n.json"), `{"n":0}`)
+	optest.Put(t, direct("n.json"), `{"n":0}`)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	success, unknown, resolved := 0, 0, 0
 	for range 4 {
 		wg.Go(func() {
-			t0 := JSONBlob[counter](lossy("n.json"))
+			t0 := blobs.NewJSON[optest.Counter](lossy("n.json"))
 			for range 30 {
-				res, err := Update(context.Background(), t0, increment, &UpdateOptions{Attempts: -1, Elapsed: time.Minute})
+				res, err := optimistic.Update(context.Background(), t0, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: time.Minute})
 				mu.Lock()
 				resolved += res.Resolved
 				switch {
 				case err == nil:
 					success++
-				case errors.Is(err, ErrOutcomeUnknown):
+				case errors.Is(err, optimistic.ErrOutcomeUnknown):
 					unknown++
 				default:
 					t.Error(err)
@@ -124,7 +128,7 @@ func TestLostAnswersOnAzurite(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := count(t, direct("n.json")); got < success || got > success+unknown || resolved == 0 {
+	if got := optest.Count(t, direct("n.json")); got < success || got > success+unknown || resolved == 0 {
 		t.Errorf("n = %d after %d successes and %d unknown; %d lost answers resolved", got, success, unknown, resolved)
 	}
 	t.Logf("%d successes, %d unknown, %d lost answers resolved", success, unknown, resolved)
@@ -134,7 +138,7 @@ func TestLostAnswersOnAzurite(t *testing.T) {
 func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	client := onAzurite(t, account, account.BlobURL)("n.json")
-	_, err := client.Upload(t.Context(), body(`{"n":1}`), &blockblob.UploadOptions{
+	_, err := client.Upload(t.Context(), optest.Body(`{"n":1}`), &blockblob.UploadOptions{
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("application/vnd.team+json"), BlobCacheControl: new("no-cache")},
 		Metadata:    map[string]*string{"owner": new("team a")},
 		Tags:        map[string]string{"state": "ready"},
@@ -142,7 +146,7 @@ func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := Update(t.Context(), JSONBlob[counter](client), increment, nil)
+	res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 	if err != nil || res.Requests != 3 {
 		t.Fatalf("Update = %+v, %v", res, err)
 	}
@@ -150,7 +154,7 @@ func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metadata, lineage := splitMetadata(props.Metadata)
+	metadata, lineage := protocol.SplitMetadata(props.Metadata)
 	tags, err := client.GetTags(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -23,7 +26,7 @@ func bareUpdate(b *testing.B, client *blockblob.Client) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var c counter
+	var c optest.Counter
 	if err := json.Unmarshal(data, &c); err != nil {
 		b.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func BenchmarkUpdate(b *testing.B) {
 	for name, run := range map[string]func(b *testing.B, client *blockblob.Client){
 		"bare SDK": bareUpdate,
 		"azconc": func(b *testing.B, client *blockblob.Client) {
-			if _, err := Update(b.Context(), JSONBlob[counter](client), increment, nil); err != nil {
+			if _, err := optimistic.Update(b.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 				b.Fatal(err)
 			}
 		},
@@ -55,11 +58,11 @@ func BenchmarkUpdate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s := aztest.New(nil)
 			client := s.BlockBlob("box", "n.json")
-			if _, err := client.Upload(b.Context(), body(`{"n":0}`), nil); err != nil {
+			if _, err := client.Upload(b.Context(), optest.Body(`{"n":0}`), nil); err != nil {
 				b.Fatal(err)
 			}
-			for range DefaultLineageSize { // both carry a full lineage along
-				if _, err := Update(b.Context(), JSONBlob[counter](client), increment, nil); err != nil {
+			for range optimistic.DefaultLineageSize { // both carry a full lineage along
+				if _, err := optimistic.Update(b.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -78,10 +81,10 @@ func BenchmarkDocument(b *testing.B) {
 	for name, open := range map[string]bool{"document": true, "separate updates": false} {
 		b.Run(name, func(b *testing.B) {
 			s := aztest.New(nil)
-			if _, err := s.BlockBlob("box", "n.json").Upload(b.Context(), body(`{"n":0}`), nil); err != nil {
+			if _, err := s.BlockBlob("box", "n.json").Upload(b.Context(), optest.Body(`{"n":0}`), nil); err != nil {
 				b.Fatal(err)
 			}
-			d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), nil)
+			d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -89,13 +92,13 @@ func BenchmarkDocument(b *testing.B) {
 			b.SetParallelism(64)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
-				target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+				target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
 				for pb.Next() {
 					var err error
 					if open {
-						_, err = d.Update(b.Context(), increment)
+						_, err = d.Update(b.Context(), optest.Increment)
 					} else {
-						_, err = Update(b.Context(), target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1})
+						_, err = optimistic.Update(b.Context(), target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1})
 					}
 					if err != nil {
 						b.Error(err)

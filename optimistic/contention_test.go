@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -17,7 +20,7 @@ import (
 func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
-		put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+		optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
 		s.Reset()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -25,9 +28,9 @@ func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64)
 		var wg sync.WaitGroup
 		for i := range clients {
 			wg.Go(func() {
-				target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+				target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
 				for ctx.Err() == nil {
-					if _, err := Update(ctx, target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1, EscalateAfter: escalateAfter}); err == nil {
+					if _, err := optimistic.Update(ctx, target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, EscalateAfter: escalateAfter}); err == nil {
 						commits[i]++
 					}
 				}
@@ -41,7 +44,7 @@ func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64)
 		perCommit = float64(s.Requests()) / float64(total)
 		fair = float64(slices.Min(commits)) * float64(clients) / float64(total)
 		t.Logf("%d clients: %d commits, %.2f requests each, the least busy has %.2f of the mean", clients, total, perCommit, fair)
-		if got := count(t, s.BlockBlob("box", "n.json")); got < total {
+		if got := optest.Count(t, s.BlockBlob("box", "n.json")); got < total {
 			t.Errorf("n = %d after %d successes", got, total)
 		}
 	})
@@ -91,8 +94,8 @@ func TestADocumentOutrunsSeparateUpdates(t *testing.T) {
 	commits := func(open bool) (total, requests int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
-			put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
-			d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), nil)
+			optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+			d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,13 +106,13 @@ func TestADocumentOutrunsSeparateUpdates(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 64 {
 				wg.Go(func() {
-					target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+					target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
 					for ctx.Err() == nil {
 						var err error
 						if open {
-							_, err = d.Update(ctx, increment)
+							_, err = d.Update(ctx, optest.Increment)
 						} else {
-							_, err = Update(ctx, target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1})
+							_, err = optimistic.Update(ctx, target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1})
 						}
 						if err == nil {
 							mu.Lock()

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -9,6 +9,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -17,7 +22,7 @@ import (
 // creation is a way to create something that must not exist, under the name "new".
 type creation struct {
 	name string
-	run  func(ctx context.Context, s *aztest.Service, o Sending) (Result, error)
+	run  func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error)
 	// consume deletes it as another client does, and reports whether it was there.
 	consume func(t *testing.T, s *aztest.Service) bool
 }
@@ -41,40 +46,40 @@ func consumeRow(t *testing.T, s *aztest.Service) bool {
 func rows(s *aztest.Service) *aztables.Client { return s.Table("accounts") }
 
 var creations = []creation{
-	{"create", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), counter{N: 1}, &WriteOptions{Sending: o})
+	{"create", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: o})
 	}, consumeBlob},
-	{"update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Update(ctx, JSONBlob[counter](s.BlockBlob("box", "new")), increment, &UpdateOptions{Create: true, Sending: o})
+	{"update", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Increment, &optimistic.UpdateOptions{Create: true, Sending: o})
 	}, consumeBlob},
-	{"update of a document", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "new")), &DocumentOptions{Update: UpdateOptions{Create: true, Sending: o}})
+	{"update of a document", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Create: true, Sending: o}})
 		if err != nil {
-			return Result{}, err
+			return optimistic.Result{}, err
 		}
-		return d.Update(ctx, increment)
+		return d.Update(ctx, optest.Increment)
 	}, consumeBlob},
-	{"upload", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Upload(ctx, s.BlockBlob("box", "new"), body("x"), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"upload", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("x"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
 	}, consumeBlob},
-	{"upload in blocks", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Upload(ctx, s.BlockBlob("box", "new"), body("xyz"), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, BlockSize: 1, Sending: o})
+	{"upload in blocks", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("xyz"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, BlockSize: 1, Sending: o})
 	}, consumeBlob},
-	{"create pages", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &CreatePagesOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"create pages", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return blobs.CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
 	}, consumeBlob},
-	{"copy", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		res, err := Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"copy", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		res, err := blobs.Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
 		return res.Result, err
 	}, consumeBlob},
-	{"insert", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Create(ctx, TableEntity[counter](rows(s), "p", "new"), counter{N: 1}, &WriteOptions{Sending: o})
+	{"insert", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return optimistic.Create(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: o})
 	}, consumeRow},
-	{"insert by an update", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		return Update(ctx, TableEntity[counter](rows(s), "p", "new"), increment, &UpdateOptions{Create: true, Sending: o})
+	{"insert by an update", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		return optimistic.Update(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Increment, &optimistic.UpdateOptions{Create: true, Sending: o})
 	}, consumeRow},
-	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o Sending) (Result, error) {
-		res, err := Transact(ctx, rows(s), "p", func(_ context.Context, tx *Tx) error { return tx.Insert("new", counter{N: 1}) }, &TransactOptions{Sending: o})
+	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
+		res, err := tables.Transact(ctx, rows(s), "p", func(_ context.Context, tx *tables.Tx) error { return tx.Insert("new", optest.Counter{N: 1}) }, &tables.TransactOptions{Sending: o})
 		return res.Result, err
 	}, consumeRow},
 }
@@ -83,7 +88,7 @@ var creations = []creation{
 func shop(t *testing.T) (*aztest.Service, func(*aztest.Request) bool) {
 	t.Helper()
 	s := aztest.New(nil)
-	put(t, s.BlockBlob("box", "source"), "x")
+	optest.Put(t, s.BlockBlob("box", "source"), "x")
 	s.Reset()
 	return s, func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }
 }
@@ -107,15 +112,15 @@ func missing(f aztest.Fault) bool {
 func TestEveryCreationUnderEveryFault(t *testing.T) {
 	for _, c := range creations {
 		_, creates := shop(t)
-		for name, fault := range every(creates) {
+		for name, fault := range optest.Every(creates) {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, _ := shop(t)
 					s.SetFaults(fault)
-					res, err := c.run(t.Context(), s, Sending{TryTimeout: 30 * time.Second})
+					res, err := c.run(t.Context(), s, optimistic.Sending{TryTimeout: 30 * time.Second})
 					s.SetFaults()
 					if missing(fault) {
-						if unknown, ok := errors.AsType[*UnknownError](err); !ok || unknown.Why != whyAbsent {
+						if unknown, ok := errors.AsType[*optimistic.UnknownError](err); !ok || unknown.Why != protocol.WhyAbsent {
 							t.Errorf("%+v, %v, want an unknown outcome\n%v", res, err, s.Log())
 						}
 						sent := 0
@@ -161,12 +166,12 @@ func TestWhatIsConsumedIsNotCreatedAgain(t *testing.T) {
 								t.Error("nothing was created")
 							}
 						}()
-						res, err := c.run(t.Context(), s, Sending{Recreate: again})
+						res, err := c.run(t.Context(), s, optimistic.Sending{Recreate: again})
 						again := again && c.name != "upload in blocks" // whose blocks went with the blob
 						if created := c.consume(t, s); created != again {
 							t.Errorf("it was created again: %t, want %t: %+v, %v\n%v", created, again, res, err, s.Log())
 						}
-						if again && err != nil || !again && !errors.Is(err, ErrOutcomeUnknown) {
+						if again && err != nil || !again && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 							t.Errorf("%+v, %v\n%v", res, err, s.Log())
 						}
 					})
@@ -183,22 +188,22 @@ func TestACreationThatArrivesLateCanBeResolved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, creates := shop(t)
 				s.SetFaults(aztest.Fault{Kind: aztest.CommitAfterBreak, Match: creates, Count: 1, Delay: time.Hour})
-				_, err := c.run(t.Context(), s, Sending{})
-				unknown, ok := errors.AsType[*UnknownError](err)
+				_, err := c.run(t.Context(), s, optimistic.Sending{})
+				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if !ok {
 					t.Fatalf("err = %v, want unknown", err)
 				}
-				if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+				if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("before it has arrived: %v", err)
 				}
 				bubble.Sleep(time.Hour)
-				if err := Resolve(t.Context(), unknown); err != nil {
+				if err := optimistic.Resolve(t.Context(), unknown); err != nil {
 					t.Errorf("after it has arrived: %v", err)
 				}
 				if !c.consume(t, s) {
 					t.Error("it is not there")
 				}
-				if err := Resolve(t.Context(), unknown); !errors.Is(err, ErrOutcomeUnknown) {
+				if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("after it was consumed: %v", err)
 				}
 			})
@@ -215,8 +220,8 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 				s, creates := shop(t)
 				f.Match, f.Count = creates, 2
 				s.SetFaults(f)
-				res, err := c.run(t.Context(), s, Sending{})
-				if busy := f.Kind == aztest.Throttle; (err == nil) != busy || !busy && !errors.Is(err, ErrOutcomeUnknown) {
+				res, err := c.run(t.Context(), s, optimistic.Sending{})
+				if busy := f.Kind == aztest.Throttle; (err == nil) != busy || !busy && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("%s, %s: %+v, %v", c.name, f.Kind, res, err)
 				}
 			})
@@ -229,18 +234,18 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, creates := shop(t)
-		if _, err := Create(t.Context(), TableEntity[counter](rows(s), "p", "sum"), counter{}, nil); err != nil {
+		if _, err := optimistic.Create(t.Context(), tables.NewEntity[optest.Counter](rows(s), "p", "sum"), optest.Counter{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: creates, Count: 1})
 		run := func() error {
-			_, err := Transact(t.Context(), rows(s), "p", func(ctx context.Context, tx *Tx) error {
-				var sum counter
+			_, err := tables.Transact(t.Context(), rows(s), "p", func(ctx context.Context, tx *tables.Tx) error {
+				var sum optest.Counter
 				if _, err := tx.Get(ctx, "sum", &sum); err != nil {
 					return err
 				}
 				sum.N++
-				return errors.Join(tx.Put("sum", sum), tx.Insert("new", counter{N: 1}))
+				return errors.Join(tx.Put("sum", sum), tx.Insert("new", optest.Counter{N: 1}))
 			}, nil)
 			return err
 		}
@@ -249,8 +254,8 @@ func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: creates, Count: 1})
 		time.AfterFunc(time.Microsecond, func() { consumeRow(t, s) })
-		if err := run(); err != nil || consumeRow(t, s) || number(t, rows(s), "sum") != 2 {
-			t.Errorf("response lost: %v, sum %d", err, number(t, rows(s), "sum"))
+		if err := run(); err != nil || consumeRow(t, s) || optest.Number(t, rows(s), "sum") != 2 {
+			t.Errorf("response lost: %v, sum %d", err, optest.Number(t, rows(s), "sum"))
 		}
 	})
 }

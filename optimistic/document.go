@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -80,7 +81,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if o.MaxFold < 0 {
 		return nil, fmt.Errorf("DocumentOptions.MaxFold: %d is negative; 0 means the default of 256", o.MaxFold)
 	}
-	u, err := o.Update.withDefaults()
+	u, err := o.Update.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (d *Document[T]) await(ctx context.Context, e *entry[T]) (Result, error) {
 	case <-detached.Done():
 		return Result{}, &UnknownError{
 			Op: "update", Resource: d.target.Resource(), Why: "the caller stopped waiting while the shared write was under way",
-			Err: context.Cause(ctx), attempt: write{look: d.target.Look},
+			Err: context.Cause(ctx), Attempt: protocol.Change{Look: d.target.Look},
 		}
 	}
 }
@@ -196,10 +197,10 @@ func (d *Document[T]) work() {
 	}
 	ctx, cancel := foldContext(batch)
 	defer cancel()
-	f := folder[T]{Document: d, batch: batch, call: newCall("update", d.target.Resource(), d.o.Sending, d.target)}
+	f := folder[T]{Document: d, batch: batch, Call: protocol.NewCall("update", d.target.Resource(), d.o.Sending, d.target)}
 	err := errors.New("the change of another caller in the same fold ended the goroutine")
 	defer func() { // also when a change calls runtime.Goexit, as a failing test does
-		res := f.finish()
+		res := f.Finish()
 		res.Folded = n
 		for _, e := range batch {
 			e.settle(res, err)

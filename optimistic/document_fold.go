@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -38,24 +39,24 @@ func foldContext[T any](batch []*entry[T]) (context.Context, context.CancelFunc)
 // folder is one fold under way.
 type folder[T any] struct {
 	*Document[T]
-	*call
+	*protocol.Call
 	batch []*entry[T]
 }
 
 func (f *folder[T]) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: f.o.Attempts, Elapsed: f.o.Elapsed, Backoff: f.o.Backoff}.Start()
 	base, fresh := f.cached, false
-	f.cached = nil    // it is current only after a success
-	var open *refusal // the write that was refused, until a read has confirmed that it was not applied
+	f.cached = nil             // it is current only after a success
+	var open *protocol.Refusal // the write that was refused, until a read has confirmed that it was not applied
 	for {
 		var err error
 		if base == nil {
-			if base, err = again(ctx, f.call, f.target.Read); err != nil {
-				return f.abandon(ctx, open, f.fail(err))
+			if base, err = protocol.Again(ctx, f.Call, f.target.Read); err != nil {
+				return f.Abandon(ctx, open, f.Fail(err))
 			}
 			fresh = true
 		}
-		if done, err := f.confirm(open, base.State); done {
+		if done, err := f.Confirm(open, base.State); done {
 			if err == nil {
 				f.cached = base // the value was read with its version, so the two belong together
 			}
@@ -71,16 +72,16 @@ func (f *folder[T]) run(ctx context.Context) error {
 				base = nil // there is nothing to write, but the value may be old: read it to be sure
 				continue
 			}
-			f.cached, f.res.ETag = base, base.ETag
+			f.cached, f.Res.ETag = base, base.ETag
 			return nil
 		}
 		w, err := f.prepare(base, value)
 		if err != nil {
 			return err
 		}
-		etag, err := f.commit(ctx, *w)
+		etag, err := f.Commit(ctx, *w)
 		if err == nil {
-			f.applied(*w, etag)
+			f.Applied(*w, etag)
 			f.remember(base, value, *w, etag)
 			return nil
 		}
@@ -88,24 +89,24 @@ func (f *folder[T]) run(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		f.res.Conflicts++
-		open = &refusal{write: *w, conflict: conflict}
+		f.Res.Conflicts++
+		open = &protocol.Refusal{Change: *w, Conflict: conflict}
 		if fresh { // a stale cached value is no sign of contention
-			pause := f.pause(base.Lineage, f.o.Backoff)
-			if f.outlasts(pause, open) {
-				now, err := f.look(ctx, w.look)
+			pause := f.Pause(base.Lineage, f.o.Backoff)
+			if f.Outlasts(pause, open) {
+				now, err := f.Look(ctx, w.Look)
 				if err != nil {
-					return f.abandon(ctx, open, f.fail(err))
+					return f.Abandon(ctx, open, f.Fail(err))
 				}
-				if done, err := f.confirm(open, now); done {
+				if done, err := f.Confirm(open, now); done {
 					return err
 				}
 			}
 			if err := budget.NextAfter(ctx, pause); err != nil {
 				if ctx.Err() != nil {
-					return f.abandon(ctx, open, f.fail(err))
+					return f.Abandon(ctx, open, f.Fail(err))
 				}
-				return f.surrender(ctx, *w, conflict)
+				return f.Surrender(ctx, *w, conflict)
 			}
 		}
 		base = nil
@@ -117,23 +118,23 @@ func (f *folder[T]) run(ctx context.Context) error {
 func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	value, err := f.cache.Clone(base.Value)
 	if err != nil {
-		return value, false, f.fail(err)
+		return value, false, f.Fail(err)
 	}
 	if !base.Exists && !f.o.Create {
-		return value, false, &NotFoundError{Op: f.op, Resource: f.resource}
+		return value, false, &NotFoundError{Op: f.Op, Resource: f.Resource}
 	}
-	f.res.Attempts++
+	f.Res.Attempts++
 	left := 0
 	for _, e := range f.batch {
 		trial := value
 		if len(f.batch) > 1 {
 			if trial, err = f.cache.Clone(value); err != nil {
-				return value, false, f.fail(err)
+				return value, false, f.Fail(err)
 			}
 		}
 		e.err, e.panic = context.Cause(e.ctx), nil
 		if e.err == nil {
-			e.run(f.res.Attempts-1, &trial)
+			e.run(f.Res.Attempts-1, &trial)
 		}
 		if cause, ok := retry.Stopped(e.err); ok {
 			e.err = cause
@@ -156,13 +157,13 @@ func (e *entry[T]) run(attempt int, value *T) {
 			e.panic, e.err = p, fmt.Errorf("the change panicked: %v", p)
 		}
 	}()
-	e.err = e.change(withAttempt(e.ctx, attempt), value)
+	e.err = e.change(protocol.WithAttempt(e.ctx, attempt), value)
 }
 
-func (f *folder[T]) prepare(base *Version[T], value T) (*write, error) {
-	w, err := prepared(f.call, f.target, base, value, intent{}, f.o.Conditions)
+func (f *folder[T]) prepare(base *Version[T], value T) (*protocol.Change, error) {
+	w, err := prepared(f.Call, f.target, base, value, protocol.Intent{}, f.o.Conditions)
 	if w == nil && err == nil {
-		err = f.fail(errors.New("the target sees no change where its Equal sees one"))
+		err = f.Fail(errors.New("the target sees no change where its Equal sees one"))
 	}
 	return w, err
 }
@@ -170,7 +171,7 @@ func (f *folder[T]) prepare(base *Version[T], value T) (*write, error) {
 // remember keeps what was written for the next update, with the lineage that the write carried. If the response was
 // lost, the version that belongs to the value is not known: the version that was found may be a later one, of a writer
 // outside azconc, and a value kept with it would overwrite what that writer wrote.
-func (f *folder[T]) remember(base *Version[T], value T, w write, etag azcore.ETag) {
+func (f *folder[T]) remember(base *Version[T], value T, w protocol.Change, etag azcore.ETag) {
 	if etag == "" {
 		return
 	}
@@ -182,5 +183,5 @@ func (f *folder[T]) remember(base *Version[T], value T, w write, etag azcore.ETa
 	if err != nil {
 		return
 	}
-	f.cached = &Version[T]{State: State{Exists: true, ETag: etag, Lineage: w.lineage}, Value: kept, Carry: carry}
+	f.cached = &Version[T]{State: State{Exists: true, ETag: etag, Lineage: w.Lineage}, Value: kept, Carry: carry}
 }

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -8,13 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-func open(t *testing.T, s *aztest.Service, opts *DocumentOptions) *Document[counter] {
+func open(t *testing.T, s *aztest.Service, opts *optimistic.DocumentOptions) *optimistic.Document[optest.Counter] {
 	t.Helper()
-	d, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), opts)
+	d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,52 +25,52 @@ func open(t *testing.T, s *aztest.Service, opts *DocumentOptions) *Document[coun
 }
 
 func TestAnOpenDocumentIsUpdatedWithOneRequest(t *testing.T) {
-	s, client := quiet(t, `{"n":0}`)
+	s, client := optest.Quiet(t, `{"n":0}`)
 	d := open(t, s, nil)
 	for i, want := range []int{2, 1, 1, 1} {
 		s.Reset()
-		res, err := d.Update(t.Context(), increment)
+		res, err := d.Update(t.Context(), optest.Increment)
 		if err != nil || res.Folded != 1 || !res.Changed {
 			t.Fatalf("update %d: %+v, %v", i, res, err)
 		}
-		requests(t, s, res, want)
-		if res.ETag != etagOf(t, client) {
-			t.Errorf("update %d: ETag %s, the blob has %s", i, res.ETag, etagOf(t, client))
+		optest.Requests(t, s, res, want)
+		if res.ETag != optest.ETagOf(t, client) {
+			t.Errorf("update %d: ETag %s, the blob has %s", i, res.ETag, optest.ETagOf(t, client))
 		}
 	}
-	if got := count(t, client); got != 4 {
+	if got := optest.Count(t, client); got != 4 {
 		t.Errorf("n = %d", got)
 	}
 }
 
 func TestADocumentNoticesOtherWriters(t *testing.T) {
-	s, client := quiet(t, `{"n":0}`)
-	d := open(t, s, &DocumentOptions{Update: UpdateOptions{Sending: Sending{TrustConflicts: true}}})
-	if _, err := d.Update(t.Context(), increment); err != nil {
+	s, client := optest.Quiet(t, `{"n":0}`)
+	d := open(t, s, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: true}}})
+	if _, err := d.Update(t.Context(), optest.Increment); err != nil {
 		t.Fatal(err)
 	}
-	put(t, client, `{"n":10}`)
+	optest.Put(t, client, `{"n":10}`)
 	s.Reset()
-	res, err := d.Update(t.Context(), increment)
+	res, err := d.Update(t.Context(), optest.Increment)
 	if err != nil || res.Conflicts != 1 {
 		t.Fatalf("Update = %+v, %v", res, err)
 	}
-	requests(t, s, res, 3) // refused, read, written
-	if got := count(t, client); got != 11 {
+	optest.Requests(t, s, res, 3) // refused, read, written
+	if got := optest.Count(t, client); got != 11 {
 		t.Errorf("n = %d, want 11", got)
 	}
 }
 
 func TestWhatAnOldValueShowsIsNotBelieved(t *testing.T) {
 	limit := errors.New("limit reached")
-	for name, change := range map[string]func(context.Context, *counter) error{
-		"an error": func(_ context.Context, c *counter) error {
+	for name, change := range map[string]func(context.Context, *optest.Counter) error{
+		"an error": func(_ context.Context, c *optest.Counter) error {
 			if c.N < 10 {
 				return limit
 			}
-			return increment(context.Background(), c)
+			return optest.Increment(context.Background(), c)
 		},
-		"no change": func(_ context.Context, c *counter) error {
+		"no change": func(_ context.Context, c *optest.Counter) error {
 			if c.N >= 10 {
 				c.N++
 			}
@@ -75,15 +78,15 @@ func TestWhatAnOldValueShowsIsNotBelieved(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, client := quiet(t, `{"n":0}`)
+			s, client := optest.Quiet(t, `{"n":0}`)
 			d := open(t, s, nil)
-			if _, err := d.Update(t.Context(), increment); err != nil {
+			if _, err := d.Update(t.Context(), optest.Increment); err != nil {
 				t.Fatal(err)
 			}
-			put(t, client, `{"n":10}`) // behind the document's back
+			optest.Put(t, client, `{"n":10}`) // behind the document's back
 			res, err := d.Update(t.Context(), change)
-			if err != nil || !res.Changed || count(t, client) != 11 {
-				t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+			if err != nil || !res.Changed || optest.Count(t, client) != 11 {
+				t.Errorf("Update = %+v, %v, n = %d", res, err, optest.Count(t, client))
 			}
 		})
 	}
@@ -94,14 +97,14 @@ func TestConcurrentUpdatesFold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
 		client := s.BlockBlob("box", "n.json")
-		put(t, client, `{"n":0}`)
+		optest.Put(t, client, `{"n":0}`)
 		d := open(t, s, nil)
 		s.Reset()
 		broken := errors.New("broken")
 		var wg sync.WaitGroup
 		for i := range 64 {
 			wg.Go(func() {
-				res, err := d.Update(context.Background(), func(_ context.Context, c *counter) error {
+				res, err := d.Update(context.Background(), func(_ context.Context, c *optest.Counter) error {
 					c.N++
 					if i%8 == 7 {
 						return broken // and c.N must not count
@@ -114,7 +117,7 @@ func TestConcurrentUpdatesFold(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := count(t, client); got != 56 {
+		if got := optest.Count(t, client); got != 56 {
 			t.Errorf("n = %d, want 56", got)
 		}
 		if got := s.Requests() - 1; got > 4 { // the count itself is one
@@ -124,16 +127,16 @@ func TestConcurrentUpdatesFold(t *testing.T) {
 }
 
 func TestAFoldIsAppliedOnceUnderEveryFault(t *testing.T) {
-	for name, fault := range every(aztest.Writes) {
+	for name, fault := range optest.Every(aztest.Writes) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
+				s, client := optest.Quiet(t, `{"n":0}`)
 				d := open(t, s, nil)
 				s.SetFaults(fault)
 				var wg sync.WaitGroup
 				for range 8 {
 					wg.Go(func() {
-						if _, err := d.Update(context.Background(), increment); err != nil {
+						if _, err := d.Update(context.Background(), optest.Increment); err != nil {
 							t.Error(err)
 						}
 					})
@@ -141,7 +144,7 @@ func TestAFoldIsAppliedOnceUnderEveryFault(t *testing.T) {
 				wg.Wait()
 				s.SetFaults()
 				s.Flush()
-				if got := count(t, client); got != 8 {
+				if got := optest.Count(t, client); got != 8 {
 					t.Errorf("n = %d, want 8", got)
 				}
 			})
@@ -153,7 +156,7 @@ func TestAPanicBelongsToItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Millisecond }})
 		client := s.BlockBlob("box", "n.json")
-		put(t, client, `{"n":0}`)
+		optest.Put(t, client, `{"n":0}`)
 		d := open(t, s, nil)
 		var wg sync.WaitGroup
 		panics := 0
@@ -167,11 +170,11 @@ func TestAPanicBelongsToItsCaller(t *testing.T) {
 						}
 					}
 				}()
-				_, err := d.Update(context.Background(), func(_ context.Context, c *counter) error {
+				_, err := d.Update(context.Background(), func(_ context.Context, c *optest.Counter) error {
 					if i == 2 {
 						panic("boom")
 					}
-					return increment(context.Background(), c)
+					return optest.Increment(context.Background(), c)
 				})
 				if err != nil {
 					t.Errorf("change %d: %v", i, err)
@@ -179,7 +182,7 @@ func TestAPanicBelongsToItsCaller(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := count(t, client); got != 3 || panics != 1 {
+		if got := optest.Count(t, client); got != 3 || panics != 1 {
 			t.Errorf("n = %d after %d panics", got, panics)
 		}
 	})
@@ -189,19 +192,19 @@ func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
 		client := s.BlockBlob("box", "n.json")
-		put(t, client, `{"n":0}`)
+		optest.Put(t, client, `{"n":0}`)
 		d := open(t, s, nil)
 		reason := errors.New("gave up")
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := d.Update(context.Background(), increment); err != nil {
+			if _, err := d.Update(context.Background(), optest.Increment); err != nil {
 				t.Error(err)
 			}
 		})
 		bubble.Sleep(10 * time.Millisecond) // the first one is reading
 		ctx, cancel := context.WithCancelCause(t.Context())
 		wg.Go(func() {
-			_, err := d.Update(ctx, func(context.Context, *counter) error {
+			_, err := d.Update(ctx, func(context.Context, *optest.Counter) error {
 				t.Error("the change ran")
 				return nil
 			})
@@ -212,7 +215,7 @@ func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
 		bubble.Sleep(10 * time.Millisecond)
 		cancel(reason)
 		wg.Wait()
-		if got := count(t, client); got != 1 {
+		if got := optest.Count(t, client); got != 1 {
 			t.Errorf("n = %d", got)
 		}
 	})
@@ -222,20 +225,23 @@ func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
 		client := s.BlockBlob("box", "n.json")
-		put(t, client, `{"n":0}`)
+		optest.Put(t, client, `{"n":0}`)
 		d := open(t, s, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		hold := make(chan struct{})
 		wg.Go(func() { // keeps the turn, so that the next two fold
-			_, _ = d.Update(context.Background(), func(_ context.Context, c *counter) error { <-hold; return increment(context.Background(), c) })
+			_, _ = d.Update(context.Background(), func(_ context.Context, c *optest.Counter) error {
+				<-hold
+				return optest.Increment(context.Background(), c)
+			})
 		})
 		synctest.Wait()
 		bubble.Sleep(1500 * time.Millisecond)
-		wg.Go(func() { _, _ = d.Update(ctx, increment) })
+		wg.Go(func() { _, _ = d.Update(ctx, optest.Increment) })
 		synctest.Wait()
 		wg.Go(func() {
-			if _, err := d.Update(context.Background(), increment); err != nil {
+			if _, err := d.Update(context.Background(), optest.Increment); err != nil {
 				t.Errorf("the one that waits: %v", err)
 			}
 		})
@@ -244,24 +250,24 @@ func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
 		bubble.Sleep(1200 * time.Millisecond) // the fold of two is being written
 		cancel()
 		wg.Wait()
-		if got := count(t, client); got != 3 {
+		if got := optest.Count(t, client); got != 3 {
 			t.Errorf("n = %d, want 3", got)
 		}
 	})
 }
 
 func TestADocumentReads(t *testing.T) {
-	s, client := quiet(t, `{"n":5}`)
+	s, client := optest.Quiet(t, `{"n":5}`)
 	d := open(t, s, nil)
 	v, err := d.Read(t.Context())
-	if err != nil || v.Value.N != 5 || v.ETag != etagOf(t, client) {
+	if err != nil || v.Value.N != 5 || v.ETag != optest.ETagOf(t, client) {
 		t.Fatalf("Read = %+v, %v", v, err)
 	}
 	v.Value.N = 99 // belongs to the caller
 	s.Reset()
-	res, err := d.Update(t.Context(), increment)
-	if err != nil || count(t, client) != 6 {
-		t.Errorf("Update = %+v, %v, n = %d", res, err, count(t, client))
+	res, err := d.Update(t.Context(), optest.Increment)
+	if err != nil || optest.Count(t, client) != 6 {
+		t.Errorf("Update = %+v, %v, n = %d", res, err, optest.Count(t, client))
 	}
 	if res.Requests != 1 {
 		t.Errorf("%d requests after a read, want 1", res.Requests)
@@ -269,32 +275,32 @@ func TestADocumentReads(t *testing.T) {
 }
 
 func TestADocumentOfAValueThatReturnsToWhatItWas(t *testing.T) {
-	s, client := quiet(t, `{"n":0}`)
+	s, client := optest.Quiet(t, `{"n":0}`)
 	d := open(t, s, nil)
 	for i := range 6 { // 1, 0, 1, 0, …: each differs from the last, not from the first
 		want := (i + 1) % 2
-		if _, err := d.Update(t.Context(), func(_ context.Context, c *counter) error { c.N = want; return nil }); err != nil {
+		if _, err := d.Update(t.Context(), func(_ context.Context, c *optest.Counter) error { c.N = want; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if got := count(t, client); got != want {
+		if got := optest.Count(t, client); got != want {
 			t.Fatalf("n = %d, want %d", got, want)
 		}
 	}
 }
 
 func TestBadDocumentsAreRefused(t *testing.T) {
-	s, _ := quiet(t, "")
-	for name, o := range map[string]*DocumentOptions{
-		"operation": {Update: UpdateOptions{OperationID: "x"}},
-		"pinned":    {Update: UpdateOptions{Conditions: Conditions{IfMatch: `"0x1"`}}},
+	s, _ := optest.Quiet(t, "")
+	for name, o := range map[string]*optimistic.DocumentOptions{
+		"operation": {Update: optimistic.UpdateOptions{OperationID: "x"}},
+		"pinned":    {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}}},
 		"fold":      {MaxFold: -1},
 	} {
-		if _, err := NewDocument(JSONBlob[counter](s.BlockBlob("box", "n.json")), o); err == nil {
+		if _, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	d := open(t, s, nil)
-	if _, err := d.Update(t.Context(), increment); !errors.Is(err, ErrNotFound) {
+	if _, err := d.Update(t.Context(), optest.Increment); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("a missing blob: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -9,6 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -30,36 +34,36 @@ type tally struct {
 }
 
 // tallied are the ways to count operation me+n in a shared resource: whether it was applied shows in the resource.
-var tallied = map[string]func(s *aztest.Service) func(ctx context.Context, key string) (Result, error){
-	"blob": func(s *aztest.Service) func(context.Context, string) (Result, error) {
-		target := JSONBlob[tally](s.BlockBlob("box", "tally"))
-		return func(ctx context.Context, key string) (Result, error) {
-			return Update(ctx, target, count1(key), &UpdateOptions{Create: true, Attempts: -1, Elapsed: -1})
+var tallied = map[string]func(s *aztest.Service) func(ctx context.Context, key string) (optimistic.Result, error){
+	"blob": func(s *aztest.Service) func(context.Context, string) (optimistic.Result, error) {
+		target := blobs.NewJSON[tally](s.BlockBlob("box", "tally"))
+		return func(ctx context.Context, key string) (optimistic.Result, error) {
+			return optimistic.Update(ctx, target, count1(key), &optimistic.UpdateOptions{Create: true, Attempts: -1, Elapsed: -1})
 		}
 	},
-	"document": func(s *aztest.Service) func(context.Context, string) (Result, error) {
-		d, err := NewDocument(JSONBlob[tally](s.BlockBlob("box", "tally")), &DocumentOptions{Update: UpdateOptions{Create: true, Attempts: -1, Elapsed: -1}})
-		return func(ctx context.Context, key string) (Result, error) {
+	"document": func(s *aztest.Service) func(context.Context, string) (optimistic.Result, error) {
+		d, err := optimistic.NewDocument(blobs.NewJSON[tally](s.BlockBlob("box", "tally")), &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Create: true, Attempts: -1, Elapsed: -1}})
+		return func(ctx context.Context, key string) (optimistic.Result, error) {
 			if err != nil {
-				return Result{}, err
+				return optimistic.Result{}, err
 			}
 			return d.Update(ctx, count1(key))
 		}
 	},
-	"entity": func(s *aztest.Service) func(context.Context, string) (Result, error) {
-		target := TableEntity[map[string]any](s.Table("t"), "p", "tally")
-		return func(ctx context.Context, key string) (Result, error) {
-			return Update(ctx, target, func(_ context.Context, m *map[string]any) error {
+	"entity": func(s *aztest.Service) func(context.Context, string) (optimistic.Result, error) {
+		target := tables.NewEntity[map[string]any](s.Table("t"), "p", "tally")
+		return func(ctx context.Context, key string) (optimistic.Result, error) {
+			return optimistic.Update(ctx, target, func(_ context.Context, m *map[string]any) error {
 				n, _ := (*m)[key].(int32)
 				(*m)[key] = n + 1
 				return nil
-			}, &UpdateOptions{Create: true, Attempts: -1, Elapsed: -1})
+			}, &optimistic.UpdateOptions{Create: true, Attempts: -1, Elapsed: -1})
 		}
 	},
-	"transaction": func(s *aztest.Service) func(context.Context, string) (Result, error) {
+	"transaction": func(s *aztest.Service) func(context.Context, string) (optimistic.Result, error) {
 		table := s.Table("t")
-		return func(ctx context.Context, key string) (Result, error) {
-			res, err := Transact(ctx, table, "p", func(ctx context.Context, tx *Tx) error {
+		return func(ctx context.Context, key string) (optimistic.Result, error) {
+			res, err := tables.Transact(ctx, table, "p", func(ctx context.Context, tx *tables.Tx) error {
 				for _, row := range []string{"tally", "twin"} {
 					m := map[string]any{}
 					if _, err := tx.Get(ctx, row, &m); err != nil {
@@ -71,7 +75,7 @@ var tallied = map[string]func(s *aztest.Service) func(ctx context.Context, key s
 					}
 				}
 				return nil
-			}, &TransactOptions{Attempts: -1, Elapsed: -1})
+			}, &tables.TransactOptions{Attempts: -1, Elapsed: -1})
 			return res.Result, err
 		}
 	},
@@ -98,13 +102,13 @@ func withCount(m map[string]any, key string, n int32) map[string]any {
 func readTally(t *testing.T, kind string, s *aztest.Service) map[string]int {
 	t.Helper()
 	if kind == "blob" || kind == "document" {
-		v, err := Read(t.Context(), JSONBlob[tally](s.BlockBlob("box", "tally")), nil)
+		v, err := optimistic.Read(t.Context(), blobs.NewJSON[tally](s.BlockBlob("box", "tally")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v.Value.Of
 	}
-	v, err := Read(t.Context(), TableEntity[map[string]any](s.Table("t"), "p", "tally"), nil)
+	v, err := optimistic.Read(t.Context(), tables.NewEntity[map[string]any](s.Table("t"), "p", "tally"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +127,10 @@ func TestNothingIsAppliedTwiceInBadWeather(t *testing.T) {
 		for _, clients := range []int{12, 32} {
 			t.Run(fmt.Sprintf("%s, %d clients", kind, clients), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := aztest.New(&aztest.Options{Seed: *firstSeed + uint64(clients), Latency: latencies(int64(clients))})
+					s := aztest.New(&aztest.Options{Seed: *optest.FirstSeed + uint64(clients), Latency: optest.Latencies(int64(clients))})
 					s.Container("box")
 					s.SetFaults(badWeather()...)
-					each := max(2, 240/clients/raceScale)
+					each := max(2, 240/clients/optest.RaceScale)
 					if clients*each > 240 {
 						each = 240 / clients // an entity has room for 250 properties
 					}
@@ -151,13 +155,13 @@ func TestNothingIsAppliedTwiceInBadWeather(t *testing.T) {
 					found, unknown := readTally(t, kind, s), 0
 					for key, err := range outcomes {
 						switch n := found[key]; {
-						case errors.Is(err, ErrOutcomeUnknown):
+						case errors.Is(err, optimistic.ErrOutcomeUnknown):
 							if unknown++; n > 1 {
 								t.Errorf("%s: unknown, and applied %d times", key, n)
 							}
 						case err == nil && n != 1, err != nil && n != 0:
 							t.Errorf("%s: %v, and applied %d times", key, err, n)
-						case err != nil && !errors.Is(err, ErrConflict):
+						case err != nil && !errors.Is(err, optimistic.ErrConflict):
 							t.Errorf("%s: %v", key, err)
 						}
 					}

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -21,16 +22,16 @@ type escalation struct {
 
 // escalate leases the target's resource under a new id, if it is free.
 func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
-	leaseOn := traitsOf(u.target).Lease
+	leaseOn := protocol.TraitsOf(u.target).Lease
 	if leaseOn == nil {
 		return nil, nil
 	}
 	e := &escalation{id: uuid.NewString()}
 	var err error
 	if e.lease, err = leaseOn(e.id); err != nil {
-		return nil, u.fail(err)
+		return nil, u.Fail(err)
 	}
-	_, err = again(ctx, u.call, func(ctx context.Context) (struct{}, error) {
+	_, err = protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
 		e.sent = true
 		return struct{}{}, e.lease.Acquire(ctx)
@@ -38,23 +39,23 @@ func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 	if err == nil {
 		return e, nil
 	}
-	e.release(ctx, u.call)
+	e.release(ctx, u.Call)
 	switch azerr.Classify(err).Kind {
 	case azerr.Held, azerr.NotFound, azerr.Conflict:
 		return nil, nil // another client has leased it: go on without
 	}
-	return nil, u.fail(err)
+	return nil, u.Fail(err)
 }
 
 // release releases the lease, even if ctx has ended. If that fails, the lease expires.
-func (e *escalation) release(ctx context.Context, c *call) {
+func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	if e == nil || !e.sent {
 		return
 	}
 	e.sent = false
-	detached, cancel := retry.Detached(ctx, c.s.Grace)
+	detached, cancel := retry.Detached(ctx, c.S.Grace)
 	defer cancel()
-	_, _ = again(detached, c, func(ctx context.Context) (struct{}, error) {
+	_, _ = protocol.Again(detached, c, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
 		return struct{}{}, e.lease.Release(ctx)
 	})
@@ -66,5 +67,5 @@ func (u *updater[T]) held(err error, base azcore.ETag) error {
 	if u.o.EscalateAfter <= 0 || u.o.Conditions.LeaseID != "" || azerr.Classify(err).Kind != azerr.Held || errors.Is(err, ErrOutcomeUnknown) {
 		return err
 	}
-	return &ConflictError{Op: u.op, Resource: u.resource, Reason: azerr.Changed, Base: base, Elapsed: time.Since(u.began), Err: err}
+	return &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Changed, Base: base, Elapsed: time.Since(u.Began), Err: err}
 }

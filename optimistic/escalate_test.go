@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -15,10 +18,10 @@ import (
 // TestAnEscalatedUpdateWins: a rival is faster every time, until the blob is leased.
 func TestAnEscalatedUpdateWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		refused := 0
-		res, err := Update(t.Context(), JSONBlob[counter](client), func(_ context.Context, c *counter) error {
-			_, err := Update(context.Background(), JSONBlob[counter](client), increment, nil)
+		res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), func(_ context.Context, c *optest.Counter) error {
+			_, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 			if azerr.Classify(err).Kind == azerr.Held {
 				refused++
 			} else if err != nil {
@@ -26,11 +29,11 @@ func TestAnEscalatedUpdateWins(t *testing.T) {
 			}
 			c.N++
 			return nil
-		}, &UpdateOptions{EscalateAfter: 3, Attempts: 10})
+		}, &optimistic.UpdateOptions{EscalateAfter: 3, Attempts: 10})
 		if err != nil || res.Conflicts != 3 || refused != 1 {
 			t.Fatalf("Update = %+v, %v; the rival was refused %d times", res, err, refused)
 		}
-		if got := count(t, client); got != 4 {
+		if got := optest.Count(t, client); got != 4 {
 			t.Errorf("n = %d, want 4", got)
 		}
 		props, err := client.GetProperties(t.Context(), nil)
@@ -44,19 +47,19 @@ func TestAnEscalatedUpdateWins(t *testing.T) {
 // TestAnEscalationSurvivesEveryFault and leaves no lease behind.
 func TestAnEscalationSurvivesEveryFault(t *testing.T) {
 	for _, op := range []string{"Acquire Blob Lease", "Release Blob Lease", "Put Blob"} {
-		for name, fault := range every(aztest.Op(op)) {
+		for name, fault := range optest.Every(aztest.Op(op)) {
 			t.Run(op+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
 					client := s.BlockBlob("box", "n.json")
-					put(t, client, `{"n":0}`)
+					optest.Put(t, client, `{"n":0}`)
 					s.SetFaults(fault)
 					var wg sync.WaitGroup
 					for range 4 {
 						wg.Go(func() {
-							target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
+							target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
 							for range 5 {
-								if _, err := Update(t.Context(), target, increment, &UpdateOptions{Attempts: -1, Elapsed: -1, EscalateAfter: 1}); err != nil {
+								if _, err := optimistic.Update(t.Context(), target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, EscalateAfter: 1}); err != nil {
 									t.Error(err)
 								}
 							}
@@ -67,7 +70,7 @@ func TestAnEscalationSurvivesEveryFault(t *testing.T) {
 					if fault.Kind != aztest.DelayCommit {
 						s.Flush()
 					}
-					if got := count(t, client); got != 20 {
+					if got := optest.Count(t, client); got != 20 {
 						t.Errorf("n = %d, want 20", got)
 					}
 				})
@@ -80,7 +83,7 @@ func TestACancelledEscalationGivesTheLeaseBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
 		client := s.BlockBlob("box", "n.json")
-		put(t, client, `{"n":0}`)
+		optest.Put(t, client, `{"n":0}`)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reason := errors.New("gave up")
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: func(r *aztest.Request) bool {
@@ -89,11 +92,11 @@ func TestACancelledEscalationGivesTheLeaseBack(t *testing.T) {
 			}
 			return false
 		}})
-		_, err := Update(ctx, JSONBlob[counter](client), func(_ context.Context, c *counter) error {
-			put(t, client, `{"n":5}`)
+		_, err := optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), func(_ context.Context, c *optest.Counter) error {
+			optest.Put(t, client, `{"n":5}`)
 			c.N++
 			return nil
-		}, &UpdateOptions{EscalateAfter: 1, Sending: Sending{TrustConflicts: true}})
+		}, &optimistic.UpdateOptions{EscalateAfter: 1, Sending: optimistic.Sending{TrustConflicts: true}})
 		if !errors.Is(err, reason) {
 			t.Errorf("err = %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -20,11 +21,11 @@ func ExampleUpdate() {
 	ctx := context.Background()
 	blob := aztest.New(nil).BlockBlob("jobs", "state.json") // in production: a blockblob.Client
 
-	if _, err := optimistic.Create(ctx, optimistic.JSONBlob[State](blob), State{N: 41}, nil); err != nil {
+	if _, err := optimistic.Create(ctx, blobs.NewJSON[State](blob), State{N: 41}, nil); err != nil {
 		fmt.Println(err)
 		return
 	}
-	res, err := optimistic.Update(ctx, optimistic.JSONBlob[State](blob), func(ctx context.Context, s *State) error {
+	res, err := optimistic.Update(ctx, blobs.NewJSON[State](blob), func(ctx context.Context, s *State) error {
 		s.N++
 		return nil
 	}, nil)
@@ -35,7 +36,7 @@ func ExampleUpdate() {
 	}
 	fmt.Println(res.Changed, res.Requests, err)
 
-	v, err := optimistic.Read(ctx, optimistic.JSONBlob[State](blob), nil)
+	v, err := optimistic.Read(ctx, blobs.NewJSON[State](blob), nil)
 	fmt.Println(v.Value.N, err)
 	// Output:
 	// true 2 <nil>
@@ -46,7 +47,7 @@ func ExampleUpdate() {
 func ExampleUpdate_lostResponses() {
 	ctx := context.Background()
 	service := aztest.New(nil)
-	counter := optimistic.JSONBlob[State](service.BlockBlob("jobs", "state.json"))
+	counter := blobs.NewJSON[State](service.BlockBlob("jobs", "state.json"))
 	service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.2})
 
 	for range 60 {
@@ -68,7 +69,7 @@ func ExampleDocument() {
 	ctx := context.Background()
 	blob := aztest.New(nil).BlockBlob("jobs", "state.json")
 
-	document, err := optimistic.NewDocument(optimistic.JSONBlob[State](blob), &optimistic.DocumentOptions{
+	document, err := optimistic.NewDocument(blobs.NewJSON[State](blob), &optimistic.DocumentOptions{
 		Update: optimistic.UpdateOptions{Create: true},
 	})
 	if err != nil {
@@ -92,11 +93,11 @@ func ExampleDocument() {
 func ExampleUpload() {
 	ctx := context.Background()
 	blob := aztest.New(nil).BlockBlob("jobs", "report.txt")
-	onlyNew := &optimistic.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
+	onlyNew := &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
 
-	_, err := optimistic.Upload(ctx, blob, strings.NewReader("first"), onlyNew)
+	_, err := blobs.Upload(ctx, blob, strings.NewReader("first"), onlyNew)
 	fmt.Println(err)
-	_, err = optimistic.Upload(ctx, blob, strings.NewReader("second"), onlyNew)
+	_, err = blobs.Upload(ctx, blob, strings.NewReader("second"), onlyNew)
 	fmt.Println(errors.Is(err, optimistic.ErrExists))
 	// Output:
 	// <nil>

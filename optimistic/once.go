@@ -6,7 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 )
 
 // ReadOptions tunes Read. The zero value is the default.
@@ -31,7 +31,7 @@ type WriteOptions struct {
 	_ struct{}
 }
 
-func (o *WriteOptions) withDefaults() (WriteOptions, error) {
+func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 	var out WriteOptions
 	if o != nil {
 		out = *o
@@ -44,7 +44,7 @@ func (o *WriteOptions) withDefaults() (WriteOptions, error) {
 		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
 	var err error
-	out.Sending, err = out.Sending.withDefaults()
+	out.Sending, err = out.Sending.WithDefaults()
 	return out, err
 }
 
@@ -55,17 +55,17 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 	if opts != nil {
 		o = *opts
 	}
-	s, err := o.Sending.withDefaults()
+	s, err := o.Sending.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	c := newCall("read", target.Resource(), s, target)
-	v, err := again(ctx, c, target.Read)
+	c := protocol.NewCall("read", target.Resource(), s, target)
+	v, err := protocol.Again(ctx, c, target.Read)
 	if err != nil {
-		return nil, c.fail(err)
+		return nil, c.Fail(err)
 	}
 	if !v.Exists {
-		return nil, &NotFoundError{Op: c.op, Resource: c.resource}
+		return nil, &NotFoundError{Op: c.Op, Resource: c.Resource}
 	}
 	return v, nil
 }
@@ -102,28 +102,30 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 }
 
 func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
-	o, err := opts.withDefaults()
+	o, err := opts.WithDefaults()
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall(op, target.Resource(), o.Sending, target)
-	todo := newIntent(traitsOf(target).Scope, o.OperationID)
-	if base.Lineage.performed(todo) {
-		c.res.AlreadyApplied, c.res.ETag = true, base.ETag
-		return c.finish(), nil
+	c := protocol.NewCall(op, target.Resource(), o.Sending, target)
+	todo := protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID)
+	if base.Lineage.Performed(todo) {
+		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
+		return c.Finish(), nil
 	}
 	w, err := prepared(c, target, base, value, todo, o.Conditions)
 	if w == nil || err != nil {
-		c.res.ETag = base.ETag
-		return c.finish(), err
+		c.Res.ETag = base.ETag
+		return c.Finish(), err
 	}
-	err = c.carryOut(ctx, *w)
-	return c.finish(), err
+	err = c.CarryOut(ctx, *w)
+	return c.Finish(), err
 }
 
 // prepared returns the write of value over base, or nil if there is nothing to write.
-func prepared[T any](c *call, target Target[T], base *Version[T], value T, op intent, on Conditions) (*write, error) {
-	return c.prepare(base.State, op, func(lineage Lineage) (Write, error) { return target.Prepare(base, value, lineage, on) }, target.Look)
+func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
+	return c.Prepare(base.State, op, func(lineage Lineage) (Write, error) {
+		return target.Prepare(base, value, lineage, on)
+	}, target.Look)
 }
 
 // Delete removes the resource on the condition that it is at base's version. State{} (or State{ETag: "*"}) deletes any
@@ -136,41 +138,21 @@ func prepared[T any](c *call, target Target[T], base *Version[T], value T, op in
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
-	o, err := opts.withDefaults()
+	o, err := opts.WithDefaults()
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCall("delete", target.Resource(), o.Sending, target)
-	w := write{base: base, remove: true, look: target.Look}
+	c := protocol.NewCall("delete", target.Resource(), o.Sending, target)
+	w := protocol.Change{Base: base, Remove: true, Look: target.Look}
 	if base.ETag == "" || base.ETag == azcore.ETagAny {
-		w.anyBase, w.base = true, State{}
+		w.AnyBase, w.Base = true, State{}
 	} else {
-		w.base.Exists = true
+		w.Base.Exists = true
 	}
-	if w.send, err = target.Remove(w.base, o.Conditions); err != nil {
-		return c.finish(), c.fail(err)
+	if w.Send, err = target.Remove(w.Base, o.Conditions); err != nil {
+		return c.Finish(), c.Fail(err)
 	}
-	err = c.carryOut(ctx, w)
-	c.res.ETag = "" // there is none any more
-	return c.finish(), err
-}
-
-// carryOut commits a single write and makes a conflict final.
-func (c *call) carryOut(ctx context.Context, w write) error {
-	c.res.Attempts = 1
-	etag, err := c.commit(ctx, w)
-	if err == nil {
-		c.applied(w, etag)
-		return nil
-	}
-	conflict, ok := errors.AsType[*ConflictError](err)
-	if !ok {
-		return unlessPerformed(err)
-	}
-	c.res.Conflicts++
-	err = c.surrender(ctx, w, conflict)
-	if gone, ok := errors.AsType[*ConflictError](err); ok && w.remove && w.anyBase && gone.Reason == azerr.Gone {
-		return &NotFoundError{Op: c.op, Resource: c.resource, Err: gone.Err}
-	}
-	return err
+	err = c.CarryOut(ctx, w)
+	c.Res.ETag = "" // there is none any more
+	return c.Finish(), err
 }

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -12,50 +12,55 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // underID applies an increment under an OperationID, by a client of its own, to one of the kinds of resource.
-var underID = map[string]func(ctx context.Context, s *aztest.Service, id string) (Result, error){
-	"blob": func(ctx context.Context, s *aztest.Service, id string) (Result, error) {
-		return Update(ctx, JSONBlob[counter](s.BlockBlob("box", "n.json")), increment, &UpdateOptions{OperationID: id, Attempts: -1})
+var underID = map[string]func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error){
+	"blob": func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error) {
+		return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, &optimistic.UpdateOptions{OperationID: id, Attempts: -1})
 	},
-	"metadata": func(ctx context.Context, s *aztest.Service, id string) (Result, error) {
-		return Update(ctx, BlobMetadata(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
+	"metadata": func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error) {
+		return optimistic.Update(ctx, blobs.NewMetadata(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
 			(*m)["n"] += "i"
 			return nil
-		}, &UpdateOptions{OperationID: id, Attempts: -1})
+		}, &optimistic.UpdateOptions{OperationID: id, Attempts: -1})
 	},
-	"tags": func(ctx context.Context, s *aztest.Service, id string) (Result, error) {
-		return Update(ctx, BlobTags(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
+	"tags": func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error) {
+		return optimistic.Update(ctx, blobs.NewTags(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
 			(*m)["n"] += "i"
 			return nil
-		}, &UpdateOptions{OperationID: id, Attempts: -1})
+		}, &optimistic.UpdateOptions{OperationID: id, Attempts: -1})
 	},
-	"entity": func(ctx context.Context, s *aztest.Service, id string) (Result, error) {
-		return Update(ctx, TableEntity[counter](s.Table("t"), "p", "r"), increment, &UpdateOptions{OperationID: id, Create: true, Attempts: -1})
+	"entity": func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error) {
+		return optimistic.Update(ctx, tables.NewEntity[optest.Counter](s.Table("t"), "p", "r"), optest.Increment, &optimistic.UpdateOptions{OperationID: id, Create: true, Attempts: -1})
 	},
-	"transaction": func(ctx context.Context, s *aztest.Service, id string) (Result, error) {
-		res, err := Transact(ctx, s.Table("t"), "p", func(ctx context.Context, tx *Tx) error {
-			var c counter
+	"transaction": func(ctx context.Context, s *aztest.Service, id string) (optimistic.Result, error) {
+		res, err := tables.Transact(ctx, s.Table("t"), "p", func(ctx context.Context, tx *tables.Tx) error {
+			var c optest.Counter
 			if _, err := tx.Get(ctx, "tx", &c); err != nil {
 				return err
 			}
 			c.N++
 			return tx.Put("tx", c)
-		}, &TransactOptions{OperationID: id, Attempts: -1})
+		}, &tables.TransactOptions{OperationID: id, Attempts: -1})
 		return res.Result, err
 	},
 }
 
-func underIDs(t *testing.T, do func(t *testing.T, s *aztest.Service, apply func(id string) Result)) {
+func underIDs(t *testing.T, do func(t *testing.T, s *aztest.Service, apply func(id string) optimistic.Result)) {
 	for name, under := range underID {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := aztest.New(nil)
-				put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
-				do(t, s, func(id string) Result {
+				optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+				do(t, s, func(id string) optimistic.Result {
 					res, err := under(t.Context(), s, id)
 					if err != nil {
 						t.Fatal(err)
@@ -68,7 +73,7 @@ func underIDs(t *testing.T, do func(t *testing.T, s *aztest.Service, apply func(
 }
 
 func TestAnOperationIsRememberedAcrossOtherWrites(t *testing.T) {
-	underIDs(t, func(t *testing.T, s *aztest.Service, apply func(string) Result) {
+	underIDs(t, func(t *testing.T, s *aztest.Service, apply func(string) optimistic.Result) {
 		if res := apply("order-17"); res.AlreadyApplied || !res.Changed {
 			t.Errorf("the first run: %+v", res)
 		}
@@ -94,33 +99,33 @@ func TestAnOperationIsRememberedAcrossOtherWrites(t *testing.T) {
 // TestTheWindowOfAnOperation is what the doc comments state.
 func TestTheWindowOfAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l Lineage
-		first := newIntent("", "0")
-		l = l.perform(first, time.Now())
-		for i := range OperationsKept - 1 {
-			l = ParseLineage("", l.perform(newIntent("", fmt.Sprint(i+1)), time.Now()).OperationsString())
+		var l optimistic.Lineage
+		first := protocol.NewIntent("", "0")
+		l = l.Perform(first, time.Now())
+		for i := range optimistic.OperationsKept - 1 {
+			l = optimistic.ParseLineage("", l.Perform(protocol.NewIntent("", fmt.Sprint(i+1)), time.Now()).OperationsString())
 		}
-		if !l.performed(first) {
-			t.Errorf("it is forgotten after %d others", OperationsKept-1)
+		if !l.Performed(first) {
+			t.Errorf("it is forgotten after %d others", optimistic.OperationsKept-1)
 		}
-		if l = l.perform(newIntent("", "last"), time.Now()); l.performed(first) || len(l.operations) != OperationsKept {
-			t.Errorf("%d are kept", len(l.operations))
+		if l = l.Perform(protocol.NewIntent("", "last"), time.Now()); l.Performed(first) || len(l.Operations) != optimistic.OperationsKept {
+			t.Errorf("%d are kept", len(l.Operations))
 		}
 		if n := len(l.OperationsString()); n > 3500 {
 			t.Errorf("they take %d bytes", n)
 		}
 
-		l = Lineage{}.perform(first, time.Now())
-		bubble.Sleep(OperationAge)
-		if l = l.perform(intent{}, time.Now()); !l.performed(first) {
-			t.Errorf("it is forgotten after %v", OperationAge)
+		l = optimistic.Lineage{}.Perform(first, time.Now())
+		bubble.Sleep(optimistic.OperationAge)
+		if l = l.Perform(protocol.Intent{}, time.Now()); !l.Performed(first) {
+			t.Errorf("it is forgotten after %v", optimistic.OperationAge)
 		}
 		bubble.Sleep(2 * time.Hour)
-		if l = l.perform(intent{}, time.Now()); l.performed(first) {
-			t.Errorf("it is kept for more than %v, in metadata that others need", OperationAge)
+		if l = l.Perform(protocol.Intent{}, time.Now()); l.Performed(first) {
+			t.Errorf("it is kept for more than %v, in metadata that others need", optimistic.OperationAge)
 		}
-		ahead := Lineage{}.perform(first, time.Now().Add(3*time.Hour))
-		if !ahead.perform(intent{}, time.Now()).performed(first) {
+		ahead := optimistic.Lineage{}.Perform(first, time.Now().Add(3*time.Hour))
+		if !ahead.Perform(protocol.Intent{}, time.Now()).Performed(first) {
 			t.Error("an operation from a clock that is ahead is taken for an old one")
 		}
 	})
@@ -130,7 +135,7 @@ func TestTheWindowOfAnOperation(t *testing.T) {
 func TestContentAndMetadataAreDifferentOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
-		put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+		optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
 		for round, want := range []bool{false, true} {
 			for name, under := range underID {
 				if res, err := under(t.Context(), s, "one"); err != nil || res.AlreadyApplied != want || res.Changed == want {
@@ -144,28 +149,28 @@ func TestContentAndMetadataAreDifferentOperations(t *testing.T) {
 // TestARerunOfAnAppliedOperationIsNoConflict, whatever version it is pinned to.
 func TestARerunOfAnAppliedOperationIsNoConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
-		before := etagOf(t, client)
-		pinned := &UpdateOptions{OperationID: "x", Conditions: Conditions{IfMatch: before}}
+		s, client := optest.Quiet(t, `{"n":0}`)
+		before := optest.ETagOf(t, client)
+		pinned := &optimistic.UpdateOptions{OperationID: "x", Conditions: optimistic.Conditions{IfMatch: before}}
 		for i, want := range []bool{false, true} {
-			if res, err := Update(t.Context(), JSONBlob[counter](client), increment, pinned); err != nil || res.AlreadyApplied != want {
+			if res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, pinned); err != nil || res.AlreadyApplied != want {
 				t.Errorf("update %d: %+v, %v", i, res, err)
 			}
 		}
-		base, err := Read(t.Context(), JSONBlob[counter](client), nil)
+		base, err := optimistic.Read(t.Context(), blobs.NewJSON[optest.Counter](client), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []bool{false, true} {
 			s.Reset()
-			res, err := Replace(t.Context(), JSONBlob[counter](client), base, counter{N: 9}, &WriteOptions{OperationID: "y"})
+			res, err := optimistic.Replace(t.Context(), blobs.NewJSON[optest.Counter](client), base, optest.Counter{N: 9}, &optimistic.WriteOptions{OperationID: "y"})
 			if err != nil || res.AlreadyApplied != want || res.Changed == want {
 				t.Errorf("replace %d: %+v, %v", i, res, err)
 			}
-			requests(t, s, res, 1+i)
+			optest.Requests(t, s, res, 1+i)
 		}
 		for i, want := range []bool{false, true} {
-			res, err := Create(t.Context(), JSONBlob[counter](s.BlockBlob("box", "new")), counter{N: 9}, &WriteOptions{OperationID: "z"})
+			res, err := optimistic.Create(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Counter{N: 9}, &optimistic.WriteOptions{OperationID: "z"})
 			if err != nil || res.AlreadyApplied != want {
 				t.Errorf("create %d: %+v, %v", i, res, err)
 			}
@@ -179,9 +184,9 @@ func TestOneOfTwoCallsAtOnceAppliesTheOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20) {
 				synctest.Test(t, func(t *testing.T) {
-					s := aztest.New(&aztest.Options{Seed: seed, Latency: latencies(int64(seed))})
-					tagged := &blockblob.UploadOptions{Tags: map[string]string{LineageKey: "-"}}
-					if _, err := s.BlockBlob("box", "n.json").Upload(t.Context(), body(`{"n":0}`), tagged); err != nil {
+					s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+					tagged := &blockblob.UploadOptions{Tags: map[string]string{optimistic.LineageKey: "-"}}
+					if _, err := s.BlockBlob("box", "n.json").Upload(t.Context(), optest.Body(`{"n":0}`), tagged); err != nil {
 						t.Fatal(err)
 					}
 					if seed%2 == 1 {
@@ -219,36 +224,36 @@ func TestOneOfTwoCallsAtOnceAppliesTheOperation(t *testing.T) {
 
 func TestARunThatChangesNothingLeavesATrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, `{"n":0}`)
+		s, client := optest.Quiet(t, `{"n":0}`)
 		runs := 0
-		look := func(context.Context, *counter) error { runs++; return nil }
-		opts := &UpdateOptions{OperationID: "look"}
-		res, err := Update(t.Context(), JSONBlob[counter](client), look, opts)
-		if err != nil || res.ETag != etagOf(t, client) || res.WriteID == "" {
+		look := func(context.Context, *optest.Counter) error { runs++; return nil }
+		opts := &optimistic.UpdateOptions{OperationID: "look"}
+		res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), look, opts)
+		if err != nil || res.ETag != optest.ETagOf(t, client) || res.WriteID == "" {
 			t.Errorf("Update = %+v, %v", res, err)
 		}
 		s.Reset()
-		if res, err = Update(t.Context(), JSONBlob[counter](client), look, opts); err != nil || !res.AlreadyApplied || runs != 1 {
+		if res, err = optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), look, opts); err != nil || !res.AlreadyApplied || runs != 1 {
 			t.Errorf("the second run: %+v, %v", res, err)
 		}
-		requests(t, s, res, 1)
+		optest.Requests(t, s, res, 1)
 
-		skip := func(context.Context, *counter) error { runs++; return ErrSkip }
+		skip := func(context.Context, *optest.Counter) error { runs++; return optimistic.ErrSkip }
 		for range 2 {
-			if res, err := Update(t.Context(), JSONBlob[counter](client), skip, &UpdateOptions{OperationID: "skip"}); err != nil || res.AlreadyApplied {
+			if res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), skip, &optimistic.UpdateOptions{OperationID: "skip"}); err != nil || res.AlreadyApplied {
 				t.Errorf("what was skipped has not been carried out: %+v, %v", res, err)
 			}
 		}
 		for _, under := range []string{"entity", "metadata", "tags"} {
-			nothing := map[string]func() (Result, error){
-				"entity": func() (Result, error) {
-					return Update(t.Context(), TableEntity[counter](s.Table("t"), "p", "r"), look, &UpdateOptions{OperationID: "look", Create: true})
+			nothing := map[string]func() (optimistic.Result, error){
+				"entity": func() (optimistic.Result, error) {
+					return optimistic.Update(t.Context(), tables.NewEntity[optest.Counter](s.Table("t"), "p", "r"), look, &optimistic.UpdateOptions{OperationID: "look", Create: true})
 				},
-				"metadata": func() (Result, error) {
-					return Update(t.Context(), BlobMetadata(client.BlobClient()), func(context.Context, *map[string]string) error { return nil }, opts)
+				"metadata": func() (optimistic.Result, error) {
+					return optimistic.Update(t.Context(), blobs.NewMetadata(client.BlobClient()), func(context.Context, *map[string]string) error { return nil }, opts)
 				},
-				"tags": func() (Result, error) {
-					return Update(t.Context(), BlobTags(client.BlobClient()), func(context.Context, *map[string]string) error { return nil }, opts)
+				"tags": func() (optimistic.Result, error) {
+					return optimistic.Update(t.Context(), blobs.NewTags(client.BlobClient()), func(context.Context, *map[string]string) error { return nil }, opts)
 				},
 			}[under]
 			for i, want := range []bool{false, true} {
@@ -263,34 +268,34 @@ func TestARunThatChangesNothingLeavesATrace(t *testing.T) {
 // TestAnOperationThatCannotBeRememberedIsRefused, rather than being carried out twice.
 func TestAnOperationThatCannotBeRememberedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, "")
-		full := map[string]*string{"big": new(strings.Repeat("x", maxMetadata-10))}
-		if _, err := client.Upload(t.Context(), body(`{"n":0}`), &blockblob.UploadOptions{Metadata: full}); err != nil {
+		s, client := optest.Quiet(t, "")
+		full := map[string]*string{"big": new(strings.Repeat("x", protocol.MaxMetadata-10))}
+		if _, err := client.Upload(t.Context(), optest.Body(`{"n":0}`), &blockblob.UploadOptions{Metadata: full}); err != nil {
 			t.Fatal(err)
 		}
 		s.Reset()
-		_, err := Update(t.Context(), JSONBlob[counter](client), increment, &UpdateOptions{OperationID: "x"})
-		if err == nil || !strings.Contains(err.Error(), "OperationID") || count(t, client) != 0 {
-			t.Errorf("err = %v, n = %d", err, count(t, client))
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{OperationID: "x"})
+		if err == nil || !strings.Contains(err.Error(), "OperationID") || optest.Count(t, client) != 0 {
+			t.Errorf("err = %v, n = %d", err, optest.Count(t, client))
 		}
-		if _, err := Update(t.Context(), JSONBlob[counter](client), increment, nil); err != nil || count(t, client) != 1 {
+		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil || optest.Count(t, client) != 1 {
 			t.Errorf("without an operation: %v", err)
 		}
 
 		small := s.BlockBlob("box", "small")
-		put(t, small, `{"n":0}`)
-		if _, err := Update(t.Context(), JSONBlob[counter](small), increment, &UpdateOptions{OperationID: "x"}); err != nil {
+		optest.Put(t, small, `{"n":0}`)
+		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](small), optest.Increment, &optimistic.UpdateOptions{OperationID: "x"}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Update(t.Context(), BlobMetadata(small.BlobClient()), func(_ context.Context, m *map[string]string) error {
-			(*m)["big"] = strings.Repeat("x", maxMetadata-10)
+		_, err = optimistic.Update(t.Context(), blobs.NewMetadata(small.BlobClient()), func(_ context.Context, m *map[string]string) error {
+			(*m)["big"] = strings.Repeat("x", protocol.MaxMetadata-10)
 			return nil
 		}, nil)
 		if err == nil || !strings.Contains(err.Error(), "remembered") {
 			t.Errorf("metadata that would push an operation out: %v", err)
 		}
-		if _, err := Update(t.Context(), BlobHeaders(small.BlobClient()), func(_ context.Context, h *HTTPHeaders) error { h.CacheControl = "no-cache"; return nil },
-			&UpdateOptions{OperationID: "x"}); err == nil || !strings.Contains(err.Error(), "no place to remember") {
+		if _, err := optimistic.Update(t.Context(), blobs.NewHeaders(small.BlobClient()), func(_ context.Context, h *blobs.HTTPHeaders) error { h.CacheControl = "no-cache"; return nil },
+			&optimistic.UpdateOptions{OperationID: "x"}); err == nil || !strings.Contains(err.Error(), "no place to remember") {
 			t.Errorf("headers: %v", err)
 		}
 	})
@@ -300,17 +305,17 @@ func TestAnOperationThatCannotBeRememberedIsRefused(t *testing.T) {
 func TestWritesWithoutALineageKeepTheOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
-		put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+		optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
 		for _, kind := range []string{"blob", "entity"} {
 			if _, err := underID[kind](t.Context(), s, "x"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		bare := &UpdateOptions{Sending: Sending{LineageSize: -1}}
-		_, err1 := Update(t.Context(), JSONBlob[counter](s.BlockBlob("box", "n.json")), increment, bare)
-		whole := TableEntity[counter](s.Table("t"), "p", "r")
-		whole.Mode = ReplaceWhole
-		_, err2 := Update(t.Context(), whole, increment, bare)
+		bare := &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}}
+		_, err1 := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, bare)
+		whole := tables.NewEntity[optest.Counter](s.Table("t"), "p", "r")
+		whole.Mode = tables.ReplaceWhole
+		_, err2 := optimistic.Update(t.Context(), whole, optest.Increment, bare)
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,8 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,23 +14,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 )
-
-// firstSeed makes long tests meet other faults than usual: go test ./optimistic -args -seed 1000.
-var firstSeed = flag.Uint64("seed", 0, "first seed of the long tests")
 
 // ledger is the content that shows how often each operation was applied: every writer has a place of its own and
 // numbers its operations. A change that finds its own number there is about to be applied a second time.
 type ledger struct {
 	Last  []int `json:"last"`  // the last operation applied, by writer
 	Twice int   `json:"twice"` // changes that were applied more than once
-}
-
-// verdicts counts what a run of the property came to.
-type verdicts struct {
-	operations, success, conflict, unknown int
-	violations                             []string
 }
 
 // workload runs writers against one service with everything that can go wrong, and checks every single operation.
@@ -44,7 +37,7 @@ type workload struct {
 	noLineage  bool
 }
 
-func (w workload) run(t *testing.T) (v verdicts) {
+func (w workload) run(t *testing.T) (v optest.Verdicts) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		rng := rand.New(rand.NewPCG(w.seed, 1))
@@ -67,7 +60,7 @@ func (w workload) run(t *testing.T) (v verdicts) {
 		for b := range w.blobs {
 			name := fmt.Sprintf("ledger-%d.json", b)
 			client := s.BlockBlob("box", name)
-			if _, err := Create(t.Context(), JSONBlob[ledger](client), ledger{Last: make([]int, w.writers)}, nil); err != nil {
+			if _, err := optimistic.Create(t.Context(), blobs.NewJSON[ledger](client), ledger{Last: make([]int, w.writers)}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if w.wipes {
@@ -78,11 +71,11 @@ func (w workload) run(t *testing.T) (v verdicts) {
 					got := w.writer(s.BlockBlob("box", name), i)
 					mu.Lock()
 					defer mu.Unlock()
-					v.operations += got.operations
-					v.success += got.success
-					v.conflict += got.conflict
-					v.unknown += got.unknown
-					v.violations = append(v.violations, got.violations...)
+					v.Operations += got.Operations
+					v.Success += got.Success
+					v.Conflict += got.Conflict
+					v.Unknown += got.Unknown
+					v.Violations = append(v.Violations, got.Violations...)
 				})
 			}
 		}
@@ -93,12 +86,12 @@ func (w workload) run(t *testing.T) (v verdicts) {
 		s.SetFaults()
 		s.Flush() // what was held back must not land any more, or only where its outcome is unknown
 		for b := range w.blobs {
-			final, err := Read(t.Context(), JSONBlob[ledger](s.BlockBlob("box", fmt.Sprintf("ledger-%d.json", b))), nil)
+			final, err := optimistic.Read(t.Context(), blobs.NewJSON[ledger](s.BlockBlob("box", fmt.Sprintf("ledger-%d.json", b))), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if final.Value.Twice > 0 {
-				v.violations = append(v.violations, fmt.Sprintf("%d changes were applied twice", final.Value.Twice))
+				v.Violations = append(v.Violations, fmt.Sprintf("%d changes were applied twice", final.Value.Twice))
 			}
 		}
 	})
@@ -106,10 +99,10 @@ func (w workload) run(t *testing.T) (v verdicts) {
 }
 
 // writer applies its operations one after the other, and judges each by what the next one finds.
-func (w workload) writer(client *blockblob.Client, me int) (v verdicts) {
+func (w workload) writer(client *blockblob.Client, me int) (v optest.Verdicts) {
 	ctx := context.Background()
-	target := JSONBlob[ledger](client)
-	o := &UpdateOptions{Attempts: -1, Elapsed: -1}
+	target := blobs.NewJSON[ledger](client)
+	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}
 	if w.noLineage {
 		o.LineageSize = -1
 	}
@@ -120,17 +113,17 @@ func (w workload) writer(client *blockblob.Client, me int) (v verdicts) {
 			tight.Attempts = 1 // so that conflicts reach the caller, too
 		}
 		complain := func(format string, args ...any) {
-			v.violations = append(v.violations, fmt.Sprintf("writer %d, operation %d: %s", me, n, fmt.Sprintf(format, args...)))
+			v.Violations = append(v.Violations, fmt.Sprintf("writer %d, operation %d: %s", me, n, fmt.Sprintf(format, args...)))
 		}
 		var found int
-		_, err := Update(ctx, target, func(_ context.Context, l *ledger) error {
+		_, err := optimistic.Update(ctx, target, func(_ context.Context, l *ledger) error {
 			if found = l.Last[me]; found == n {
 				l.Twice++
 			}
 			l.Last[me] = n
 			return nil
 		}, &tight)
-		v.operations++
+		v.Operations++
 		if found != applied && (open == 0 || found != open) && found != n {
 			complain("found %d applied last, want %d (or %d)", found, applied, open)
 		}
@@ -140,17 +133,17 @@ func (w workload) writer(client *blockblob.Client, me int) (v verdicts) {
 		open = 0
 		switch {
 		case err == nil:
-			v.success++
+			v.Success++
 			applied = n
-		case errors.Is(err, ErrOutcomeUnknown):
-			v.unknown++
+		case errors.Is(err, optimistic.ErrOutcomeUnknown):
+			v.Unknown++
 			open = n
 			if w.noLineage {
 				// Carry on as a caller does who takes every conflict for a conflict.
 				n--
 			}
-		case errors.Is(err, ErrConflict):
-			v.conflict++
+		case errors.Is(err, optimistic.ErrConflict):
+			v.Conflict++
 		default:
 			complain("%v", err)
 		}
@@ -175,7 +168,7 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 			t.Error(err)
 		}
 		resp.Body.Close()
-		_, _ = client.Upload(context.Background(), body(string(content)), &blockblob.UploadOptions{
+		_, _ = client.Upload(context.Background(), optest.Body(string(content)), &blockblob.UploadOptions{
 			Metadata:         map[string]*string{"foreign": new("yes")},
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: resp.ETag}},
 		})
@@ -186,35 +179,35 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 // writers under lost responses, delayed commits, duplicates and foreign writers that wipe the lineage. Applied at most
 // once always; success means once; conflict means not at all; only unknown may be either.
 func TestNoOperationIsAppliedTwice(t *testing.T) {
-	var all verdicts
+	var all optest.Verdicts
 	for n := range uint64(5) {
-		seed := *firstSeed + n
-		v := workload{seed: seed, blobs: 8, writers: 4, operations: 800 / raceScale, wipes: n > 0}.run(t)
-		for _, violation := range v.violations {
+		seed := *optest.FirstSeed + n
+		v := workload{seed: seed, blobs: 8, writers: 4, operations: 800 / optest.RaceScale, wipes: n > 0}.run(t)
+		for _, violation := range v.Violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}
-		all.operations += v.operations
-		all.success += v.success
-		all.conflict += v.conflict
-		all.unknown += v.unknown
+		all.Operations += v.Operations
+		all.Success += v.Success
+		all.Conflict += v.Conflict
+		all.Unknown += v.Unknown
 	}
-	t.Logf("%d operations: %d applied, %d conflicts, %d unknown", all.operations, all.success, all.conflict, all.unknown)
-	if all.operations < 100_000/raceScale {
-		t.Errorf("only %d operations", all.operations)
+	t.Logf("%d operations: %d applied, %d conflicts, %d unknown", all.Operations, all.Success, all.Conflict, all.Unknown)
+	if all.Operations < 100_000/optest.RaceScale {
+		t.Errorf("only %d operations", all.Operations)
 	}
-	if all.conflict == 0 || all.unknown == 0 {
+	if all.Conflict == 0 || all.Unknown == 0 {
 		t.Error("the workload is too tame: no conflict or nothing unknown")
 	}
-	if all.unknown > all.operations/50 {
-		t.Errorf("%d of %d are unknown: the lineage proves too little", all.unknown, all.operations)
+	if all.Unknown > all.Operations/50 {
+		t.Errorf("%d of %d are unknown: the lineage proves too little", all.Unknown, all.Operations)
 	}
 }
 
 // TestThePropertyConvictsALoopWithoutLineage switches the lineage off and does what loops without one do: an unclear
 // answer followed by a conflict is taken for a conflict.
 func TestThePropertyConvictsALoopWithoutLineage(t *testing.T) {
-	v := workload{seed: 1, blobs: 2, writers: 4, operations: 200 / min(raceScale, 4), noLineage: true}.run(t)
-	if len(v.violations) == 0 {
-		t.Errorf("%d operations without a lineage, %d unknown: nothing was found", v.operations, v.unknown)
+	v := workload{seed: 1, blobs: 2, writers: 4, operations: 200 / min(optest.RaceScale, 4), noLineage: true}.run(t)
+	if len(v.Violations) == 0 {
+		t.Errorf("%d operations without a lineage, %d unknown: nothing was found", v.Operations, v.Unknown)
 	}
 }

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"bytes"
@@ -12,6 +12,10 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -22,10 +26,10 @@ import (
 // TestAConditionOnTheTargetOfACopyIsAConflict: Copy Blob has a code of its own for the destination.
 func TestAConditionOnTheTargetOfACopyIsAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, from, to := original(t)
-		there := put(t, s.BlockBlob("box", "copy"), "mine")
-		_, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: Conditions{IfMatch: `"0x1"`}})
-		conflict, ok := errors.AsType[*ConflictError](err)
+		s, from, to := optest.Original(t)
+		there := optest.Put(t, s.BlockBlob("box", "copy"), "mine")
+		_, err := blobs.Copy(t.Context(), to, from, &blobs.CopyOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}})
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		if !ok || !azerr.Has(err, "TargetConditionNotMet") || conflict.Reason != azerr.Changed || conflict.Current != there {
 			t.Errorf("err = %v, want a conflict with %s because of TargetConditionNotMet", err, there)
 		}
@@ -37,20 +41,20 @@ func TestBothCodesOfAStaleEntityAreConflicts(t *testing.T) {
 	for _, code := range []string{"UpdateConditionNotSatisfied", "ConditionNotMet"} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := row(t, `{"n":41}`)
-				target := TableEntity[counter](client, "p", "r")
+				s, client := optest.Row(t, `{"n":41}`)
+				target := tables.NewEntity[optest.Counter](client, "p", "r")
 				s.SetFaults(aztest.Fault{Kind: aztest.Answer, Match: aztest.Op("Merge Entity"), Status: http.StatusPreconditionFailed, Code: code, Count: 1})
-				res, err := Update(t.Context(), target, increment, nil)
-				if err != nil || res.Conflicts != 1 || number(t, client, "r") != 42 {
-					t.Errorf("Update = %+v, %v, n = %d; want one conflict and n = 42", res, err, number(t, client, "r"))
+				res, err := optimistic.Update(t.Context(), target, optest.Increment, nil)
+				if err != nil || res.Conflicts != 1 || optest.Number(t, client, "r") != 42 {
+					t.Errorf("Update = %+v, %v, n = %d; want one conflict and n = 42", res, err, optest.Number(t, client, "r"))
 				}
 				s.SetFaults(aztest.Fault{Kind: aztest.Answer, Match: aztest.Op("Delete Entity"), Status: http.StatusPreconditionFailed, Code: code, Count: 1})
-				version, err := Read(t.Context(), target, nil)
+				version, err := optimistic.Read(t.Context(), target, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = Delete(t.Context(), target, version.State, nil)
-				if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Reason != azerr.Changed {
+				_, err = optimistic.Delete(t.Context(), target, version.State, nil)
+				if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Changed {
 					t.Errorf("Delete = %v, want a conflict", err)
 				}
 			})
@@ -61,20 +65,20 @@ func TestBothCodesOfAStaleEntityAreConflicts(t *testing.T) {
 // TestAReadOfAMissingVersionIsAConflict: to a read with If-Match of a missing blob the service answers 404, emulators 412.
 func TestAReadOfAMissingVersionIsAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, "")
-		version := Conditions{IfMatch: `"0x1"`}
-		_, downloaded := Download(t.Context(), client.BlobClient(), &bytes.Buffer{}, &DownloadOptions{Conditions: version})
-		_, snapshot := Snapshot(t.Context(), s.Container("box"), "n.json", &SnapshotOptions{Conditions: version})
+		s, client := optest.Quiet(t, "")
+		version := optimistic.Conditions{IfMatch: `"0x1"`}
+		_, downloaded := blobs.Download(t.Context(), client.BlobClient(), &bytes.Buffer{}, &blobs.DownloadOptions{Conditions: version})
+		_, snapshot := blobs.Snapshot(t.Context(), s.Container("box"), "n.json", &blobs.SnapshotOptions{Conditions: version})
 		for op, err := range map[string]error{"Download": downloaded, "Snapshot": snapshot} {
-			conflict, ok := errors.AsType[*ConflictError](err)
+			conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 			if !ok || !azerr.Has(err, "BlobNotFound") || conflict.Reason != azerr.Gone || conflict.Base != version.IfMatch {
 				t.Errorf("%s: err = %v, want a conflict because the version is gone", op, err)
 			}
 		}
-		_, downloaded = Download(t.Context(), client.BlobClient(), &bytes.Buffer{}, nil)
-		_, snapshot = Snapshot(t.Context(), s.Container("box"), "n.json", nil)
+		_, downloaded = blobs.Download(t.Context(), client.BlobClient(), &bytes.Buffer{}, nil)
+		_, snapshot = blobs.Snapshot(t.Context(), s.Container("box"), "n.json", nil)
 		for op, err := range map[string]error{"Download": downloaded, "Snapshot": snapshot} {
-			if !errors.Is(err, ErrNotFound) {
+			if !errors.Is(err, optimistic.ErrNotFound) {
 				t.Errorf("%s without a condition: err = %v, want not found", op, err)
 			}
 		}
@@ -84,14 +88,14 @@ func TestAReadOfAMissingVersionIsAConflict(t *testing.T) {
 // TestADownloadWhoseBlobIsDeletedIsTorn: the ranges after the first are read with If-Match.
 func TestADownloadWhoseBlobIsDeletedIsTorn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, client := quiet(t, "0123456789")
+		_, client := optest.Quiet(t, "0123456789")
 		deleting := &afterFirst{do: func() {
 			if _, err := client.Delete(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 		}}
-		_, err := Download(t.Context(), client.BlobClient(), deleting, &DownloadOptions{BlockSize: 4, Concurrency: 1})
-		conflict, ok := errors.AsType[*ConflictError](err)
+		_, err := blobs.Download(t.Context(), client.BlobClient(), deleting, &blobs.DownloadOptions{BlockSize: 4, Concurrency: 1})
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		if !ok || conflict.Reason != azerr.Gone || !azerr.Has(err, "BlobNotFound") {
 			t.Errorf("err = %v, want a conflict because the blob is gone", err)
 		}
@@ -115,14 +119,14 @@ func (w *afterFirst) Write(p []byte) (int, error) {
 // TestBlocksAreNotCommittedUnderADateInTheFuture: a blob has not changed since a time that is still to come.
 func TestBlocksAreNotCommittedUnderADateInTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, client := quiet(t, "old")
+		_, client := optest.Quiet(t, "old")
 		id := base64.StdEncoding.EncodeToString([]byte("1"))
-		if _, err := StageBlock(t.Context(), client, id, []byte("new"), nil); err != nil {
+		if _, err := blobs.StageBlock(t.Context(), client, id, []byte("new"), nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := CommitBlocks(t.Context(), client, []string{id}, &UploadOptions{Conditions: Conditions{IfModifiedSince: time.Now().Add(15 * time.Minute)}})
-		if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Reason != azerr.Changed || get(t, client) != "old" {
-			t.Errorf("err = %v, content %q; want a conflict and the old content", err, get(t, client))
+		_, err := blobs.CommitBlocks(t.Context(), client, []string{id}, &blobs.UploadOptions{Conditions: optimistic.Conditions{IfModifiedSince: time.Now().Add(15 * time.Minute)}})
+		if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Changed || optest.Get(t, client) != "old" {
+			t.Errorf("err = %v, content %q; want a conflict and the old content", err, optest.Get(t, client))
 		}
 	})
 }
@@ -130,8 +134,8 @@ func TestBlocksAreNotCommittedUnderADateInTheFuture(t *testing.T) {
 // TestALeaseIDThatIsNoGUIDIsBadInput: the service refuses it on every operation, before it looks at the lease.
 func TestALeaseIDThatIsNoGUIDIsBadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := quiet(t, "x")
-		_, err := Snapshot(t.Context(), s.Container("box"), "n.json", &SnapshotOptions{Conditions: Conditions{LeaseID: "mine"}})
+		s, _ := optest.Quiet(t, "x")
+		_, err := blobs.Snapshot(t.Context(), s.Container("box"), "n.json", &blobs.SnapshotOptions{Conditions: optimistic.Conditions{LeaseID: "mine"}})
 		if azerr.Classify(err).Kind != azerr.BadInput || !azerr.Has(err, "InvalidHeaderValue") {
 			t.Errorf("err = %v, want bad input", err)
 		}
@@ -142,15 +146,15 @@ func TestALeaseIDThatIsNoGUIDIsBadInput(t *testing.T) {
 // an entity it is, not which entity.
 func TestEntitiesOfOneTransactionMayShareAnETag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := row(t, "")
-		first, second := TableEntity[counter](client, "p", "1"), TableEntity[counter](client, "p", "2")
-		if _, err := Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
-			return errors.Join(tx.Insert("1", counter{N: 1}), tx.Insert("2", counter{N: 1}))
+		s, client := optest.Row(t, "")
+		first, second := tables.NewEntity[optest.Counter](client, "p", "1"), tables.NewEntity[optest.Counter](client, "p", "2")
+		if _, err := tables.Transact(t.Context(), client, "p", func(_ context.Context, tx *tables.Tx) error {
+			return errors.Join(tx.Insert("1", optest.Counter{N: 1}), tx.Insert("2", optest.Counter{N: 1}))
 		}, nil); err != nil {
 			t.Fatal(err)
 		}
-		etag := func(target Entity[counter]) azcore.ETag {
-			v, err := Read(t.Context(), target, nil)
+		etag := func(target tables.Entity[optest.Counter]) azcore.ETag {
+			v, err := optimistic.Read(t.Context(), target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,14 +164,14 @@ func TestEntitiesOfOneTransactionMayShareAnETag(t *testing.T) {
 			t.Fatalf("ETags %s and %s: the premise is gone", etag(first), etag(second))
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		if res, err := Update(t.Context(), first, increment, nil); err != nil || res.Resolved != 1 {
+		if res, err := optimistic.Update(t.Context(), first, optest.Increment, nil); err != nil || res.Resolved != 1 {
 			t.Errorf("Update = %+v, %v", res, err)
 		}
-		if _, err := Update(t.Context(), second, increment, nil); err != nil {
+		if _, err := optimistic.Update(t.Context(), second, optest.Increment, nil); err != nil {
 			t.Error(err)
 		}
-		if number(t, client, "1") != 2 || number(t, client, "2") != 2 {
-			t.Errorf("n = %d and %d, want 2 and 2", number(t, client, "1"), number(t, client, "2"))
+		if optest.Number(t, client, "1") != 2 || optest.Number(t, client, "2") != 2 {
+			t.Errorf("n = %d and %d, want 2 and 2", optest.Number(t, client, "1"), optest.Number(t, client, "2"))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"bytes"
@@ -21,9 +21,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // emulator is an account of a real Azurite behind a network that loses answers to writes.
@@ -75,7 +79,7 @@ func lossyEmulator(t *testing.T, probability float64) emulator {
 		t.Fatal(err)
 	}
 	e.boxes = e.blobs.NewContainerClient("box")
-	if _, err := Create(t.Context(), MetadataOfContainer(e.boxes), nil, &WriteOptions{Sending: quick}); err != nil {
+	if _, err := optimistic.Create(t.Context(), settings.NewContainerMetadata(e.boxes), nil, &optimistic.WriteOptions{Sending: optest.Quick}); err != nil {
 		t.Fatal(err)
 	}
 	queue, err := azqueue.NewQueueClientWithSharedKeyCredential(account.QueueURL+"/jobs", queueKey, &azqueue.ClientOptions{ClientOptions: options()})
@@ -88,39 +92,36 @@ func lossyEmulator(t *testing.T, probability float64) emulator {
 	return e
 }
 
-func (e emulator) block(t *testing.T, name string, o *UploadOptions) *blockblob.Client {
+func (e emulator) block(t *testing.T, name string, o *blobs.UploadOptions) *blockblob.Client {
 	t.Helper()
-	if _, err := Upload(t.Context(), e.direct.NewBlockBlobClient(name), strings.NewReader("x"), o); err != nil {
+	if _, err := blobs.Upload(t.Context(), e.direct.NewBlockBlobClient(name), strings.NewReader("x"), o); err != nil {
 		t.Fatal(err)
 	}
 	return e.boxes.NewBlockBlobClient(name)
 }
 
-// quick keeps the waits short: the server is on this machine.
-var quick = Sending{Pause: retry.Backoff{Base: 5 * time.Millisecond, Cap: 20 * time.Millisecond}, Tries: 12}
-
 // countTo runs one update after the other over the lossy network, and compares what is there with what was reported.
-func countTo[T any](t *testing.T, target Target[T], get func(T) []int, set func(*T, []int), traceless bool) {
+func countTo[T any](t *testing.T, target optimistic.Target[T], get func(T) []int, set func(*T, []int), traceless bool) {
 	t.Helper()
 	success, unknown, resolved := 0, 0, 0
 	for range 15 {
-		res, err := Update(context.Background(), target, func(_ context.Context, v *T) error {
+		res, err := optimistic.Update(context.Background(), target, func(_ context.Context, v *T) error {
 			n := get(*v)
 			n[0]++
 			set(v, n)
 			return nil
-		}, &UpdateOptions{Sending: quick})
+		}, &optimistic.UpdateOptions{Sending: optest.Quick})
 		resolved += res.Resolved
 		switch {
 		case err == nil:
 			success++
-		case errors.Is(err, ErrOutcomeUnknown) && traceless:
+		case errors.Is(err, optimistic.ErrOutcomeUnknown) && traceless:
 			unknown++
 		default:
 			t.Error(err)
 		}
 	}
-	v, err := Read(context.Background(), target, nil)
+	v, err := optimistic.Read(context.Background(), target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,76 +139,76 @@ func TestSmallTargetsOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	t.Run("headers", func(t *testing.T) {
 		client := e.block(t, "headers", nil)
-		countTo(t, BlobHeaders(client.BlobClient()), func(h HTTPHeaders) []int { return numbersOf(h.CacheControl) },
-			func(h *HTTPHeaders, n []int) { h.CacheControl = textOf(n) }, true)
-		if p := propertiesOf(t, client.BlobClient()); *p.ContentType != "application/octet-stream" {
+		countTo(t, blobs.NewHeaders(client.BlobClient()), func(h blobs.HTTPHeaders) []int { return optest.NumbersOf(h.CacheControl) },
+			func(h *blobs.HTTPHeaders, n []int) { h.CacheControl = optest.TextOf(n) }, true)
+		if p := optest.PropertiesOf(t, client.BlobClient()); *p.ContentType != "application/octet-stream" {
 			t.Errorf("Content-Type %s", *p.ContentType)
 		}
 	})
 	t.Run("tags", func(t *testing.T) {
-		client := e.block(t, "tags", &UploadOptions{Tags: map[string]string{"state": "ready", LineageKey: "-"}})
-		countTo(t, BlobTags(client.BlobClient()), inMap, toMap, false)
-		if got := tagsOf(t, client.BlobClient()); got["state"] != "ready" {
+		client := e.block(t, "tags", &blobs.UploadOptions{Tags: map[string]string{"state": "ready", optimistic.LineageKey: "-"}})
+		countTo(t, blobs.NewTags(client.BlobClient()), optest.InMap, optest.ToMap, false)
+		if got := optest.TagsOf(t, client.BlobClient()); got["state"] != "ready" {
 			t.Errorf("tags = %v", got)
 		}
 	})
 	t.Run("pages", func(t *testing.T) {
 		for _, lineage := range []bool{true, false} {
 			name := fmt.Sprintf("pages-%t", lineage)
-			if _, err := e.direct.NewPageBlobClient(name).Create(t.Context(), 4*PageSize, nil); err != nil {
+			if _, err := e.direct.NewPageBlobClient(name).Create(t.Context(), 4*blobs.PageSize, nil); err != nil {
 				t.Fatal(err)
 			}
 			client := e.boxes.NewPageBlobClient(name)
-			target := Pages(client, PageSize, 2*PageSize)
+			target := blobs.NewPageRange(client, blobs.PageSize, 2*blobs.PageSize)
 			target.Lineage = lineage
 			countTo(t, target, func(data []byte) []int { return []int{int(data[0])} }, func(data *[]byte, n []int) { (*data)[0] = byte(n[0]) }, !lineage)
-			countTo(t, BlobSequence(client), func(n int64) []int { return []int{int(n)} }, func(n *int64, v []int) { *n = int64(v[0]) }, true)
-			if n, _, err := RaiseSequenceNumber(t.Context(), client, 1000, &WriteOptions{Sending: quick}); err != nil || n != 1000 {
+			countTo(t, blobs.NewSequenceNumber(client), func(n int64) []int { return []int{int(n)} }, func(n *int64, v []int) { *n = int64(v[0]) }, true)
+			if n, _, err := blobs.RaiseSequenceNumber(t.Context(), client, 1000, &optimistic.WriteOptions{Sending: optest.Quick}); err != nil || n != 1000 {
 				t.Errorf("RaiseSequenceNumber = %d, %v", n, err)
 			}
 			low := int64(999)
-			if _, err := PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, PageSize), &PageOptions{Sequence: SequenceConditions{IfAtMost: &low}, Sending: quick}); !errors.Is(err, ErrConflict) {
+			if _, err := blobs.PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, blobs.PageSize), &blobs.PageOptions{Sequence: blobs.SequenceConditions{IfAtMost: &low}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("err = %v, want it fenced", err)
 			}
 		}
 	})
 	t.Run("container", func(t *testing.T) {
-		countTo(t, MetadataOfContainer(e.boxes), inMap, toMap, false)
-		countTo(t, ACLOfContainer(e.boxes), func(v ACL) []int {
+		countTo(t, settings.NewContainerMetadata(e.boxes), optest.InMap, optest.ToMap, false)
+		countTo(t, settings.NewContainerACL(e.boxes), func(v settings.ACL) []int {
 			if len(v.Policies) == 0 {
-				return make([]int, slots)
+				return make([]int, optest.Slots)
 			}
-			return numbersOf(v.Policies[0].ID)
-		}, func(v *ACL, n []int) {
-			v.Policies = []AccessPolicy{{ID: textOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
+			return optest.NumbersOf(v.Policies[0].ID)
+		}, func(v *settings.ACL, n []int) {
+			v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
 		}, true)
 	})
 	t.Run("queue", func(t *testing.T) {
 		queue := e.queues.NewQueueClient("jobs")
-		countTo(t, LastWriterWinsQueueMetadata(queue), inMap, toMap, false)
-		if _, err := Update(t.Context(), LastWriterWinsQueueACL(queue), addPolicy, &UpdateOptions{Sending: quick}); err != nil {
+		countTo(t, settings.NewQueueMetadata(queue), optest.InMap, optest.ToMap, false)
+		if _, err := optimistic.Update(t.Context(), settings.NewQueueACL(queue), addPolicy, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		v, err := Read(t.Context(), LastWriterWinsQueueACL(queue), nil)
+		v, err := optimistic.Read(t.Context(), settings.NewQueueACL(queue), nil)
 		if err != nil || len(v.Value) != 1 || v.Value[0].ID != "readers" {
 			t.Errorf("read %+v, %v", v, err)
 		}
 	})
 	t.Run("services", func(t *testing.T) {
-		if _, err := Update(t.Context(), LastWriterWinsQueueService(e.queues), enableLogging, &UpdateOptions{Sending: quick}); err != nil {
+		if _, err := optimistic.Update(t.Context(), settings.NewQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		if _, err := Update(t.Context(), LastWriterWinsBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
+		if _, err := optimistic.Update(t.Context(), settings.NewBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
 			p.CORS = []*service.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 			return nil
-		}, &UpdateOptions{Sending: quick}); err != nil {
+		}, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		v, err := Read(t.Context(), LastWriterWinsBlobService(e.blobs), nil)
+		v, err := optimistic.Read(t.Context(), settings.NewBlobService(e.blobs), nil)
 		if err != nil || len(v.Value.CORS) != 1 {
 			t.Errorf("read %+v, %v", v, err)
 		}
-		q, err := Read(t.Context(), LastWriterWinsQueueService(e.queues), nil)
+		q, err := optimistic.Read(t.Context(), settings.NewQueueService(e.queues), nil)
 		if err != nil || q.Value.Logging == nil || !*q.Value.Logging.Read {
 			t.Errorf("read %+v, %v", q, err)
 		}
@@ -218,7 +219,7 @@ func TestSmallTargetsOnAzurite(t *testing.T) {
 func TestRecordsOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	const appenders, each = 4, 10
-	res, err := AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &AppendOptions{
+	res, err := blobs.AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &blobs.AppendOptions{
 		Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")},
 	})
 	if err != nil || !res.Created {
@@ -229,7 +230,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 		wg.Go(func() {
 			client := e.boxes.NewAppendBlobClient("log")
 			for n := range each {
-				if _, err := AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &AppendOptions{Attempts: -1, Backoff: quick.Pause, Sending: quick}); err != nil {
+				if _, err := blobs.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &blobs.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, Sending: optest.Quick}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -243,7 +244,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	seen := map[string]int{}
-	for r, err := range Records(resp.Body) {
+	for r, err := range blobs.Records(resp.Body) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,10 +258,10 @@ func TestRecordsOnAzurite(t *testing.T) {
 	if len(seen) != appenders*each+1 {
 		t.Errorf("%d records, want %d", len(seen), appenders*each+1)
 	}
-	if _, err := Seal(t.Context(), client, &SealOptions{Sending: quick}); err != nil {
+	if _, err := blobs.Seal(t.Context(), client, &blobs.SealOptions{Sending: optest.Quick}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AppendRecord(t.Context(), client, []byte("late"), &AppendOptions{Sending: quick}); !errors.Is(err, ErrSealed) {
+	if _, err := blobs.AppendRecord(t.Context(), client, []byte("late"), &blobs.AppendOptions{Sending: optest.Quick}); !errors.Is(err, blobs.ErrSealed) {
 		t.Errorf("err = %v, want sealed", err)
 	}
 }
@@ -269,10 +270,10 @@ func TestRecordsOnAzurite(t *testing.T) {
 // the destination by its code.
 func TestCopiesOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.3)
-	from := e.block(t, "from", &UploadOptions{Metadata: map[string]string{"owner": "web"}})
+	from := e.block(t, "from", &blobs.UploadOptions{Metadata: map[string]string{"owner": "web"}})
 	for i := range 6 {
 		to := e.boxes.NewBlockBlobClient(fmt.Sprint("to", i))
-		res, err := Copy(t.Context(), to.BlobClient(), from.BlobClient(), &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}, Wait: true, Sending: quick})
+		res, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Wait: true, Sending: optest.Quick})
 		if err != nil || res.Status != blob.CopyStatusTypeSuccess {
 			t.Fatalf("Copy = %+v, %v", res, err)
 		}
@@ -281,13 +282,13 @@ func TestCopiesOnAzurite(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, err := io.ReadAll(resp.Body)
-		if own, _ := splitMetadata(resp.Metadata); err != nil || string(data) != "x" || own["owner"] != "web" || *resp.CopyID != res.CopyID {
+		if own, _ := protocol.SplitMetadata(resp.Metadata); err != nil || string(data) != "x" || own["owner"] != "web" || *resp.CopyID != res.CopyID {
 			t.Errorf("%q, %v, copied by %s, reported %s", data, own, *resp.CopyID, res.CopyID)
 		}
-		if _, err := Copy(t.Context(), to.BlobClient(), from.BlobClient(), &CopyOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: quick}); !errors.Is(err, ErrExists) {
+		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrExists) {
 			t.Errorf("err = %v, want exists", err)
 		}
-		if _, err := Copy(t.Context(), to.BlobClient(), from.BlobClient(), &CopyOptions{Source: Conditions{IfMatch: `"0x1"`}, Sending: quick}); !errors.Is(err, ErrConflict) {
+		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Source: optimistic.Conditions{IfMatch: `"0x1"`}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("err = %v, want a conflict", err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestCopiesOnAzurite(t *testing.T) {
 // to check x-ms-if-tags on Set Blob Tags, and contenders can be tested there.
 func TestAzuriteIgnoresTheGuardOfTags(t *testing.T) {
 	e := lossyEmulator(t, 0)
-	client := e.block(t, "tags", &UploadOptions{Tags: map[string]string{"a": "1"}})
+	client := e.block(t, "tags", &blobs.UploadOptions{Tags: map[string]string{"a": "1"}})
 	_, err := client.SetTags(t.Context(), map[string]string{"a": "2"}, &blob.SetTagsOptions{
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfTags: new(`"a" = 'other'`)}},
 	})

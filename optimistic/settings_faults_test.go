@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -45,8 +48,8 @@ func TestEveryTargetCostsWhatItSays(t *testing.T) {
 // nothing to know it by may end unknown; nothing may end wrong.
 func TestEveryTargetUnderEveryFault(t *testing.T) {
 	for _, site := range sites {
-		for on, match := range map[string]func(*aztest.Request) bool{"any write": aztest.Writes, "the write": aztest.Op(site.write)} {
-			for name, fault := range every(match) {
+		for on, match := range map[string]func(*aztest.Request) bool{"any write": aztest.Writes, "the write": aztest.Op(site.Change)} {
+			for name, fault := range optest.Every(match) {
 				t.Run(site.name+"/"+on+"/"+name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := site.make(t, aztest.New(nil))
@@ -60,7 +63,7 @@ func TestEveryTargetUnderEveryFault(t *testing.T) {
 						}
 						twice := fault.Kind == aztest.AnswerTwice && site.traceless
 						switch {
-						case errors.Is(err, ErrOutcomeUnknown) && site.traceless && got[0] <= 1:
+						case errors.Is(err, optimistic.ErrOutcomeUnknown) && site.traceless && got[0] <= 1:
 						case err != nil:
 							t.Errorf("err = %v\n%v", err, r.Log())
 						case got[0] != 1 && !twice:
@@ -85,8 +88,8 @@ func TestNoTargetAppliesAnythingTwice(t *testing.T) {
 			operations, unknown, conflicts := 0, 0, 0
 			for seed := range int64(3) {
 				synctest.Test(t, func(t *testing.T) {
-					r := site.make(t, aztest.New(&aztest.Options{Seed: uint64(seed), Latency: latencies(seed)}))
-					match := aztest.Op(site.write)
+					r := site.make(t, aztest.New(&aztest.Options{Seed: uint64(seed), Latency: optest.Latencies(seed)}))
+					match := aztest.Op(site.Change)
 					faults := []aztest.Fault{
 						{Kind: aztest.LoseAnswer, Match: match, Probability: 0.05},
 						{Kind: aztest.FailAfterCommit, Match: match, Probability: 0.03},
@@ -100,13 +103,13 @@ func TestNoTargetAppliesAnythingTwice(t *testing.T) {
 					r.SetFaults(faults...)
 					var mu sync.Mutex
 					var wg sync.WaitGroup
-					for me := range slots {
+					for me := range optest.Slots {
 						wg.Go(func() {
 							v := r.countOn(me, 60)
 							mu.Lock()
 							defer mu.Unlock()
-							operations, unknown, conflicts = operations+v.operations, unknown+v.unknown, conflicts+v.conflict
-							for _, violation := range v.violations {
+							operations, unknown, conflicts = operations+v.Operations, unknown+v.Unknown, conflicts+v.Conflict
+							for _, violation := range v.Violations {
 								t.Errorf("seed %d: %s", seed, violation)
 							}
 						})
@@ -121,7 +124,7 @@ func TestNoTargetAppliesAnythingTwice(t *testing.T) {
 			if !site.traceless && unknown > operations/20 {
 				t.Errorf("%d of %d are unknown: the lineage proves too little", unknown, operations)
 			}
-			if site.traceless && site.write != "Set Container ACL" && unknown == 0 {
+			if site.traceless && site.Change != "Set Container ACL" && unknown == 0 {
 				t.Error("nothing was unknown: a lost answer cannot be resolved here, so something guesses")
 			}
 		})
@@ -129,20 +132,20 @@ func TestNoTargetAppliesAnythingTwice(t *testing.T) {
 }
 
 // countOn applies operations one after the other to one number.
-func (r rig) countOn(me, operations int) (v verdicts) {
+func (r rig) countOn(me, operations int) (v optest.Verdicts) {
 	ctx := context.Background()
 	applied, open := 0, 0 // the last operation known to be applied, and one that may be
 	for n := 1; n <= operations; n++ {
 		// Short waits: tags and pages remember 14 writes, and what is delivered twice shows for no longer.
-		o := &UpdateOptions{
+		o := &optimistic.UpdateOptions{
 			Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 5 * time.Millisecond, Cap: 40 * time.Millisecond},
-			Sending: Sending{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
+			Sending: optimistic.Sending{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
 		}
 		if n%5 == 0 {
 			o.Attempts = 1 // so that conflicts reach the caller, too
 		}
 		complain := func(format string, args ...any) {
-			v.violations = append(v.violations, fmt.Sprintf("writer %d, operation %d: %s", me, n, fmt.Sprintf(format, args...)))
+			v.Violations = append(v.Violations, fmt.Sprintf("writer %d, operation %d: %s", me, n, fmt.Sprintf(format, args...)))
 		}
 		found := 0
 		res, err := r.update(ctx, func(numbers []int) {
@@ -151,8 +154,8 @@ func (r rig) countOn(me, operations int) (v verdicts) {
 			}
 			numbers[me] = n
 		}, o)
-		v.operations++
-		v.conflict += res.Conflicts
+		v.Operations++
+		v.Conflict += res.Conflicts
 		if found != applied && (open == 0 || found != open) {
 			complain("found %d applied last, want %d (or %d)", found, applied, open)
 		}
@@ -162,12 +165,12 @@ func (r rig) countOn(me, operations int) (v verdicts) {
 		open = 0
 		switch {
 		case err == nil:
-			v.success++
+			v.Success++
 			applied = n
-		case errors.Is(err, ErrOutcomeUnknown):
-			v.unknown++
+		case errors.Is(err, optimistic.ErrOutcomeUnknown):
+			v.Unknown++
 			open = n
-		case errors.Is(err, ErrConflict):
+		case errors.Is(err, optimistic.ErrConflict):
 		default:
 			complain("%v", err)
 		}
@@ -176,29 +179,31 @@ func (r rig) countOn(me, operations int) (v verdicts) {
 }
 
 // unguarded is a target of tags that forgets what it has read, and so sets no condition.
-type unguarded struct{ Tags }
+type unguarded struct{ blobs.Tags }
 
-func (u unguarded) Prepare(base *Version[map[string]string], value map[string]string, lineage Lineage, c Conditions) (Write, error) {
+func (u unguarded) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
 	forgotten := *base
-	forgotten.Carry, forgotten.Lineage = nil, Lineage{}
+	forgotten.Carry, forgotten.Lineage = nil, optimistic.Lineage{}
 	return u.Tags.Prepare(&forgotten, value, lineage, c)
 }
 
 // TestThePropertyConvictsATargetWithoutAGuard plants a bug.
 func TestThePropertyConvictsATargetWithoutAGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{Latency: latencies(1)})
-		putTagged(t, s.BlockBlob("box", "n"), map[string]string{LineageKey: "-"})
-		r := rigOf(s, func() Target[map[string]string] { return unguarded{BlobTags(s.BlockBlob("box", "n").BlobClient())} }, inMap, toMap)
+		s := aztest.New(&aztest.Options{Latency: optest.Latencies(1)})
+		optest.PutTagged(t, s.BlockBlob("box", "n"), map[string]string{optimistic.LineageKey: "-"})
+		r := rigOf(s, func() optimistic.Target[map[string]string] {
+			return unguarded{blobs.NewTags(s.BlockBlob("box", "n").BlobClient())}
+		}, optest.InMap, optest.ToMap)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		violations := 0
-		for me := range slots {
+		for me := range optest.Slots {
 			wg.Go(func() {
 				v := r.countOn(me, 20)
 				mu.Lock()
 				defer mu.Unlock()
-				violations += len(v.violations)
+				violations += len(v.Violations)
 			})
 		}
 		wg.Wait()

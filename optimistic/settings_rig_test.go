@@ -1,17 +1,16 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -27,18 +26,16 @@ type faulty interface {
 // rig is a target with some numbers in it, one per writer, on a service of its own.
 type rig struct {
 	faulty
-	update func(ctx context.Context, change func(numbers []int), opts *UpdateOptions) (Result, error)
+	update func(ctx context.Context, change func(numbers []int), opts *optimistic.UpdateOptions) (optimistic.Result, error)
 	read   func(ctx context.Context) ([]int, error)
 }
 
-const slots = 4
-
 // rigOf makes a rig of a target. Each update gets a client of its own.
-func rigOf[T any](service faulty, open func() Target[T], get func(T) []int, set func(*T, []int)) rig {
+func rigOf[T any](service faulty, open func() optimistic.Target[T], get func(T) []int, set func(*T, []int)) rig {
 	return rig{
 		faulty: service,
-		update: func(ctx context.Context, change func([]int), opts *UpdateOptions) (Result, error) {
-			return Update(ctx, open(), func(_ context.Context, v *T) error {
+		update: func(ctx context.Context, change func([]int), opts *optimistic.UpdateOptions) (optimistic.Result, error) {
+			return optimistic.Update(ctx, open(), func(_ context.Context, v *T) error {
 				numbers := get(*v)
 				change(numbers)
 				set(v, numbers)
@@ -46,7 +43,7 @@ func rigOf[T any](service faulty, open func() Target[T], get func(T) []int, set 
 			}, opts)
 		},
 		read: func(ctx context.Context) ([]int, error) {
-			v, err := Read(ctx, open(), nil)
+			v, err := optimistic.Read(ctx, open(), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -55,26 +52,10 @@ func rigOf[T any](service faulty, open func() Target[T], get func(T) []int, set 
 	}
 }
 
-func numbersOf(text string) []int {
-	n := make([]int, slots)
-	for i, part := range strings.Split(text, ".") {
-		if i < slots {
-			_, _ = fmt.Sscan(part, &n[i])
-		}
-	}
-	return n
-}
-
-func textOf(n []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(n), " ", "."), "[]") }
-
-func inMap(m map[string]string) []int { return numbersOf(m["n"]) }
-
-func toMap(m *map[string]string, n []int) { (*m)["n"] = textOf(n) }
-
 // site is a kind of target.
 type site struct {
 	name     string
-	write    string // the operation that changes it, as the log names it
+	Change   string // the operation that changes it, as the log names it
 	requests int    // of an Update without contention
 	// traceless says that a write leaves nothing to know it by: a lost response may stay open, and one delivered twice
 	// reads as another's.
@@ -86,43 +67,45 @@ type site struct {
 
 // sites are the targets besides blobs, their metadata and entities, which have tests of their own.
 var sites = []site{
-	{name: "headers", write: "Set Blob Properties", requests: 2, traceless: true,
+	{name: "headers", Change: "Set Blob Properties", requests: 2, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			put(t, s.BlockBlob("box", "n"), "x")
-			return rigOf(s, func() Target[HTTPHeaders] { return BlobHeaders(s.BlockBlob("box", "n").BlobClient()) },
-				func(h HTTPHeaders) []int { return numbersOf(h.ContentLanguage) },
-				func(h *HTTPHeaders, n []int) { h.ContentLanguage = textOf(n) })
+			optest.Put(t, s.BlockBlob("box", "n"), "x")
+			return rigOf(s, func() optimistic.Target[blobs.HTTPHeaders] {
+				return blobs.NewHeaders(s.BlockBlob("box", "n").BlobClient())
+			},
+				func(h blobs.HTTPHeaders) []int { return optest.NumbersOf(h.ContentLanguage) },
+				func(h *blobs.HTTPHeaders, n []int) { h.ContentLanguage = optest.TextOf(n) })
 		},
 	},
-	{name: "tags", write: "Set Blob Tags", requests: 2,
+	{name: "tags", Change: "Set Blob Tags", requests: 2,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			// A blob that is created with the lineage tag is guarded from the first write on.
-			putTagged(t, s.BlockBlob("box", "n"), map[string]string{"state": "ready", LineageKey: "-"})
+			optest.PutTagged(t, s.BlockBlob("box", "n"), map[string]string{"state": "ready", optimistic.LineageKey: "-"})
 			return tagRig(s)
 		},
 	},
-	{name: "tags, ten of them", write: "Set Blob Tags", requests: 2, traceless: true,
+	{name: "tags, ten of them", Change: "Set Blob Tags", requests: 2, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			tags := map[string]string{"n": "0"}
 			for i := range 9 {
 				tags[fmt.Sprintf("tag%d", i)] = "x"
 			}
-			putTagged(t, s.BlockBlob("box", "n"), tags)
+			optest.PutTagged(t, s.BlockBlob("box", "n"), tags)
 			return tagRig(s)
 		},
 	},
-	{name: "pages", write: "Put Page", requests: 2, traceless: true,
+	{name: "pages", Change: "Put Page", requests: 2, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig { return pageRig(t, s, 1024, false) },
 	},
-	{name: "pages with lineage", write: "Put Page", requests: 2,
+	{name: "pages with lineage", Change: "Put Page", requests: 2,
 		make: func(t *testing.T, s *aztest.Service) rig { return pageRig(t, s, 1024, true) },
 	},
-	{name: "sequence number", write: "Set Blob Properties", requests: 2, traceless: true,
+	{name: "sequence number", Change: "Set Blob Properties", requests: 2, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			makePages(t, s, 512)
-			return rigOf(s, func() Target[int64] { return BlobSequence(pagesOf(s)) },
+			optest.MakePages(t, s, 512)
+			return rigOf(s, func() optimistic.Target[int64] { return blobs.NewSequenceNumber(optest.PagesOf(s)) },
 				func(n int64) []int {
-					numbers := make([]int, slots)
+					numbers := make([]int, optest.Slots)
 					for i := range numbers {
 						numbers[i] = int(n >> (12 * i) & 0xfff)
 					}
@@ -136,69 +119,64 @@ var sites = []site{
 				})
 		},
 	},
-	{name: "container metadata", write: "Set Container Metadata", requests: 5,
+	{name: "container metadata", Change: "Set Container Metadata", requests: 5,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			s.BlockBlob("box", "n")
-			return rigOf(s, func() Target[map[string]string] { return MetadataOfContainer(s.Container("box")) }, inMap, toMap)
+			return rigOf(s, func() optimistic.Target[map[string]string] { return settings.NewContainerMetadata(s.Container("box")) }, optest.InMap, optest.ToMap)
 		},
 	},
-	{name: "container acl", write: "Set Container ACL", requests: 5, traceless: true,
+	{name: "container acl", Change: "Set Container ACL", requests: 5, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			s.BlockBlob("box", "n")
-			return rigOf(s, func() Target[ACL] { return ACLOfContainer(s.Container("box")) },
-				func(v ACL) []int {
+			return rigOf(s, func() optimistic.Target[settings.ACL] { return settings.NewContainerACL(s.Container("box")) },
+				func(v settings.ACL) []int {
 					if len(v.Policies) == 0 {
-						return make([]int, slots)
+						return make([]int, optest.Slots)
 					}
-					return numbersOf(v.Policies[0].ID)
+					return optest.NumbersOf(v.Policies[0].ID)
 				},
-				func(v *ACL, n []int) {
-					v.Policies = []AccessPolicy{{ID: textOf(n), Permissions: "r", Expiry: time.Now().Add(time.Hour)}}
+				func(v *settings.ACL, n []int) {
+					v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Now().Add(time.Hour)}}
 				})
 		},
 	},
-	{name: "queue metadata", write: "Set Container Metadata", requests: 2, lastWins: true,
+	{name: "queue metadata", Change: "Set Container Metadata", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			q := newQueues(t, s)
-			return rigOf(q, func() Target[map[string]string] { return LastWriterWinsQueueMetadata(q.queue()) }, inMap, toMap)
+			q := optest.NewQueues(t, s)
+			return rigOf(q, func() optimistic.Target[map[string]string] { return settings.NewQueueMetadata(q.Queue()) }, optest.InMap, optest.ToMap)
 		},
 	},
-	{name: "queue acl", write: "Set Container ACL", requests: 2, lastWins: true,
+	{name: "queue acl", Change: "Set Container ACL", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			q := newQueues(t, s)
-			return rigOf(q, func() Target[[]AccessPolicy] { return LastWriterWinsQueueACL(q.queue()) },
-				func(p []AccessPolicy) []int {
+			q := optest.NewQueues(t, s)
+			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] { return settings.NewQueueACL(q.Queue()) },
+				func(p []settings.AccessPolicy) []int {
 					if len(p) == 0 {
-						return make([]int, slots)
+						return make([]int, optest.Slots)
 					}
-					return numbersOf(p[0].ID)
+					return optest.NumbersOf(p[0].ID)
 				},
-				func(p *[]AccessPolicy, n []int) { *p = []AccessPolicy{{ID: textOf(n), Permissions: "r"}} })
+				func(p *[]settings.AccessPolicy, n []int) {
+					*p = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r"}}
+				})
 		},
 	},
 }
 
 func tagRig(s *aztest.Service) rig {
-	return rigOf(s, func() Target[map[string]string] { return BlobTags(s.BlockBlob("box", "n").BlobClient()) }, inMap, toMap)
-}
-
-func putTagged(t *testing.T, client *blockblob.Client, tags map[string]string) azcore.ETag {
-	t.Helper()
-	resp, err := client.Upload(context.Background(), body("x"), &blockblob.UploadOptions{Tags: tags})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *resp.ETag
+	return rigOf(s, func() optimistic.Target[map[string]string] {
+		return blobs.NewTags(s.BlockBlob("box", "n").BlobClient())
+	}, optest.InMap, optest.ToMap)
 }
 
 func pageRig(t *testing.T, s *aztest.Service, size int64, lineage bool) rig {
-	makePages(t, s, size)
-	return rigOf(s, func() Target[[]byte] {
-		p := Pages(pagesOf(s), 0, size)
+	optest.MakePages(t, s, size)
+	return rigOf(s, func() optimistic.Target[[]byte] {
+		p := blobs.NewPageRange(optest.PagesOf(s), 0, size)
 		p.Lineage = lineage
 		return p
 	}, func(data []byte) []int {
-		n := make([]int, slots)
+		n := make([]int, optest.Slots)
 		for i := range n {
 			n[i] = int(binary.LittleEndian.Uint32(data[4*i:]))
 		}
@@ -208,16 +186,4 @@ func pageRig(t *testing.T, s *aztest.Service, size int64, lineage bool) rig {
 			binary.LittleEndian.PutUint32((*data)[4*i:], uint32(n[i]))
 		}
 	})
-}
-
-// latencies draws them from a seed.
-func latencies(seed int64) func() time.Duration {
-	var mu sync.Mutex
-	x := uint64(seed)*2862933555777941757 + 3037000493
-	return func() time.Duration {
-		mu.Lock()
-		defer mu.Unlock()
-		x = x*6364136223846793005 + 1442695040888963407
-		return time.Duration(1 + x>>33%9_000_000)
-	}
 }

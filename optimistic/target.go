@@ -2,10 +2,6 @@ package optimistic
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
 // Target is a value that can be read together with its version and written back on a condition. Update, Read, Create,
@@ -35,56 +31,4 @@ type Target[T any] interface {
 
 	// Remove returns the deletion of base, on the condition of its ETag; an empty ETag deletes any version.
 	Remove(base State, c Conditions) (Write, error)
-}
-
-// Write sends one request. It returns the ETag that the request produced, or the service's error unchanged.
-type Write func(ctx context.Context) (azcore.ETag, error)
-
-// State is the version of a resource without its value.
-type State struct {
-	Exists       bool
-	ETag         azcore.ETag
-	LastModified time.Time // by the service's clock; zero if not known
-	Created      time.Time // when the resource was created, by the service's clock; zero if not known
-	Lineage      Lineage
-}
-
-// Version is a value together with the version it was read at.
-type Version[T any] struct {
-	State
-	Value T
-
-	// Carry is private to the target: what a write has to send so that everything else about the resource survives.
-	Carry any
-}
-
-// Codec turns a value into the content of a blob and back.
-type Codec[T any] interface {
-	Encode(value T) ([]byte, error)
-	Decode(data []byte) (T, error)
-	// ContentType is the Content-Type of a blob that is created. An existing blob keeps its own.
-	ContentType() string
-}
-
-type meterKey struct{}
-
-type attemptKey struct{}
-
-// meter counts the requests of one call. It is passed in the context, because a target outlives the calls that use it.
-// It is atomic, because blocks are staged concurrently.
-type meter struct{ requests atomic.Int64 }
-
-// CountRequest counts one request, which is about to be sent, for the call that runs in ctx. Targets call it. Without a
-// call in ctx it does nothing.
-func CountRequest(ctx context.Context) {
-	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
-		m.requests.Add(1)
-	}
-}
-
-// Attempt returns, inside a change function, how often the change has been run before: 0 in the first run. Elsewhere it
-// returns 0.
-func Attempt(ctx context.Context) int {
-	n, _ := ctx.Value(attemptKey{}).(int)
-	return n
 }

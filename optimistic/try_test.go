@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"bytes"
@@ -13,6 +13,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -82,16 +86,16 @@ func swap(_ context.Context, content *[]byte) error {
 // TestATryLastsAsLongAsItsContentTakes: 36 MB at 1 MB/s take 36 s each way, and the service's time for a response is 30 s.
 func TestATryLastsAsLongAsItsContentTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, "")
+		s, client := optest.Quiet(t, "")
 		content := make([]byte, 36<<20)
-		put(t, client, string(content))
+		optest.Put(t, client, string(content))
 		s.Reset()
 		began := time.Now()
-		res, err := Update(t.Context(), BytesBlob(over(t, s, 1<<20)), swap, nil)
+		res, err := optimistic.Update(t.Context(), blobs.NewBytes(over(t, s, 1<<20)), swap, nil)
 		if err != nil || res.Ambiguous != 0 {
 			t.Errorf("Update = %+v, %v after %v", res, err, time.Since(began))
 		}
-		requests(t, s, res, 2)
+		optest.Requests(t, s, res, 2)
 		if took := time.Since(began); took < 72*time.Second || took > 73*time.Second {
 			t.Errorf("it took %v, want 36 s each way", took)
 		}
@@ -102,22 +106,22 @@ func TestATryLastsAsLongAsItsContentTakes(t *testing.T) {
 func TestATryEndsWhenItsContentComesTooSlowly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rate    int
-		sending Sending
+		sending optimistic.Sending
 		took    time.Duration // from the first request to the end
 	}{
-		"as fast as MinRate":         {DefaultMinRate, Sending{Tries: 1}, 32 * time.Second},
-		"slower than MinRate":        {DefaultMinRate / 8, Sending{Tries: 1}, 0},
-		"a lower MinRate":            {DefaultMinRate / 8, Sending{Tries: 1, MinRate: DefaultMinRate / 8}, 256 * time.Second},
-		"no growth":                  {40 << 10, Sending{Tries: 1, MinRate: -1, TryTimeout: 20 * time.Second}, 0},
-		"no growth, and time enough": {40 << 10, Sending{Tries: 1, MinRate: -1, TryTimeout: 30 * time.Second}, 2 * 25600 * time.Millisecond},
-		"no bound":                   {1 << 10, Sending{Tries: 1, TryTimeout: -1}, 2048 * time.Second},
+		"as fast as MinRate":         {optimistic.DefaultMinRate, optimistic.Sending{Tries: 1}, 32 * time.Second},
+		"slower than MinRate":        {optimistic.DefaultMinRate / 8, optimistic.Sending{Tries: 1}, 0},
+		"a lower MinRate":            {optimistic.DefaultMinRate / 8, optimistic.Sending{Tries: 1, MinRate: optimistic.DefaultMinRate / 8}, 256 * time.Second},
+		"no growth":                  {40 << 10, optimistic.Sending{Tries: 1, MinRate: -1, TryTimeout: 20 * time.Second}, 0},
+		"no growth, and time enough": {40 << 10, optimistic.Sending{Tries: 1, MinRate: -1, TryTimeout: 30 * time.Second}, 2 * 25600 * time.Millisecond},
+		"no bound":                   {1 << 10, optimistic.Sending{Tries: 1, TryTimeout: -1}, 2048 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, "")
-				put(t, client, string(make([]byte, 1<<20)))
+				s, client := optest.Quiet(t, "")
+				optest.Put(t, client, string(make([]byte, 1<<20)))
 				began := time.Now()
-				_, err := Update(t.Context(), BytesBlob(over(t, s, tt.rate)), swap, &UpdateOptions{Sending: tt.sending})
+				_, err := optimistic.Update(t.Context(), blobs.NewBytes(over(t, s, tt.rate)), swap, &optimistic.UpdateOptions{Sending: tt.sending})
 				took := time.Since(began)
 				if tt.took == 0 {
 					if !errors.Is(err, context.DeadlineExceeded) {
@@ -139,14 +143,14 @@ func TestATryIsAContext(t *testing.T) {
 		type key struct{}
 		reason := errors.New("shutting down")
 		parent, stop := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
-		ctx, cancel := newTry(parent, 10*time.Second, 1000)
+		ctx, cancel := protocol.NewTry(parent, 10*time.Second, 1000)
 		child, cancelChild := context.WithCancel(ctx)
 		defer cancelChild()
 		if ctx.Value(key{}) != "value" || child.Value(key{}) != "value" {
 			t.Error("the parent's values are lost")
 		}
 		bubble.Sleep(9 * time.Second)
-		allowFor(child, 5000)
+		protocol.AllowFor(child, 5000)
 		bubble.Sleep(5 * time.Second)
 		if ctx.Err() != nil || child.Err() != nil {
 			t.Errorf("after 14 s: %v, %v, want 15 s", ctx.Err(), child.Err())
@@ -156,7 +160,7 @@ func TestATryIsAContext(t *testing.T) {
 		if ctx.Err() != context.DeadlineExceeded || child.Err() != context.DeadlineExceeded {
 			t.Errorf("after 15 s: %v, %v, want a timeout", ctx.Err(), child.Err())
 		}
-		allowFor(ctx, 1e6) // too late
+		protocol.AllowFor(ctx, 1e6) // too late
 		cancel()
 		late, cancelLate := context.WithCancel(ctx)
 		defer cancelLate()
@@ -165,12 +169,12 @@ func TestATryIsAContext(t *testing.T) {
 			t.Errorf("a context derived after the end: %v", late.Err())
 		}
 
-		ctx, cancel = newTry(parent, 10*time.Second, 1000)
+		ctx, cancel = protocol.NewTry(parent, 10*time.Second, 1000)
 		cancel()
 		if ctx.Err() != context.Canceled {
 			t.Errorf("after its end: %v", ctx.Err())
 		}
-		ctx, cancel = newTry(parent, -1, 1000)
+		ctx, cancel = protocol.NewTry(parent, -1, 1000)
 		defer cancel()
 		ran := make(chan struct{})
 		keep := context.AfterFunc(ctx, func() { close(ran) })

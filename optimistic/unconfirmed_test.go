@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -16,14 +19,14 @@ func TestARefusalThatNothingConfirmsIsUnknown(t *testing.T) {
 	for name, trust := range map[string]bool{"looked into": false, "trusted": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
+				s, client := optest.Quiet(t, `{"n":0}`)
 				s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Delay: 30 * time.Millisecond, Count: 1})
 				go func() {
 					bubble.Sleep(10 * time.Millisecond)
-					put(t, client, `{"n":100}`)
+					optest.Put(t, client, `{"n":100}`)
 				}()
-				_, err := Update(t.Context(), JSONBlob[counter](s.BlockBlob("box", "n.json")), increment, &UpdateOptions{Sending: Sending{TrustConflicts: trust}})
-				unknown, ok := errors.AsType[*UnknownError](err)
+				_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: trust}})
+				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if trust && err != nil || !trust && (!ok || !unknown.Unconfirmed) {
 					t.Errorf("Update = %v, want success only where the refusal is trusted", err)
 				}
@@ -31,7 +34,7 @@ func TestARefusalThatNothingConfirmsIsUnknown(t *testing.T) {
 				if trust {
 					want = 101
 				}
-				if got := count(t, client); got != want {
+				if got := optest.Count(t, client); got != want {
 					t.Errorf("n = %d, want %d", got, want)
 				}
 			})

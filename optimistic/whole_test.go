@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -29,7 +32,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 	if _, err := box.NewPageBlobClient("pages").Create(t.Context(), 512, nil); err != nil {
 		t.Fatal(err)
 	}
-	block := put(t, s.BlockBlob("box", "block"), "x")
+	block := optest.Put(t, s.BlockBlob("box", "block"), "x")
 	ran := false
 	for name, tt := range map[string]struct {
 		run  func(name string) error
@@ -37,7 +40,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 		sent int
 	}{
 		"append/update": {func(name string) error {
-			_, err := Update(t.Context(), BytesBlob(s.BlockBlob("box", name)), func(_ context.Context, b *[]byte) error {
+			_, err := optimistic.Update(t.Context(), blobs.NewBytes(s.BlockBlob("box", name)), func(_ context.Context, b *[]byte) error {
 				ran = true
 				*b = []byte("new")
 				return nil
@@ -45,28 +48,28 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			return err
 		}, blob.BlobTypeAppendBlob, 1},
 		"pages/replace": {func(name string) error {
-			target := BytesBlob(s.BlockBlob("box", name))
-			v, err := Read(t.Context(), target, nil)
+			target := blobs.NewBytes(s.BlockBlob("box", name))
+			v, err := optimistic.Read(t.Context(), target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Replace(t.Context(), target, v, []byte("new"), nil)
+			_, err = optimistic.Replace(t.Context(), target, v, []byte("new"), nil)
 			return err
 		}, blob.BlobTypePageBlob, 1},
 		"append/put if it is at the version": {func(name string) error {
-			_, err := Upload(t.Context(), s.BlockBlob("box", name), body("new"), &UploadOptions{Conditions: Conditions{IfMatch: etagOf(t, s.BlockBlob("box", name))}})
+			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: optest.ETagOf(t, s.BlockBlob("box", name))}})
 			return err
 		}, blob.BlobTypeAppendBlob, 2},
 		"pages/put that looks first": {func(name string) error {
-			_, err := Upload(t.Context(), s.BlockBlob("box", name), body("new"), &UploadOptions{LookFirst: true})
+			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{LookFirst: true})
 			return err
 		}, blob.BlobTypePageBlob, 1},
 		"append/put in blocks that looks first": {func(name string) error {
-			_, err := Upload(t.Context(), s.BlockBlob("box", name), body("new"), &UploadOptions{LookFirst: true, BlockSize: 1})
+			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{LookFirst: true, BlockSize: 1})
 			return err
 		}, blob.BlobTypeAppendBlob, 1},
 		"block/create pages at the version": {func(name string) error {
-			_, err := CreatePages(t.Context(), box.NewPageBlobClient(name), 512, &CreatePagesOptions{Conditions: Conditions{IfMatch: block}})
+			_, err := blobs.CreatePages(t.Context(), box.NewPageBlobClient(name), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: block}})
 			return err
 		}, blob.BlobTypeBlockBlob, 1},
 	} {
@@ -74,7 +77,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			name, _, _ := strings.Cut(name, "/")
 			s.Reset()
 			err := tt.run(name)
-			wrong, ok := errors.AsType[*BlobTypeError](err)
+			wrong, ok := errors.AsType[*blobs.TypeError](err)
 			if !ok || wrong.Type != tt.is || !strings.Contains(err.Error(), "box/"+name) || !strings.Contains(err.Error(), "delete it first") {
 				t.Errorf("err = %v", err)
 			}
@@ -91,7 +94,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 	if ran {
 		t.Error("the change was run in vain")
 	}
-	if v, err := Read(t.Context(), BytesBlob(s.BlockBlob("box", "append")), nil); err != nil || len(v.Value) != 0 {
+	if v, err := optimistic.Read(t.Context(), blobs.NewBytes(s.BlockBlob("box", "append")), nil); err != nil || len(v.Value) != 0 {
 		t.Errorf("reading an append blob: %+v, %v", v, err)
 	}
 }
@@ -99,38 +102,38 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 // TestAnUploadOfOneVersionCarriesTheLineage: the history of others is there afterwards, so that they learn what became of
 // their writes.
 func TestAnUploadOfOneVersionCarriesTheLineage(t *testing.T) {
-	for name, upload := range map[string]func(t *testing.T, s *aztest.Service, on Conditions) (Result, error){
-		"put": func(t *testing.T, s *aztest.Service, on Conditions) (Result, error) {
-			return Upload(t.Context(), s.BlockBlob("box", "n.json"), body(`{"n":100}`), &UploadOptions{Conditions: on})
+	for name, upload := range map[string]func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error){
+		"put": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
+			return blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &blobs.UploadOptions{Conditions: on})
 		},
-		"put in blocks": func(t *testing.T, s *aztest.Service, on Conditions) (Result, error) {
-			return Upload(t.Context(), s.BlockBlob("box", "n.json"), body(`{"n":100}`), &UploadOptions{Conditions: on, BlockSize: 3})
+		"put in blocks": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
+			return blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &blobs.UploadOptions{Conditions: on, BlockSize: 3})
 		},
-		"commit": func(t *testing.T, s *aztest.Service, on Conditions) (Result, error) {
-			if _, err := StageBlock(t.Context(), s.BlockBlob("box", "n.json"), "a", []byte(`{"n":100}`), nil); err != nil {
-				return Result{}, err
+		"commit": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
+			if _, err := blobs.StageBlock(t.Context(), s.BlockBlob("box", "n.json"), "a", []byte(`{"n":100}`), nil); err != nil {
+				return optimistic.Result{}, err
 			}
-			return CommitBlocks(t.Context(), s.BlockBlob("box", "n.json"), []string{"a"}, &UploadOptions{Conditions: on})
+			return blobs.CommitBlocks(t.Context(), s.BlockBlob("box", "n.json"), []string{"a"}, &blobs.UploadOptions{Conditions: on})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, `{"n":0}`)
-				target := JSONBlob[counter](client)
+				s, client := optest.Quiet(t, `{"n":0}`)
+				target := blobs.NewJSON[optest.Counter](client)
 				s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-				var other Result
+				var other optimistic.Result
 				var otherErr error
 				go func() {
 					bubble.Sleep(time.Microsecond) // the update has landed, and waits to be sent again
-					if other, otherErr = upload(t, s, Conditions{IfMatch: etagOf(t, client)}); otherErr != nil {
+					if other, otherErr = upload(t, s, optimistic.Conditions{IfMatch: optest.ETagOf(t, client)}); otherErr != nil {
 						t.Errorf("upload: %+v, %v", other, otherErr)
 					}
 				}()
-				res, err := Update(t.Context(), target, increment, nil)
+				res, err := optimistic.Update(t.Context(), target, optest.Increment, nil)
 				if err != nil || res.Resolved != 1 {
 					t.Errorf("Update = %+v, %v: the upload has wiped its trace", res, err)
 				}
-				if got := count(t, client); got != 100 {
+				if got := optest.Count(t, client); got != 100 {
 					t.Errorf("n = %d, want the upload's 100", got)
 				}
 			})
@@ -146,8 +149,8 @@ func TestUploadsOfOneVersionSeldomEndUnknown(t *testing.T) {
 			operations, unknown, applied, conflicts := 0, 0, 0, 0
 			for seed := range int64(3) {
 				synctest.Test(t, func(t *testing.T) {
-					s := aztest.New(&aztest.Options{Seed: uint64(seed), Latency: latencies(seed)})
-					put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
+					s := aztest.New(&aztest.Options{Seed: uint64(seed), Latency: optest.Latencies(seed)})
+					optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
 					commits := aztest.Op("Put Blob", "Put Block List")
 					s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: commits, Probability: 0.2})
 					var wg sync.WaitGroup
@@ -155,22 +158,22 @@ func TestUploadsOfOneVersionSeldomEndUnknown(t *testing.T) {
 						wg.Go(func() {
 							client := s.BlockBlob("box", "n.json")
 							for range 30 {
-								v, err := Read(t.Context(), JSONBlob[counter](client), nil)
+								v, err := optimistic.Read(t.Context(), blobs.NewJSON[optest.Counter](client), nil)
 								if err != nil {
 									t.Error(err)
 									return
 								}
-								_, err = Upload(t.Context(), client, body(fmt.Sprintf(`{"n":%d}`, v.Value.N+1)), &UploadOptions{
-									Conditions: Conditions{IfMatch: v.ETag}, BlockSize: blockSize,
+								_, err = blobs.Upload(t.Context(), client, optest.Body(fmt.Sprintf(`{"n":%d}`, v.Value.N+1)), &blobs.UploadOptions{
+									Conditions: optimistic.Conditions{IfMatch: v.ETag}, BlockSize: blockSize,
 								})
 								mu.Lock()
 								operations++
 								switch {
 								case err == nil:
 									applied++
-								case errors.Is(err, ErrOutcomeUnknown):
+								case errors.Is(err, optimistic.ErrOutcomeUnknown):
 									unknown++
-								case errors.Is(err, ErrConflict):
+								case errors.Is(err, optimistic.ErrConflict):
 									conflicts++
 								default:
 									t.Errorf("seed %d: %v", seed, err)
@@ -183,7 +186,7 @@ func TestUploadsOfOneVersionSeldomEndUnknown(t *testing.T) {
 					s.SetFaults()
 					mu.Lock()
 					defer mu.Unlock()
-					if got := count(t, s.BlockBlob("box", "n.json")); got < applied || got > applied+unknown {
+					if got := optest.Count(t, s.BlockBlob("box", "n.json")); got < applied || got > applied+unknown {
 						t.Errorf("seed %d: n = %d after %d successes and %d unknown", seed, got, applied, unknown)
 					}
 					applied = 0
@@ -201,40 +204,40 @@ func TestUploadsOfOneVersionSeldomEndUnknown(t *testing.T) {
 func TestTheLastOfTwoUploadsWins(t *testing.T) {
 	for name, tt := range map[string]struct {
 		content io.Reader
-		opts    UploadOptions
+		opts    blobs.UploadOptions
 		wins    bool
 	}{
-		"from a file":                     {strings.NewReader("mine, mine"), UploadOptions{}, true},
-		"whatever is there":               {strings.NewReader("mine, mine"), UploadOptions{Conditions: Conditions{IfMatch: "*"}}, true},
-		"from a pipe":                     {io.MultiReader(strings.NewReader("mine, mine")), UploadOptions{}, false},
-		"on the condition that it is new": {strings.NewReader("mine, mine"), UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}}, false},
-		"on the condition of its tags":    {strings.NewReader("mine, mine"), UploadOptions{Conditions: Conditions{IfTags: `"a" = 'b'`}}, false},
+		"from a file":                     {strings.NewReader("mine, mine"), blobs.UploadOptions{}, true},
+		"whatever is there":               {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: "*"}}, true},
+		"from a pipe":                     {io.MultiReader(strings.NewReader("mine, mine")), blobs.UploadOptions{}, false},
+		"on the condition that it is new": {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}, false},
+		"on the condition of its tags":    {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, "")
+				s, client := optest.Quiet(t, "")
 				if tt.opts.Conditions.IfMatch != "" {
-					put(t, client, "old")
+					optest.Put(t, client, "old")
 				}
 				tt.opts.BlockSize = 3
 				tt.opts.TrustConflicts = true // nothing repeats requests here, and uploads without a condition leave no history
 				staged := 0
 				tt.opts.Progress = func(int64) {
 					if staged++; staged == 4 {
-						if _, err := Upload(t.Context(), client, body("theirs"), &UploadOptions{BlockSize: 3}); err != nil {
+						if _, err := blobs.Upload(t.Context(), client, optest.Body("theirs"), &blobs.UploadOptions{BlockSize: 3}); err != nil {
 							t.Error(err)
 						}
 					}
 				}
-				res, err := Upload(t.Context(), client, tt.content, &tt.opts)
+				res, err := blobs.Upload(t.Context(), client, tt.content, &tt.opts)
 				if !tt.wins {
-					if !errors.Is(err, ErrConflict) || get(t, client) != "theirs" {
-						t.Errorf("Upload = %+v, %v: the blob holds %q", res, err, get(t, client))
+					if !errors.Is(err, optimistic.ErrConflict) || optest.Get(t, client) != "theirs" {
+						t.Errorf("Upload = %+v, %v: the blob holds %q", res, err, optest.Get(t, client))
 					}
 					return
 				}
-				if err != nil || get(t, client) != "mine, mine" || res.ETag != etagOf(t, client) || res.Attempts != 2 || res.Conflicts != 1 {
-					t.Errorf("Upload = %+v, %v: the blob holds %q", res, err, get(t, client))
+				if err != nil || optest.Get(t, client) != "mine, mine" || res.ETag != optest.ETagOf(t, client) || res.Attempts != 2 || res.Conflicts != 1 {
+					t.Errorf("Upload = %+v, %v: the blob holds %q", res, err, optest.Get(t, client))
 				}
 				_ = s
 			})
@@ -245,14 +248,14 @@ func TestTheLastOfTwoUploadsWins(t *testing.T) {
 // TestManyUploadsAtOnceAllSucceed: without a condition nobody loses.
 func TestManyUploadsAtOnceAllSucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{Latency: latencies(7)})
+		s := aztest.New(&aztest.Options{Latency: optest.Latencies(7)})
 		s.BlockBlob("box", "n.json")
 		var wg sync.WaitGroup
 		again := 0
 		var mu sync.Mutex
 		for i := range 8 {
 			wg.Go(func() {
-				res, err := Upload(t.Context(), s.BlockBlob("box", "n.json"), strings.NewReader(strings.Repeat(fmt.Sprint(i), 10)), &UploadOptions{BlockSize: 3})
+				res, err := blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), strings.NewReader(strings.Repeat(fmt.Sprint(i), 10)), &blobs.UploadOptions{BlockSize: 3})
 				if err != nil {
 					t.Errorf("upload %d: %+v, %v", i, res, err)
 				}
@@ -262,7 +265,7 @@ func TestManyUploadsAtOnceAllSucceed(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := get(t, s.BlockBlob("box", "n.json")); len(got) != 10 || strings.Trim(got, got[:1]) != "" {
+		if got := optest.Get(t, s.BlockBlob("box", "n.json")); len(got) != 10 || strings.Trim(got, got[:1]) != "" {
 			t.Errorf("the blob holds %q", got)
 		}
 		if again == 0 {
@@ -272,19 +275,19 @@ func TestManyUploadsAtOnceAllSucceed(t *testing.T) {
 }
 
 func TestAnUploadThatLooksFirstSaysWhetherItCreates(t *testing.T) {
-	s, client := quiet(t, "")
+	s, client := optest.Quiet(t, "")
 	for i, want := range []bool{true, false} {
 		s.Reset()
-		res, err := Upload(t.Context(), client, body("x"), &UploadOptions{LookFirst: true})
+		res, err := blobs.Upload(t.Context(), client, optest.Body("x"), &blobs.UploadOptions{LookFirst: true})
 		if err != nil || res.Created != want {
 			t.Errorf("upload %d: %+v, %v, want created %t", i, res, err, want)
 		}
-		requests(t, s, res, 2)
+		optest.Requests(t, s, res, 2)
 	}
 	s.Reset()
-	res, err := Upload(t.Context(), client, body("y"), &UploadOptions{Conditions: Conditions{IfMatch: `"0x1"`}})
-	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Reason != azerr.Changed || conflict.Current == "" {
+	res, err := blobs.Upload(t.Context(), client, optest.Body("y"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}})
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Changed || conflict.Current == "" {
 		t.Errorf("a stale upload: %v", err)
 	}
-	requests(t, s, res, 1) // it is not sent
+	optest.Requests(t, s, res, 1) // it is not sent
 }

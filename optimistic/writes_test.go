@@ -1,4 +1,4 @@
-package optimistic
+package optimistic_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -16,7 +19,7 @@ import (
 // writes are the single writes of this package. Each returns its error; applied tells how often it took effect.
 var writes = []struct {
 	name string
-	run  func(ctx context.Context, s *aztest.Service) (Result, error)
+	run  func(ctx context.Context, s *aztest.Service) (optimistic.Result, error)
 	// applied counts the effect afterwards.
 	applied func(t *testing.T, s *aztest.Service) int
 	// traceless tells that the write leaves nothing to know it by: a lost response may leave the outcome open, and one
@@ -24,48 +27,48 @@ var writes = []struct {
 	traceless bool
 }{
 	{name: "create",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Create(ctx, JSONBlob[counter](s.BlockBlob("box", "new.json")), counter{N: 1}, &WriteOptions{Sending: recreate})
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new.json")), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: optest.Recreate})
 		},
-		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "new.json")) },
+		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "new.json")) },
 	},
 	{name: "replace",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
-			v, err := Read(ctx, target, nil)
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
+			v, err := optimistic.Read(ctx, target, nil)
 			if err != nil {
-				return Result{}, err
+				return optimistic.Result{}, err
 			}
-			return Replace(ctx, target, v, counter{N: v.Value.N + 1}, nil)
+			return optimistic.Replace(ctx, target, v, optest.Counter{N: v.Value.N + 1}, nil)
 		},
-		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "n.json")) },
 	},
 	{name: "delete", traceless: true,
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			target := JSONBlob[counter](s.BlockBlob("box", "n.json"))
-			v, err := Read(ctx, target, nil)
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
+			v, err := optimistic.Read(ctx, target, nil)
 			if err != nil {
-				return Result{}, err
+				return optimistic.Result{}, err
 			}
-			return Delete(ctx, target, v.State, nil)
+			return optimistic.Delete(ctx, target, v.State, nil)
 		},
 		applied: gone,
 	},
 	{name: "delete whatever is there", traceless: true,
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Delete(ctx, JSONBlob[counter](s.BlockBlob("box", "n.json")), State{}, nil)
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			return optimistic.Delete(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optimistic.State{}, nil)
 		},
 		applied: gone,
 	},
 	{name: "metadata",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Update(ctx, BlobMetadata(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			return optimistic.Update(ctx, blobs.NewMetadata(s.BlockBlob("box", "n.json").BlobClient()), func(_ context.Context, m *map[string]string) error {
 				(*m)["n"] += "x"
 				return nil
 			}, nil)
 		},
 		applied: func(t *testing.T, s *aztest.Service) int {
-			v, err := Read(t.Context(), BlobMetadata(s.BlockBlob("box", "n.json").BlobClient()), nil)
+			v, err := optimistic.Read(t.Context(), blobs.NewMetadata(s.BlockBlob("box", "n.json").BlobClient()), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,27 +76,27 @@ var writes = []struct {
 		},
 	},
 	{name: "put, create only",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Upload(ctx, s.BlockBlob("box", "up.json"), body(`{"n":1}`), &UploadOptions{Conditions: Conditions{IfNoneMatch: "*"}, Sending: recreate})
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			return blobs.Upload(ctx, s.BlockBlob("box", "up.json"), optest.Body(`{"n":1}`), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: optest.Recreate})
 		},
-		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "up.json")) },
+		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "up.json")) },
 	},
 	{name: "put, last writer wins",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
-			return Upload(ctx, s.BlockBlob("box", "n.json"), body(`{"n":1}`), nil)
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
+			return blobs.Upload(ctx, s.BlockBlob("box", "n.json"), optest.Body(`{"n":1}`), nil)
 		},
-		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "n.json")) },
 	},
 	{name: "put, in blocks",
-		run: func(ctx context.Context, s *aztest.Service) (Result, error) {
+		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
 			client := s.BlockBlob("box", "n.json")
 			resp, err := client.GetProperties(ctx, nil)
 			if err != nil {
-				return Result{}, err
+				return optimistic.Result{}, err
 			}
-			return Upload(ctx, client, body(`{"n":1}`), &UploadOptions{BlockSize: 3, Conditions: Conditions{IfMatch: *resp.ETag}})
+			return blobs.Upload(ctx, client, optest.Body(`{"n":1}`), &blobs.UploadOptions{BlockSize: 3, Conditions: optimistic.Conditions{IfMatch: *resp.ETag}})
 		},
-		applied: func(t *testing.T, s *aztest.Service) int { return count(t, s.BlockBlob("box", "n.json")) },
+		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "n.json")) },
 	},
 }
 
@@ -110,10 +113,10 @@ func gone(t *testing.T, s *aztest.Service) int {
 func TestEveryWriteUnderEveryFault(t *testing.T) {
 	commits := func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }
 	for _, write := range writes {
-		for name, fault := range every(commits) {
+		for name, fault := range optest.Every(commits) {
 			t.Run(write.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, _ := quiet(t, `{"n":0}`)
+					s, _ := optest.Quiet(t, `{"n":0}`)
 					s.SetFaults(fault)
 					res, err := write.run(t.Context(), s)
 					s.SetFaults()
@@ -121,7 +124,7 @@ func TestEveryWriteUnderEveryFault(t *testing.T) {
 					if got := write.applied(t, s); got != 1 {
 						t.Errorf("applied %d times, want once: %+v, %v\n%v", got, res, err, s.Log())
 					}
-					open := errors.Is(err, ErrOutcomeUnknown) || fault.Kind == aztest.AnswerTwice
+					open := errors.Is(err, optimistic.ErrOutcomeUnknown) || fault.Kind == aztest.AnswerTwice
 					if err != nil && !(write.traceless && open) {
 						t.Errorf("err = %v\n%v", err, s.Log())
 					}
@@ -132,16 +135,16 @@ func TestEveryWriteUnderEveryFault(t *testing.T) {
 }
 
 func TestBlocksAreStagedThroughFaults(t *testing.T) {
-	for name, fault := range every(aztest.Op("Put Block")) {
+	for name, fault := range optest.Every(aztest.Op("Put Block")) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, "")
+				s, client := optest.Quiet(t, "")
 				s.SetFaults(fault)
-				res, err := Upload(t.Context(), client, body("0123456789"), &UploadOptions{BlockSize: 3, Sending: Sending{TryTimeout: 30 * time.Second}})
+				res, err := blobs.Upload(t.Context(), client, optest.Body("0123456789"), &blobs.UploadOptions{BlockSize: 3, Sending: optimistic.Sending{TryTimeout: 30 * time.Second}})
 				if err != nil || res.Ambiguous != 0 {
 					t.Fatalf("Upload = %+v, %v", res, err)
 				}
-				if got := get(t, client); got != "0123456789" {
+				if got := optest.Get(t, client); got != "0123456789" {
 					t.Errorf("content = %q", got)
 				}
 			})
@@ -152,65 +155,65 @@ func TestBlocksAreStagedThroughFaults(t *testing.T) {
 // TestACreateIsNeverToldItsOwnBlobExists: the answer to the create is lost, the SDK's retry would meet 409.
 func TestACreateIsNeverToldItsOwnBlobExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := quiet(t, "")
+		s, client := optest.Quiet(t, "")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		res, err := Create(t.Context(), JSONBlob[counter](client), counter{N: 7}, nil)
+		res, err := optimistic.Create(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Counter{N: 7}, nil)
 		if err != nil || !res.Created || res.Resolved != 1 {
 			t.Fatalf("Create = %+v, %v", res, err)
 		}
-		requests(t, s, res, 2) // lost, looked at
+		optest.Requests(t, s, res, 2) // lost, looked at
 		s.Reset()
-		res, err = Create(t.Context(), JSONBlob[counter](client), counter{N: 8}, nil)
-		if !errors.Is(err, ErrExists) || !errors.Is(err, ErrConflict) || res.Created {
+		res, err = optimistic.Create(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Counter{N: 8}, nil)
+		if !errors.Is(err, optimistic.ErrExists) || !errors.Is(err, optimistic.ErrConflict) || res.Created {
 			t.Errorf("a second create: %+v, %v", res, err)
 		}
-		requests(t, s, res, 2)
+		optest.Requests(t, s, res, 2)
 	})
 }
 
 func TestSingleWritesCostOneRequest(t *testing.T) {
-	s, client := quiet(t, "")
-	target := JSONBlob[counter](client)
-	res, err := Create(t.Context(), target, counter{N: 1}, nil)
+	s, client := optest.Quiet(t, "")
+	target := blobs.NewJSON[optest.Counter](client)
+	res, err := optimistic.Create(t.Context(), target, optest.Counter{N: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests(t, s, res, 1)
-	v, err := Read(t.Context(), target, nil)
+	optest.Requests(t, s, res, 1)
+	v, err := optimistic.Read(t.Context(), target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()
-	res, err = Replace(t.Context(), target, v, counter{N: 2}, nil)
+	res, err = optimistic.Replace(t.Context(), target, v, optest.Counter{N: 2}, nil)
 	if err != nil || res.BaseETag != v.ETag {
 		t.Fatalf("Replace = %+v, %v", res, err)
 	}
-	requests(t, s, res, 1)
+	optest.Requests(t, s, res, 1)
 	s.Reset()
-	res, err = Replace(t.Context(), target, v, counter{N: 3}, nil)
-	conflict, ok := errors.AsType[*ConflictError](err)
-	if !ok || conflict.Base != v.ETag || conflict.Current != etagOf(t, client) {
+	res, err = optimistic.Replace(t.Context(), target, v, optest.Counter{N: 3}, nil)
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	if !ok || conflict.Base != v.ETag || conflict.Current != optest.ETagOf(t, client) {
 		t.Fatalf("a stale Replace: %+v, %v", res, err)
 	}
 	if res.Requests != 2 {
 		t.Errorf("a conflict took %d requests, want 2", res.Requests)
 	}
 	s.Reset()
-	res, err = Delete(t.Context(), target, v.State, nil)
-	if !errors.Is(err, ErrConflict) {
+	res, err = optimistic.Delete(t.Context(), target, v.State, nil)
+	if !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("a stale Delete: %+v, %v", res, err)
 	}
-	requests(t, s, res, 2)
+	optest.Requests(t, s, res, 2)
 	s.Reset()
-	res, err = Delete(t.Context(), target, State{ETag: azcore.ETagAny}, nil)
+	res, err = optimistic.Delete(t.Context(), target, optimistic.State{ETag: azcore.ETagAny}, nil)
 	if err != nil || res.ETag != "" {
 		t.Errorf("Delete = %+v, %v", res, err)
 	}
-	requests(t, s, res, 1)
-	if _, err = Delete(t.Context(), target, State{}, nil); !errors.Is(err, ErrNotFound) {
+	optest.Requests(t, s, res, 1)
+	if _, err = optimistic.Delete(t.Context(), target, optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("deleting what is not there: %v", err)
 	}
-	if _, err = Read(t.Context(), target, nil); !errors.Is(err, ErrNotFound) {
+	if _, err = optimistic.Read(t.Context(), target, nil); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("reading what is not there: %v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -157,18 +159,18 @@ func TestFencedWritesOnAzurite(t *testing.T) {
 	if _, err := table.CreateTable(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	write := map[string]func(h optimistic.Holder) error{
-		"blob": func(h optimistic.Holder) error {
-			_, err := optimistic.Update(t.Context(), optimistic.Fenced(h, optimistic.JSONBlob[ledger](client)), func(_ context.Context, l *ledger) error {
+	write := map[string]func(h fence.Holder) error{
+		"blob": func(h fence.Holder) error {
+			_, err := optimistic.Update(t.Context(), blobs.Fenced(h, blobs.NewJSON[ledger](client)), func(_ context.Context, l *ledger) error {
 				l.By = append(l.By, h.Fence())
 				return nil
 			}, &optimistic.UpdateOptions{Create: true})
 			return err
 		},
-		"table": func(h optimistic.Holder) error {
-			_, err := optimistic.Transact(t.Context(), table, "p", func(_ context.Context, tx *optimistic.Tx) error {
+		"table": func(h fence.Holder) error {
+			_, err := tables.Transact(t.Context(), table, "p", func(_ context.Context, tx *tables.Tx) error {
 				return tx.Put("r", map[string]string{"by": h.Fence().String()})
-			}, &optimistic.TransactOptions{Holder: h})
+			}, &tables.TransactOptions{Holder: h})
 			return err
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -45,7 +46,7 @@ func ExampleLocker_Do() {
 	blob := service.BlockBlob("data", "orders.json")
 	locks := service.Container("locks")
 	_, _ = locks.Create(ctx, nil)
-	_, err := optimistic.Create(ctx, optimistic.JSONBlob[Orders](blob), Orders{}, nil)
+	_, err := optimistic.Create(ctx, blobs.NewJSON[Orders](blob), Orders{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -57,7 +58,7 @@ func ExampleLocker_Do() {
 		return
 	}
 	err = locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
-		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Orders](blob)), addOrder, nil)
+		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[Orders](blob)), addOrder, nil)
 		return err
 	})
 	fmt.Println(err)

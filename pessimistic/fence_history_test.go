@@ -20,6 +20,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -140,11 +142,11 @@ func leave(context.Context, *ledger) error { return nil }
 
 var fencedBlob = writer{"blob with its fence",
 	func(ctx context.Context, p *process, h *Held) error {
-		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[ledger](p.blob())), leave, nil)
+		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[ledger](p.blob())), leave, nil)
 		return err
 	},
 	func(ctx context.Context, p *process, h *Held) error {
-		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[ledger](p.blob())), sign(h), nil)
+		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[ledger](p.blob())), sign(h), nil)
 		return err
 	},
 }
@@ -153,7 +155,7 @@ var plainBlob = writer{"blob without a fence", nil, func(ctx context.Context, p 
 	if err := h.Guard(ctx); err != nil {
 		return err
 	}
-	_, err := optimistic.Update(ctx, optimistic.JSONBlob[ledger](p.blob()), sign(h), nil)
+	_, err := optimistic.Update(ctx, blobs.NewJSON[ledger](p.blob()), sign(h), nil)
 	return err
 }}
 
@@ -180,13 +182,13 @@ var uncheckedBlob = writer{"blob with a fence that is checked before the write",
 		return err
 	}}
 
-func transact(ctx context.Context, p *process, holder optimistic.Holder, token fence.Token) error {
-	_, err := optimistic.Transact(ctx, p.table(), "p", func(ctx context.Context, tx *optimistic.Tx) error {
+func transact(ctx context.Context, p *process, holder fence.Holder, token fence.Token) error {
+	_, err := tables.Transact(ctx, p.table(), "p", func(ctx context.Context, tx *tables.Tx) error {
 		if token == 0 {
 			return nil
 		}
 		return tx.Put(fmt.Sprint("row", token), map[string]string{"by": token.String()})
-	}, &optimistic.TransactOptions{Holder: holder})
+	}, &tables.TransactOptions{Holder: holder})
 	return err
 }
 

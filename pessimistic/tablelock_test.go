@@ -9,7 +9,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
@@ -51,9 +52,9 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		put := func(ctx context.Context, h *Held, row string) error {
-			_, err := optimistic.Transact(ctx, table, "p", func(_ context.Context, tx *optimistic.Tx) error {
+			_, err := tables.Transact(ctx, table, "p", func(_ context.Context, tx *tables.Tx) error {
 				return tx.Insert(row, map[string]int{"n": 1})
-			}, &optimistic.TransactOptions{Holder: h})
+			}, &tables.TransactOptions{Holder: h})
 			return err
 		}
 		stale, err := lock.Lock(t.Context(), nil)
@@ -70,10 +71,10 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blind := optimistic.Holder(unguarded{stale})
-		_, err = optimistic.Transact(t.Context(), table, "p", func(_ context.Context, tx *optimistic.Tx) error {
+		blind := fence.Holder(unguarded{stale})
+		_, err = tables.Transact(t.Context(), table, "p", func(_ context.Context, tx *tables.Tx) error {
 			return tx.Insert("after", map[string]int{"n": 1})
-		}, &optimistic.TransactOptions{Holder: blind})
+		}, &tables.TransactOptions{Holder: blind})
 		if !errors.Is(err, ErrFenced) {
 			t.Errorf("err = %v, want ErrFenced", err)
 		}

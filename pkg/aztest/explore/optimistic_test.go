@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
@@ -61,7 +63,7 @@ func creators(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for i := range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				_, err := optimistic.Create(ctx, optimistic.JSONBlob[int](c.BlockBlob("box", "n")), i+1, nil)
+				_, err := optimistic.Create(ctx, blobs.NewJSON[int](c.BlockBlob("box", "n")), i+1, nil)
 				return err
 			})
 		}
@@ -99,7 +101,7 @@ func claimants(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				ticket := optimistic.JSONBlob[int](c.BlockBlob("box", "n"))
+				ticket := blobs.NewJSON[int](c.BlockBlob("box", "n"))
 				v, err := optimistic.Read(ctx, ticket, nil)
 				if err != nil {
 					return err
@@ -141,7 +143,7 @@ func issued(clients int) func(*explore.World) explore.Program {
 		}
 		p := explore.Program{Clients: claim.Clients}
 		p.Clients[0] = func(ctx context.Context, c *explore.Client) error {
-			_, err := optimistic.Create(ctx, optimistic.JSONBlob[int](c.BlockBlob("box", "n")), 7, nil)
+			_, err := optimistic.Create(ctx, blobs.NewJSON[int](c.BlockBlob("box", "n")), 7, nil)
 			return err
 		}
 		p.Check = func() error {
@@ -171,7 +173,7 @@ func documents(clients int) func(*explore.World) explore.Program {
 		ends := make([]outcomes, clients)
 		for i := range p.Clients {
 			p.Clients[i] = func(ctx context.Context, c *explore.Client) error {
-				d, err := optimistic.NewDocument(optimistic.JSONBlob[int](c.BlockBlob("box", "n")), nil)
+				d, err := optimistic.NewDocument(blobs.NewJSON[int](c.BlockBlob("box", "n")), nil)
 				if err != nil {
 					return err
 				}
@@ -222,14 +224,14 @@ func transfers(clients int) func(*explore.World) explore.Program {
 		ctx := context.Background()
 		table := w.Service.Table("bank")
 		for row, balance := range map[string]int{"from": 10, "into": 0} {
-			if _, err := optimistic.Create(ctx, optimistic.TableEntity[account](table, "p", row), account{balance}, nil); err != nil {
+			if _, err := optimistic.Create(ctx, tables.NewEntity[account](table, "p", row), account{balance}, nil); err != nil {
 				panic(err)
 			}
 		}
 		var p explore.Program
 		for range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				_, err := optimistic.Transact(ctx, c.Table("bank"), "p", func(ctx context.Context, tx *optimistic.Tx) error {
+				_, err := tables.Transact(ctx, c.Table("bank"), "p", func(ctx context.Context, tx *tables.Tx) error {
 					var from, into account
 					if _, err := tx.Get(ctx, "from", &from); err != nil {
 						return err
@@ -248,7 +250,7 @@ func transfers(clients int) func(*explore.World) explore.Program {
 		p.Check = func() error {
 			var balances [2]int
 			for i, row := range []string{"from", "into"} {
-				v, err := optimistic.Read(ctx, optimistic.TableEntity[account](table, "p", row), nil)
+				v, err := optimistic.Read(ctx, tables.NewEntity[account](table, "p", row), nil)
 				if err != nil {
 					return err
 				}
@@ -279,7 +281,7 @@ func appenders(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for i := range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				_, err := optimistic.AppendRecord(ctx, c.Container("box").NewAppendBlobClient("log"), fmt.Append(nil, i), nil)
+				_, err := blobs.AppendRecord(ctx, c.Container("box").NewAppendBlobClient("log"), fmt.Append(nil, i), nil)
 				return err
 			})
 		}
@@ -289,7 +291,7 @@ func appenders(clients int) func(*explore.World) explore.Program {
 				return err
 			}
 			found := make([]int, clients)
-			for r, err := range optimistic.Records(resp.Body) {
+			for r, err := range blobs.Records(resp.Body) {
 				if err != nil {
 					return err
 				}

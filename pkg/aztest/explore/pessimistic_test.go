@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 	"github.com/azconc/azconc/pkg/fence"
@@ -54,7 +55,7 @@ func lockers(clients int) func(*explore.World) explore.Program {
 				}
 				return k.Do(ctx, "l", &pessimistic.LockOptions{Wait: time.Minute}, func(ctx context.Context, h *pessimistic.Held) error {
 					defer d.enter(ctx, i, h.Fence())()
-					n := optimistic.Fenced(h, optimistic.JSONBlob[int](c.BlockBlob("box", "n")))
+					n := blobs.Fenced(h, blobs.NewJSON[int](c.BlockBlob("box", "n")))
 					_, err := optimistic.Update(ctx, n, func(_ context.Context, n *int) error { *n++; return nil }, nil)
 					return err
 				})

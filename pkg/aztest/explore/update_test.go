@@ -13,13 +13,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
 // counter reads the number that a blob holds, past the gate.
 func counter(w *explore.World) (int, error) {
-	v, err := optimistic.Read(context.Background(), optimistic.JSONBlob[int](w.Service.BlockBlob("box", "n")), nil)
+	v, err := optimistic.Read(context.Background(), blobs.NewJSON[int](w.Service.BlockBlob("box", "n")), nil)
 	if errors.Is(err, optimistic.ErrNotFound) {
 		return 0, nil
 	}
@@ -68,7 +69,7 @@ func addedOnce(w *explore.World) error {
 }
 
 func updateOnce(ctx context.Context, client *blockblob.Client) error {
-	_, err := optimistic.Update(ctx, optimistic.JSONBlob[int](client), func(_ context.Context, n *int) error { *n++; return nil }, nil)
+	_, err := optimistic.Update(ctx, blobs.NewJSON[int](client), func(_ context.Context, n *int) error { *n++; return nil }, nil)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
@@ -106,10 +106,10 @@ func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 }
 
 // Entity returns r's entity as a target that keeps every type.
-func (f *Factory) Entity(r ref.Table) (optimistic.Entity[optimistic.Properties], error) {
+func (f *Factory) Entity(r ref.Table) (tables.Entity[tables.Properties], error) {
 	s, err := f.TableService()
 	if err != nil {
-		return optimistic.Entity[optimistic.Properties]{}, err
+		return tables.Entity[tables.Properties]{}, err
 	}
-	return optimistic.TableEntity[optimistic.Properties](s.NewClient(r.Table), r.Partition, r.Row), nil
+	return tables.NewEntity[tables.Properties](s.NewClient(r.Table), r.Partition, r.Row), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -128,7 +129,7 @@ func appendRun(ctx context.Context, opts *appendOptions) error {
 	if len(data) == 0 && !opts.Record {
 		return fail.Usagef("--file %s is empty: there is nothing to append", opts.File)
 	}
-	o := &optimistic.AppendOptions{
+	o := &blobs.AppendOptions{
 		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
 		Create: opts.Create, Unique: opts.Unique, Sending: opts.Sending.Sending(),
 	}
@@ -138,9 +139,9 @@ func appendRun(ctx context.Context, opts *appendOptions) error {
 			o.HTTPHeaders.BlobContentType = flags.Optional(cli.ContentType(opts.Blob.Blob))
 		}
 	}
-	write := optimistic.Append
+	write := blobs.Append
 	if opts.Record {
-		write = optimistic.AppendRecord
+		write = blobs.AppendRecord
 	}
 	r, err := write(ctx, c.NewAppendBlobClient(opts.Blob.Blob), data, o)
 	if err != nil {
@@ -154,9 +155,9 @@ func appendRun(ctx context.Context, opts *appendOptions) error {
 func appendError(err error, opts *appendOptions) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
-	case errors.Is(err, optimistic.ErrFull):
+	case errors.Is(err, blobs.ErrFull):
 		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
-	case errors.Is(err, optimistic.ErrSealed):
+	case errors.Is(err, blobs.ErrSealed):
 		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
 		return fail.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 func newBlockCmd(f *cli.Factory) *cobra.Command {
@@ -95,7 +96,7 @@ func blockPutRun(ctx context.Context, opts *blockPutOptions) error {
 	if len(data) == 0 {
 		return fail.Usagef("--file %s is empty: there is nothing to stage", opts.File)
 	}
-	r, err := optimistic.StageBlock(ctx, client, opts.ID, data, &optimistic.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.Sending()})
+	r, err := blobs.StageBlock(ctx, client, opts.ID, data, &blobs.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.Sending()})
 	if err != nil {
 		return fail.Tally(err, r)
 	}
@@ -172,7 +173,7 @@ func blockCommitRun(ctx context.Context, opts *blockCommitOptions) error {
 	if opts.ContentType == "" {
 		opts.ContentType = cli.ContentType(opts.Blob.Blob)
 	}
-	r, err := optimistic.CommitBlocks(ctx, client, opts.IDs, &optimistic.UploadOptions{
+	r, err := blobs.CommitBlocks(ctx, client, opts.IDs, &blobs.UploadOptions{
 		Conditions: opts.Conditions, Metadata: opts.Metadata, Tags: opts.Tags,
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
 	})
@@ -250,7 +251,7 @@ func blockListRun(ctx context.Context, opts *blockListOptions) error {
 	if opts.LeaseID != "" {
 		ctx = policy.WithHTTPHeader(ctx, http.Header{"x-ms-lease-id": {opts.LeaseID}})
 	}
-	blocks, at, err := optimistic.ListBlocks(ctx, client, blockblob.BlockListType(opts.Type), nil)
+	blocks, at, err := blobs.ListBlocks(ctx, client, blockblob.BlockListType(opts.Type), nil)
 	if err != nil {
 		return err
 	}

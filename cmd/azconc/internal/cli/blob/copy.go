@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -120,7 +121,7 @@ func copyRun(ctx context.Context, opts *copyOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Copy(ctx, to, from, &optimistic.CopyOptions{
+	r, err := blobs.Copy(ctx, to, from, &blobs.CopyOptions{
 		Conditions: opts.Conditions, Source: opts.SourceConditions, Metadata: opts.Metadata, Wait: opts.Wait, Poll: opts.Poll,
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 type copyAbortOptions struct {
@@ -74,8 +74,8 @@ func copyAbortRun(ctx context.Context, opts *copyAbortOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.AbortCopy(ctx, client, opts.CopyID, &optimistic.AbortCopyOptions{LeaseID: opts.LeaseID})
-	if errors.Is(err, optimistic.ErrNoCopy) {
+	r, err := blobs.AbortCopy(ctx, client, opts.CopyID, &blobs.AbortCopyOptions{LeaseID: opts.LeaseID})
+	if errors.Is(err, blobs.ErrNoCopy) {
 		err = &stateError{err: err, outcome: "conflict", reason: "not pending"}
 	}
 	if err != nil {

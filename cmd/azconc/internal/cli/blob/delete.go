@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -64,7 +65,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 
 // deletion is a blob whose deletion carries all conditions, and that knows whether the service confirmed it.
 type deletion struct {
-	optimistic.Blob[[]byte]
+	blobs.Blob[[]byte]
 	opts      *deleteOptions
 	confirmed bool
 }
@@ -103,7 +104,7 @@ func deleteRun(ctx context.Context, opts *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	d := &deletion{Blob: optimistic.BytesBlob(client), opts: opts}
+	d := &deletion{Blob: blobs.NewBytes(client), opts: opts}
 	r, err := optimistic.Delete(ctx, d, optimistic.State{ETag: c.IfMatch}, &optimistic.WriteOptions{
 		Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID},
 	})

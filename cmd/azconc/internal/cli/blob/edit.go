@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -75,7 +76,7 @@ command that writes it.`,
 // editing is one blob in the editor: the version that the text in file began with, and the text.
 type editing struct {
 	opts   *editOptions
-	target optimistic.Blob[[]byte]
+	target blobs.Blob[[]byte]
 	base   *optimistic.Version[[]byte]
 	file   string
 	mine   []byte

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 func TestBlobPutFlags(t *testing.T) {
@@ -52,17 +53,17 @@ func TestBlobGetFlags(t *testing.T) {
 func TestBlobUpdateFlags(t *testing.T) {
 	lease := "00000000-0000-4000-8000-00000000000a"
 	clitest.CheckFlags(t, newUpdateCmd, []clitest.FlagCase[updateOptions]{
-		{Args: []string{"jobs/a", "--jq", ".n += 1"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Source: change.ChangeFlags{JQ: ".n += 1"}}},
-		{Args: []string{"jobs/a", "--set", "a.b=1", "--set", "c=x"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Source: change.ChangeFlags{Set: []string{"a.b=1", "c=x"}}}},
+		{Args: []string{"jobs/a", "--jq", ".n += 1"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Source: change.ChangeFlags{JQ: ".n += 1"}}},
+		{Args: []string{"jobs/a", "--set", "a.b=1", "--set", "c=x"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Source: change.ChangeFlags{Set: []string{"a.b=1", "c=x"}}}},
 		{
 			Args: []string{"jobs/a", "--exec", "sort", "--create", "--dry-run", "--op-id", "x", "--max-attempts", "3", "--lease-id", strings.ToUpper(lease)},
 			Want: updateOptions{
-				MaxSize: optimistic.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{Exec: "sort"}, Create: true, DryRun: true, OperationID: "x", MaxAttempts: 3,
+				MaxSize: blobs.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{Exec: "sort"}, Create: true, DryRun: true, OperationID: "x", MaxAttempts: 3,
 				Conditions: optimistic.Conditions{LeaseID: lease},
 			},
 		},
 		{Args: []string{"jobs/a", "-f", "-", "--if-none-match", "*"}, Want: updateOptions{
-			MaxSize: optimistic.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{File: "-"}, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"},
+			MaxSize: blobs.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{File: "-"}, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"},
 		}},
 		{Args: []string{"jobs/a"}, Err: "no change is given"},
 		{Args: []string{"jobs/a", "--jq", ".", "--exec", "cat"}, Err: "--exec and --jq cannot be given together"},
@@ -82,8 +83,8 @@ func TestBlobUpdateFlags(t *testing.T) {
 
 func TestBlobEditFlags(t *testing.T) {
 	clitest.CheckFlags(t, newEditCmd, []clitest.FlagCase[editOptions]{
-		{Args: []string{"jobs/a", "--if-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Conditions: optimistic.Conditions{IfMatch: "*"}}},
-		{Args: []string{"jobs/a", "--if-none-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: optimistic.DefaultMaxSize, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
+		{Args: []string{"jobs/a", "--if-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Conditions: optimistic.Conditions{IfMatch: "*"}}},
+		{Args: []string{"jobs/a", "--if-none-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
 		{Args: []string{"jobs/a", "--create", "--if-match", "x"}, Err: "--create and --if-match"},
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 type getOptions struct {
@@ -92,9 +93,9 @@ func getRun(ctx context.Context, opts *getOptions) error {
 		return err
 	}
 	p := f.Progress("get " + opts.Blob.String())
-	var got optimistic.DownloadResult
+	var got blobs.DownloadResult
 	stdout, err := f.Into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
-		got, err = optimistic.Download(ctx, client, to, &optimistic.DownloadOptions{Sending: opts.Sending.Sending(), Conditions: opts.Conditions, Progress: p.Show, Restart: restart})
+		got, err = blobs.Download(ctx, client, to, &blobs.DownloadOptions{Sending: opts.Sending.Sending(), Conditions: opts.Conditions, Progress: p.Show, Restart: restart})
 		return err
 	})
 	if stdout || err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 type headersSetOptions struct {
@@ -26,14 +27,14 @@ type headersSetOptions struct {
 // headerFields are the flags of headers set, and the field that each sets.
 var headerFields = []struct {
 	flag, name string
-	field      func(*optimistic.HTTPHeaders) *string
+	field      func(*blobs.HTTPHeaders) *string
 }{
-	{"content-type", "Content-Type", func(h *optimistic.HTTPHeaders) *string { return &h.ContentType }},
-	{"content-encoding", "Content-Encoding", func(h *optimistic.HTTPHeaders) *string { return &h.ContentEncoding }},
-	{"content-language", "Content-Language", func(h *optimistic.HTTPHeaders) *string { return &h.ContentLanguage }},
-	{"content-disposition", "Content-Disposition", func(h *optimistic.HTTPHeaders) *string { return &h.ContentDisposition }},
-	{"content-md5", "Content-MD5, in base64,", func(h *optimistic.HTTPHeaders) *string { return &h.ContentMD5 }},
-	{"cache-control", "Cache-Control", func(h *optimistic.HTTPHeaders) *string { return &h.CacheControl }},
+	{"content-type", "Content-Type", func(h *blobs.HTTPHeaders) *string { return &h.ContentType }},
+	{"content-encoding", "Content-Encoding", func(h *blobs.HTTPHeaders) *string { return &h.ContentEncoding }},
+	{"content-language", "Content-Language", func(h *blobs.HTTPHeaders) *string { return &h.ContentLanguage }},
+	{"content-disposition", "Content-Disposition", func(h *blobs.HTTPHeaders) *string { return &h.ContentDisposition }},
+	{"content-md5", "Content-MD5, in base64,", func(h *blobs.HTTPHeaders) *string { return &h.ContentMD5 }},
+	{"cache-control", "Cache-Control", func(h *blobs.HTTPHeaders) *string { return &h.CacheControl }},
 }
 
 func newHeadersSetCmd(f *cli.Factory, runF func(*headersSetOptions) error) *cobra.Command {
@@ -92,12 +93,12 @@ func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
 	if err != nil {
 		return err
 	}
-	target := &change.Guarded[optimistic.HTTPHeaders]{Target: optimistic.BlobHeaders(client), Op: "update", Conditions: opts.Conditions}
+	target := &change.Guarded[blobs.HTTPHeaders]{Target: blobs.NewHeaders(client), Op: "update", Conditions: opts.Conditions}
 	update := &optimistic.UpdateOptions{Conditions: change.Carried(opts.Conditions), Attempts: opts.MaxAttempts}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	r, err := optimistic.Update(ctx, target, func(_ context.Context, headers *optimistic.HTTPHeaders) error {
+	r, err := optimistic.Update(ctx, target, func(_ context.Context, headers *blobs.HTTPHeaders) error {
 		for _, h := range headerFields {
 			if value, ok := opts.Set[h.flag]; ok {
 				*h.field(headers) = value

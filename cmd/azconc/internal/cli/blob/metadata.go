@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.
@@ -19,7 +20,7 @@ var metadataPairs = pairsKind{
 	what: "the metadata", remembers: optimistic.OperationsKept, conditions: flags.CondAll, flag: "metadata", name: strings.ToLower, versioned: true,
 	parse: func(pairs []string) (map[string]string, error) { return flags.ParsePairs("metadata", pairs) },
 	target: func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string] {
-		return &change.Guarded[map[string]string]{Target: optimistic.BlobMetadata(client), Op: "update", Conditions: c}
+		return &change.Guarded[map[string]string]{Target: blobs.NewMetadata(client), Op: "update", Conditions: c}
 	},
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 func newPageCmd(f *cli.Factory) *cobra.Command {
@@ -62,8 +63,8 @@ must not exist.`,
 			switch {
 			case !cmd.Flags().Changed("size"):
 				return fail.Usagef("--size is missing")
-			case opts.Size < 0 || opts.Size%optimistic.PageSize != 0:
-				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
+			case opts.Size < 0 || opts.Size%blobs.PageSize != 0:
+				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
 			case opts.Sequence < 0:
 				return fail.Usagef("--sequence %d is negative", opts.Sequence)
 			}
@@ -95,7 +96,7 @@ func pageCreateRun(ctx context.Context, opts *pageCreateOptions) error {
 	if opts.ContentType == "" {
 		opts.ContentType = cli.ContentType(opts.Blob.Blob)
 	}
-	r, err := optimistic.CreatePages(ctx, client, opts.Size, &optimistic.CreatePagesOptions{
+	r, err := blobs.CreatePages(ctx, client, opts.Size, &blobs.CreatePagesOptions{
 		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
 	})
@@ -112,7 +113,7 @@ type pageWriteOptions struct {
 	Offset  int64
 	Size    int64  // to clear
 	File    string // to put
-	Options optimistic.PageOptions
+	Options blobs.PageOptions
 }
 
 // newPageWriteCmd makes the command around a write of pages.
@@ -129,8 +130,8 @@ func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check f
 			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
 				return err
 			}
-			if opts.Offset < 0 || opts.Offset%optimistic.PageSize != 0 {
-				return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", opts.Offset, optimistic.PageSize), "pages have 512 bytes")
+			if opts.Offset < 0 || opts.Offset%blobs.PageSize != 0 {
+				return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", opts.Offset, blobs.PageSize), "pages have 512 bytes")
 			}
 			if err := check(cmd, opts); err != nil {
 				return err
@@ -190,10 +191,10 @@ func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(data) == 0 || len(data)%optimistic.PageSize != 0 {
-		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), optimistic.PageSize), "pages have 512 bytes")
+	if len(data) == 0 || len(data)%blobs.PageSize != 0 {
+		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), blobs.PageSize), "pages have 512 bytes")
 	}
-	r, err := optimistic.PutPages(ctx, client, opts.Offset, data, &opts.Options)
+	r, err := blobs.PutPages(ctx, client, opts.Offset, data, &opts.Options)
 	if err != nil {
 		return fail.Tally(err, r)
 	}
@@ -202,8 +203,8 @@ func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
 
 func newPageClearCmd(f *cli.Factory, runF func(*pageWriteOptions) error) *cobra.Command {
 	cmd, opts := newPageWriteCmd(f, runF, func(cmd *cobra.Command, opts *pageWriteOptions) error {
-		if opts.Size <= 0 || opts.Size%optimistic.PageSize != 0 {
-			return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", opts.Size, optimistic.PageSize), "pages have 512 bytes")
+		if opts.Size <= 0 || opts.Size%blobs.PageSize != 0 {
+			return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
 		}
 		return nil
 	}, pageClearRun)
@@ -220,7 +221,7 @@ func pageClearRun(ctx context.Context, opts *pageWriteOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.ClearPages(ctx, client, opts.Offset, opts.Size, &opts.Options)
+	r, err := blobs.ClearPages(ctx, client, opts.Offset, opts.Size, &opts.Options)
 	if err != nil {
 		return fail.Tally(err, r)
 	}

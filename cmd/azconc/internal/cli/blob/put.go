@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -91,7 +92,7 @@ func putRun(ctx context.Context, opts *putOptions) error {
 	sending := opts.Sending.Sending()
 	sending.TrustConflicts = opts.Trust
 	p := f.Progress("put " + opts.Blob.String())
-	r, err := optimistic.Upload(ctx, client, content, &optimistic.UploadOptions{
+	r, err := blobs.Upload(ctx, client, content, &blobs.UploadOptions{
 		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: sending,
 		Progress: func(done int64) { p.Show(done, size) },
 	})

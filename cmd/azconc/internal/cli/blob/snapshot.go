@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 type snapshotOptions struct {
@@ -75,7 +76,7 @@ func snapshotRun(ctx context.Context, opts *snapshotOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Snapshot(ctx, client, opts.Blob.Blob, &optimistic.SnapshotOptions{Conditions: opts.Conditions, Metadata: opts.Metadata})
+	r, err := blobs.Snapshot(ctx, client, opts.Blob.Blob, &blobs.SnapshotOptions{Conditions: opts.Conditions, Metadata: opts.Metadata})
 	if err != nil {
 		err = fail.Tally(err, r.Result)
 		if errors.Is(err, optimistic.ErrOutcomeUnknown) {

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
@@ -20,7 +21,7 @@ var tagPairs = pairsKind{
 	what: "the tags", remembers: flags.OperationsInTags, conditions: flags.CondTags | flags.CondLease, parse: parseTags,
 	name: func(name string) string { return name },
 	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
-		return optimistic.BlobTags(client)
+		return blobs.NewTags(client)
 	},
 }
 

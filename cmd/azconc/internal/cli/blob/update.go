@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 type updateOptions struct {
@@ -96,15 +97,15 @@ code is 5.`,
 
 // typedBytes is content as it is, of a type for the case that it is new.
 type typedBytes struct {
-	optimistic.Bytes
+	blobs.BytesCodec
 	contentType string
 }
 
 func (t typedBytes) ContentType() string { return t.contentType }
 
 // contentOf is the blob's content as a target, with what the flags set on top.
-func contentOf(client *blockblob.Client, name string, h flags.Headers) optimistic.Blob[[]byte] {
-	target := optimistic.BytesBlob(client)
+func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blob[[]byte] {
+	target := blobs.NewBytes(client)
 	target.Codec = typedBytes{contentType: cli.ContentType(name)}
 	target.HTTPHeaders, target.Metadata = h.Headers(), h.Metadata
 	return target

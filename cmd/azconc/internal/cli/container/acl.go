@@ -18,6 +18,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 func newACLCmd(f *cli.Factory) *cobra.Command {
@@ -40,11 +41,11 @@ type PolicyShown struct {
 	Permissions string `json:"permissions"`
 }
 
-func documentOf(acl optimistic.ACL) aclDocument {
+func documentOf(acl settings.ACL) aclDocument {
 	return aclDocument{Access: string(acl.Access), Policies: ShowPolicies(acl.Policies)}
 }
 
-func ShowPolicies(policies []optimistic.AccessPolicy) []PolicyShown {
+func ShowPolicies(policies []settings.AccessPolicy) []PolicyShown {
 	shown := []PolicyShown{}
 	for _, p := range policies {
 		shown = append(shown, PolicyShown{ID: p.ID, Start: show.Time(p.Start), Expiry: show.Time(p.Expiry), Permissions: p.Permissions})
@@ -53,21 +54,21 @@ func ShowPolicies(policies []optimistic.AccessPolicy) []PolicyShown {
 }
 
 // parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
-func parseACL(data []byte) (optimistic.ACL, error) {
+func parseACL(data []byte) (settings.ACL, error) {
 	var doc aclDocument
 	if err := fail.StrictJSON(data, "an access control list", &doc); err != nil {
-		return optimistic.ACL{}, err
+		return settings.ACL{}, err
 	}
 	if doc.Access != "" && doc.Access != "blob" && doc.Access != "container" {
-		return optimistic.ACL{}, fail.Usagef("access %q is neither blob nor container, nor empty", doc.Access)
+		return settings.ACL{}, fail.Usagef("access %q is neither blob nor container, nor empty", doc.Access)
 	}
 	policies, err := ParsePolicies(doc.Policies)
-	return optimistic.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
+	return settings.ACL{Access: container.PublicAccessType(doc.Access), Policies: policies}, err
 }
 
-func ParsePolicies(shown []PolicyShown) (policies []optimistic.AccessPolicy, err error) {
+func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err error) {
 	for _, p := range shown {
-		policy := optimistic.AccessPolicy{ID: p.ID, Permissions: p.Permissions}
+		policy := settings.AccessPolicy{ID: p.ID, Permissions: p.Permissions}
 		for _, at := range []struct {
 			name string
 			text string
@@ -130,7 +131,7 @@ func aCLShowRun(ctx context.Context, opts *aCLOptions) error {
 	if err != nil {
 		return err
 	}
-	v, err := optimistic.Read(ctx, optimistic.ACLOfContainer(client), nil)
+	v, err := optimistic.Read(ctx, settings.NewContainerACL(client), nil)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func aCLSetRun(ctx context.Context, opts *aCLOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Update(ctx, optimistic.ACLOfContainer(client), func(_ context.Context, v *optimistic.ACL) error {
+	r, err := optimistic.Update(ctx, settings.NewContainerACL(client), func(_ context.Context, v *settings.ACL) error {
 		*v = acl
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 // turnsLong is part of the help of every verb that changes a container, since the service offers no ETag condition.
@@ -35,7 +36,7 @@ var noun = MetadataNoun{
 	Name: "container", Example: "jobs", Warning: turnsLong, lease: true, Parse: ref.ParseContainer,
 	Target: func(f *cli.Factory, on ref.Blob) (optimistic.Target[map[string]string], error) {
 		client, err := f.Container(on)
-		return optimistic.MetadataOfContainer(client), err
+		return settings.NewContainerMetadata(client), err
 	},
 }
 

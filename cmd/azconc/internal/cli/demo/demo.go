@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
@@ -186,7 +187,7 @@ func (d *demo) start(ctx context.Context, name string) (direct, lossy *blockblob
 }
 
 func (d *demo) stored(ctx context.Context, client *blockblob.Client) (int, error) {
-	v, err := optimistic.Read(ctx, optimistic.JSONBlob[counter](client), nil)
+	v, err := optimistic.Read(ctx, blobs.NewJSON[counter](client), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -251,7 +252,7 @@ func (d *demo) azconcLoop(ctx context.Context) error {
 	}
 	t := &d.result.Azconc
 	for range d.o.Increments {
-		res, err := optimistic.Update(ctx, optimistic.JSONBlob[counter](lossy), func(_ context.Context, c *counter) error {
+		res, err := optimistic.Update(ctx, blobs.NewJSON[counter](lossy), func(_ context.Context, c *counter) error {
 			c.N++
 			return nil
 		}, nil)
@@ -279,8 +280,8 @@ func (d *demo) staleWrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stale := &optimistic.UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x8D0000000000000"`}}
-	_, err = optimistic.Upload(ctx, client, strings.NewReader("{}"), stale)
+	stale := &blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x8D0000000000000"`}}
+	_, err = blobs.Upload(ctx, client, strings.NewReader("{}"), stale)
 	d.result.StaleRefused = errors.Is(err, optimistic.ErrConflict)
 	d.say("   %v", err)
 	return nil
@@ -292,9 +293,9 @@ func (d *demo) createOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	create := &optimistic.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
-	_, first := optimistic.Upload(ctx, client, strings.NewReader("first"), create)
-	_, second := optimistic.Upload(ctx, client, strings.NewReader("second"), create)
+	create := &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
+	_, first := blobs.Upload(ctx, client, strings.NewReader("first"), create)
+	_, second := blobs.Upload(ctx, client, strings.NewReader("second"), create)
 	d.result.CreatedOnce = first == nil && errors.Is(second, optimistic.ErrExists)
 	d.say("   the first: %s; the second: %v", orCreated(first), second)
 	return nil

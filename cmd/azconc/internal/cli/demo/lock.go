@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -46,11 +47,11 @@ func (d *demo) pausedHolder(ctx context.Context) error {
 	set := func(n int) func(context.Context, *counter) error {
 		return func(_ context.Context, c *counter) error { c.N = n; return nil }
 	}
-	target := optimistic.JSONBlob[counter](client)
-	if _, err := optimistic.Update(ctx, optimistic.Fenced(now, target), set(2), nil); err != nil {
+	target := blobs.NewJSON[counter](client)
+	if _, err := optimistic.Update(ctx, blobs.Fenced(now, target), set(2), nil); err != nil {
 		return err
 	}
-	_, late := optimistic.Update(ctx, optimistic.Fenced(paused, target), set(1), nil)
+	_, late := optimistic.Update(ctx, blobs.Fenced(paused, target), set(1), nil)
 	d.result.FenceRefused = errors.Is(late, pessimistic.ErrFenced)
 	d.say("   with the fence of azconc lock run: %v", late)
 	if _, err := client.Upload(ctx, streaming.NopCloser(strings.NewReader(`{"n":1}`)), nil); err != nil {

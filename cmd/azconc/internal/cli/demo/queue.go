@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 // queue returns a queue whose responses can be lost, and creates it if it is missing.
@@ -111,7 +112,7 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 		t.Ambiguous += sent.Tries - 1
 	}
 	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
-		return inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+		return inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *tables.Tx) error {
 			var c counter
 			if _, err := tx.Get(ctx, "counter", &c); err != nil {
 				return err
@@ -127,7 +128,7 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 		return err
 	}
 	t.Lost = d.queues.lost.Load()
-	v, err := optimistic.Read(ctx, optimistic.TableEntity[counter](table, "p", "counter"), nil)
+	v, err := optimistic.Read(ctx, tables.NewEntity[counter](table, "p", "counter"), nil)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
@@ -66,7 +67,7 @@ func Judge(err error) Verdict {
 		return Verdict{Code: ExitHeld, Outcome: "held"}
 	case errors.Is(err, pessimistic.ErrLost):
 		return Verdict{Code: ExitLost, Outcome: "lost"}
-	case errors.Is(err, optimistic.ErrNotModified):
+	case errors.Is(err, blobs.ErrNotModified):
 		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
 	case errors.Is(err, pessimistic.ErrContent):
 		return Verdict{Code: ExitConflict, Outcome: "has_content"}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -158,7 +159,7 @@ func Hint(err error, v Verdict, command, on string) string {
 
 // wrongType is the way out for a blob of another type than the command writes.
 func wrongType(err error) string {
-	if e, ok := errors.AsType[*optimistic.BlobTypeError](err); ok {
+	if e, ok := errors.AsType[*blobs.TypeError](err); ok {
 		switch e.Type {
 		case blob.BlobTypeAppendBlob:
 			return "azconc blob append appends to an append blob; azconc blob delete removes it"

@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // Sending bound a single try of a request that carries content.
@@ -40,7 +41,7 @@ func (s *Sending) Sending() optimistic.Sending {
 
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
 func AddMaxSize(cmd *cobra.Command, size *int64) {
-	cmd.Flags().Int64Var(size, "max-size", optimistic.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
+	cmd.Flags().Int64Var(size, "max-size", blobs.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
 func CheckMaxSize(size int64) error {

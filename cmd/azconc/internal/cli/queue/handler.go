@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -120,7 +120,7 @@ func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempot
 				return err
 			}
 		}
-		return inbox.Apply(ctx, m, at.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
+		return inbox.Apply(ctx, m, at.Partition, func(ctx context.Context, tx *tables.Tx) error {
 			return table.ApplyAll(ctx, tx, ops)
 		})
 	}, nil

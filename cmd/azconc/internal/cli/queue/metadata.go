@@ -7,6 +7,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 // lastWriterWinsLong is part of the help of every write for which the service has neither a version nor a condition.
@@ -24,7 +25,7 @@ var noun = container.MetadataNoun{
 		if err != nil {
 			return nil, err
 		}
-		return optimistic.LastWriterWinsQueueMetadata(queue), nil
+		return settings.NewQueueMetadata(queue), nil
 	},
 }
 

@@ -8,26 +8,27 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 // aCL is the access control list of a queue: stored policies alone, since there is no public access to queues.
-var aCL = setting[[]optimistic.AccessPolicy]{
+var aCL = setting[[]settings.AccessPolicy]{
 	noun: "queue", path: "queue acl", name: "the stored access policies of a queue",
-	target: func(f *cli.Factory, name string) (optimistic.Target[[]optimistic.AccessPolicy], error) {
+	target: func(f *cli.Factory, name string) (optimistic.Target[[]settings.AccessPolicy], error) {
 		queue, err := f.Queue(name)
 		if err != nil {
 			return nil, err
 		}
-		return optimistic.LastWriterWinsQueueACL(queue), nil
+		return settings.NewQueueACL(queue), nil
 	},
-	parse: func(data []byte) ([]optimistic.AccessPolicy, error) {
+	parse: func(data []byte) ([]settings.AccessPolicy, error) {
 		var doc aCLDocument
 		if err := fail.StrictJSON(data, "a list of access policies", &doc); err != nil {
 			return nil, err
 		}
 		return container.ParsePolicies(doc.Policies)
 	},
-	shown: func(policies []optimistic.AccessPolicy) any { return aCLDocument{container.ShowPolicies(policies)} },
+	shown: func(policies []settings.AccessPolicy) any { return aCLDocument{container.ShowPolicies(policies)} },
 }
 
 type aCLDocument struct {
@@ -46,7 +47,7 @@ var properties = setting[azqueue.SetPropertiesOptions]{
 		if err != nil {
 			return nil, err
 		}
-		return optimistic.LastWriterWinsQueueService(service), nil
+		return settings.NewQueueService(service), nil
 	},
 	parse: func(data []byte) (p azqueue.SetPropertiesOptions, err error) {
 		return p, fail.StrictJSON(data, "the settings of a Queue service", &p)

@@ -22,6 +22,9 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -61,17 +64,17 @@ func increment(_ context.Context, c *counter) error { c.N++; return nil }
 func storeWrites(t *testing.T, s *shelf) {
 	ctx := t.Context()
 	jobs := s.Container("jobs")
-	target := optimistic.JSONBlob[counter](s.BlockBlob("jobs", "counter"))
+	target := blobs.NewJSON[counter](s.BlockBlob("jobs", "counter"))
 	s.check(optimistic.Create(ctx, target, counter{1}, nil))
 	s.check(optimistic.Update(ctx, target, increment, &optimistic.UpdateOptions{OperationID: "op-1"}))
 	team := func(_ context.Context, m *map[string]string) error { *m = map[string]string{"team": "ops"}; return nil }
-	s.check(optimistic.Upload(ctx, s.BlockBlob("jobs", "uploaded"), strings.NewReader("content"), nil))
-	s.check(optimistic.Update(ctx, optimistic.BlobMetadata(jobs.NewBlobClient("uploaded")), team, nil))
-	s.check(optimistic.AppendRecord(ctx, jobs.NewAppendBlobClient("records"), []byte("one"), &optimistic.AppendOptions{Create: true}))
-	s.check(optimistic.Update(ctx, optimistic.MetadataOfContainer(jobs), team, &optimistic.UpdateOptions{OperationID: "op-2"}))
+	s.check(blobs.Upload(ctx, s.BlockBlob("jobs", "uploaded"), strings.NewReader("content"), nil))
+	s.check(optimistic.Update(ctx, blobs.NewMetadata(jobs.NewBlobClient("uploaded")), team, nil))
+	s.check(blobs.AppendRecord(ctx, jobs.NewAppendBlobClient("records"), []byte("one"), &blobs.AppendOptions{Create: true}))
+	s.check(optimistic.Update(ctx, settings.NewContainerMetadata(jobs), team, &optimistic.UpdateOptions{OperationID: "op-2"}))
 	locker := s.locker("locks")
 	s.fail(locker.Do(ctx, "counter", nil, func(ctx context.Context, h *pessimistic.Held) error {
-		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[counter](s.BlockBlob("jobs", "fenced"))), increment, &optimistic.UpdateOptions{Create: true})
+		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[counter](s.BlockBlob("jobs", "fenced"))), increment, &optimistic.UpdateOptions{Create: true})
 		return err
 	}))
 	s.blobs("jobs")
@@ -80,15 +83,15 @@ func storeWrites(t *testing.T, s *shelf) {
 func storeEntities(t *testing.T, s *shelf) {
 	ctx := t.Context()
 	table := s.table("jobs")
-	target := optimistic.TableEntity[counter](table, "eu", "counter")
+	target := tables.NewEntity[counter](table, "eu", "counter")
 	s.check(optimistic.Create(ctx, target, counter{1}, nil))
 	s.check(optimistic.Update(ctx, target, increment, &optimistic.UpdateOptions{OperationID: "op-1"}))
 	lock, err := s.locker("locks").Table("jobs", "")
 	s.fail(err)
 	s.fail(lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Held) error {
-		_, err := optimistic.Transact(ctx, table, "eu", func(_ context.Context, tx *optimistic.Tx) error {
+		_, err := tables.Transact(ctx, table, "eu", func(_ context.Context, tx *tables.Tx) error {
 			return tx.Insert("moved", counter{2})
-		}, &optimistic.TransactOptions{Holder: h, OperationID: "op-2"})
+		}, &tables.TransactOptions{Holder: h, OperationID: "op-2"})
 		return err
 	}))
 	s.entities("jobs")
@@ -185,7 +188,7 @@ func storeQueues(t *testing.T, s *shelf) {
 	s.check(s.Queue("rows").Create(t.Context(), nil))
 	s.send("rows", nil, idempotent.Outgoing{ID: "row", Body: []byte("row")})
 	s.consume("rows", func(ctx context.Context, m *idempotent.Message) error {
-		return inbox.Apply(ctx, m, "eu", func(_ context.Context, tx *optimistic.Tx) error { return tx.Insert("effect", counter{1}) })
+		return inbox.Apply(ctx, m, "eu", func(_ context.Context, tx *tables.Tx) error { return tx.Insert("effect", counter{1}) })
 	}, idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox})
 	s.entities("inbox")
 }

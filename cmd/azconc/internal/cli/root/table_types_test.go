@@ -10,22 +10,22 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // every type there is, as it is stored
-func everyType() optimistic.Properties {
-	return optimistic.Properties{
-		"s": {Type: optimistic.EDMString, Value: "01"}, "b": {Type: optimistic.EDMBoolean, Value: "true"},
-		"i": {Type: optimistic.EDMInt32, Value: "5"}, "l": {Type: optimistic.EDMInt64, Value: "9007199254740993"},
-		"d": {Type: optimistic.EDMDouble, Value: "1.5"}, "w": {Type: optimistic.EDMDouble, Value: "3.0"},
-		"t": {Type: optimistic.EDMDateTime, Value: "2026-01-31T12:00:00Z"},
-		"g": {Type: optimistic.EDMGUID, Value: "00000000-0000-4000-8000-00000000000a"}, "x": {Type: optimistic.EDMBinary, Value: "AAE="},
+func everyType() tables.Properties {
+	return tables.Properties{
+		"s": {Type: tables.EDMString, Value: "01"}, "b": {Type: tables.EDMBoolean, Value: "true"},
+		"i": {Type: tables.EDMInt32, Value: "5"}, "l": {Type: tables.EDMInt64, Value: "9007199254740993"},
+		"d": {Type: tables.EDMDouble, Value: "1.5"}, "w": {Type: tables.EDMDouble, Value: "3.0"},
+		"t": {Type: tables.EDMDateTime, Value: "2026-01-31T12:00:00Z"},
+		"g": {Type: tables.EDMGUID, Value: "00000000-0000-4000-8000-00000000000a"}, "x": {Type: tables.EDMBinary, Value: "AAE="},
 	}
 }
 
-func entityDocument(t *testing.T, p optimistic.Properties) string {
+func entityDocument(t *testing.T, p tables.Properties) string {
 	t.Helper()
 	data, err := table.EntityText(p, false)
 	if err != nil {
@@ -35,7 +35,7 @@ func entityDocument(t *testing.T, p optimistic.Properties) string {
 }
 
 // tableWith is a service with the entity jobs/eu/17.
-func tableWith(t *testing.T, p optimistic.Properties) *aztest.Service {
+func tableWith(t *testing.T, p tables.Properties) *aztest.Service {
 	t.Helper()
 	s := aztest.New(nil)
 	if r := runOn(t.Context(), s, nil, nil, "table", "create", "jobs"); r.code != 0 {
@@ -48,7 +48,7 @@ func tableWith(t *testing.T, p optimistic.Properties) *aztest.Service {
 	return s
 }
 
-func stored(t *testing.T, s *aztest.Service) optimistic.Properties {
+func stored(t *testing.T, s *aztest.Service) tables.Properties {
 	t.Helper()
 	r := runOn(t.Context(), s, nil, nil, "table", "get", "jobs/eu/17")
 	p, err := table.ParseProperties([]byte(r.out))
@@ -61,32 +61,32 @@ func stored(t *testing.T, s *aztest.Service) optimistic.Properties {
 func TestAPropertyKeepsItsType(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		want map[string]optimistic.Property
+		want map[string]tables.Property
 	}{
-		{[]string{"--jq", ".d += 0.5"}, map[string]optimistic.Property{"d": {Type: optimistic.EDMDouble, Value: "2.0"}}},
-		{[]string{"--set", "d=2"}, map[string]optimistic.Property{"d": {Type: optimistic.EDMDouble, Value: "2.0"}}},
-		{[]string{"--exec", `sed 's/"d": 1.5/"d": 2/'`}, map[string]optimistic.Property{"d": {Type: optimistic.EDMDouble, Value: "2.0"}}},
-		{[]string{"--jq", ".w += 1"}, map[string]optimistic.Property{"w": {Type: optimistic.EDMDouble, Value: "4.0"}}},
-		{[]string{"--jq", ".l += 1"}, map[string]optimistic.Property{"l": {Type: optimistic.EDMInt64, Value: "9007199254740994"}}},
-		{[]string{"--jq", `.l = "7"`}, map[string]optimistic.Property{"l": {Type: optimistic.EDMInt64, Value: "7"}}},
-		{[]string{"--set", "l=7"}, map[string]optimistic.Property{"l": {Type: optimistic.EDMInt64, Value: "7"}}},
-		{[]string{"--jq", `del(.["l@odata.type"]) | .l = 7`}, map[string]optimistic.Property{"l": {Type: optimistic.EDMInt64, Value: "7"}}},
-		{[]string{"--set", "s=02", "--set", "t=2026-02-01T00:00:00Z"}, map[string]optimistic.Property{
-			"s": {Type: optimistic.EDMString, Value: "02"}, "t": {Type: optimistic.EDMDateTime, Value: "2026-02-01T00:00:00Z"},
+		{[]string{"--jq", ".d += 0.5"}, map[string]tables.Property{"d": {Type: tables.EDMDouble, Value: "2.0"}}},
+		{[]string{"--set", "d=2"}, map[string]tables.Property{"d": {Type: tables.EDMDouble, Value: "2.0"}}},
+		{[]string{"--exec", `sed 's/"d": 1.5/"d": 2/'`}, map[string]tables.Property{"d": {Type: tables.EDMDouble, Value: "2.0"}}},
+		{[]string{"--jq", ".w += 1"}, map[string]tables.Property{"w": {Type: tables.EDMDouble, Value: "4.0"}}},
+		{[]string{"--jq", ".l += 1"}, map[string]tables.Property{"l": {Type: tables.EDMInt64, Value: "9007199254740994"}}},
+		{[]string{"--jq", `.l = "7"`}, map[string]tables.Property{"l": {Type: tables.EDMInt64, Value: "7"}}},
+		{[]string{"--set", "l=7"}, map[string]tables.Property{"l": {Type: tables.EDMInt64, Value: "7"}}},
+		{[]string{"--jq", `del(.["l@odata.type"]) | .l = 7`}, map[string]tables.Property{"l": {Type: tables.EDMInt64, Value: "7"}}},
+		{[]string{"--set", "s=02", "--set", "t=2026-02-01T00:00:00Z"}, map[string]tables.Property{
+			"s": {Type: tables.EDMString, Value: "02"}, "t": {Type: tables.EDMDateTime, Value: "2026-02-01T00:00:00Z"},
 		}},
-		{[]string{"--set", "s=7", "--set", "x=AAI="}, map[string]optimistic.Property{
-			"s": {Type: optimistic.EDMString, Value: "7"}, "x": {Type: optimistic.EDMBinary, Value: "AAI="},
+		{[]string{"--set", "s=7", "--set", "x=AAI="}, map[string]tables.Property{
+			"s": {Type: tables.EDMString, Value: "7"}, "x": {Type: tables.EDMBinary, Value: "AAI="},
 		}},
 		// A value that is not of the type, a new property, and a type that is named.
-		{[]string{"--jq", ".i += 0.5"}, map[string]optimistic.Property{"i": {Type: optimistic.EDMDouble, Value: "5.5"}}},
-		{[]string{"--jq", ".i = 4294967296"}, map[string]optimistic.Property{"i": {Type: optimistic.EDMInt64, Value: "4294967296"}}},
-		{[]string{"--jq", `.s = 7 | .i = "x"`}, map[string]optimistic.Property{
-			"s": {Type: optimistic.EDMInt32, Value: "7"}, "i": {Type: optimistic.EDMString, Value: "x"},
+		{[]string{"--jq", ".i += 0.5"}, map[string]tables.Property{"i": {Type: tables.EDMDouble, Value: "5.5"}}},
+		{[]string{"--jq", ".i = 4294967296"}, map[string]tables.Property{"i": {Type: tables.EDMInt64, Value: "4294967296"}}},
+		{[]string{"--jq", `.s = 7 | .i = "x"`}, map[string]tables.Property{
+			"s": {Type: tables.EDMInt32, Value: "7"}, "i": {Type: tables.EDMString, Value: "x"},
 		}},
-		{[]string{"--set", "new=1"}, map[string]optimistic.Property{"new": {Type: optimistic.EDMInt32, Value: "1"}}},
-		{[]string{"--set", "d@odata.type=Edm.Int32", "--set", "d=2"}, map[string]optimistic.Property{"d": {Type: optimistic.EDMInt32, Value: "2"}}},
-		{[]string{"--jq", `.["l@odata.type"] = "Edm.Double" | .l = 2`}, map[string]optimistic.Property{"l": {Type: optimistic.EDMDouble, Value: "2.0"}}},
-		{[]string{"--set", "i@odata.type=Edm.Int64", "--set", "i=6"}, map[string]optimistic.Property{"i": {Type: optimistic.EDMInt64, Value: "6"}}},
+		{[]string{"--set", "new=1"}, map[string]tables.Property{"new": {Type: tables.EDMInt32, Value: "1"}}},
+		{[]string{"--set", "d@odata.type=Edm.Int32", "--set", "d=2"}, map[string]tables.Property{"d": {Type: tables.EDMInt32, Value: "2"}}},
+		{[]string{"--jq", `.["l@odata.type"] = "Edm.Double" | .l = 2`}, map[string]tables.Property{"l": {Type: tables.EDMDouble, Value: "2.0"}}},
+		{[]string{"--set", "i@odata.type=Edm.Int64", "--set", "i=6"}, map[string]tables.Property{"i": {Type: tables.EDMInt64, Value: "6"}}},
 	} {
 		t.Run(fmt.Sprint(c.args), func(t *testing.T) {
 			s := tableWith(t, everyType())

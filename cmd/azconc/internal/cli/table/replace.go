@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -37,16 +38,16 @@ forgets them.`
 // pinnedEntity is an entity whose properties are replaced, or set, as they are given, whatever the version that they
 // replace holds.
 type pinnedEntity struct {
-	optimistic.Entity[optimistic.Properties]
+	tables.Entity[tables.Properties]
 	on   ref.Table
 	mode aztables.UpdateMode
 }
 
-func (e pinnedEntity) Prepare(base *optimistic.Version[optimistic.Properties], value optimistic.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
+func (e pinnedEntity) Prepare(base *optimistic.Version[tables.Properties], value tables.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
 	properties := maps.Clone(value)
-	properties[optimistic.LineageKey] = optimistic.Property{Type: optimistic.EDMString, Value: l.String()}
+	properties[optimistic.LineageKey] = tables.Property{Type: tables.EDMString, Value: l.String()}
 	if operations := l.OperationsString(); operations != "" {
-		properties[optimistic.OperationsKey] = optimistic.Property{Type: optimistic.EDMString, Value: operations}
+		properties[optimistic.OperationsKey] = tables.Property{Type: tables.EDMString, Value: operations}
 	}
 	body, err := entityBody(e.on, properties)
 	if err != nil {
@@ -74,7 +75,7 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 		return err
 	}
 	merge := mode == aztables.UpdateModeMerge
-	var properties optimistic.Properties
+	var properties tables.Properties
 	if !merge {
 		if properties, err = parsedOr(data, nil); err != nil {
 			return err
@@ -98,8 +99,8 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 // entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations
 // that the write carries on. "*" is read only where types says that the types of the stored properties are needed; the
 // write must not carry on its lineage, because the version that it replaces may be a later one.
-func entityBase(ctx context.Context, target optimistic.Entity[optimistic.Properties], etag azcore.ETag, types bool) (*optimistic.Version[optimistic.Properties], error) {
-	whatever := &optimistic.Version[optimistic.Properties]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+func entityBase(ctx context.Context, target tables.Entity[tables.Properties], etag azcore.ETag, types bool) (*optimistic.Version[tables.Properties], error) {
+	whatever := &optimistic.Version[tables.Properties]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
 	if etag == azcore.ETagAny && !types {
 		return whatever, nil
 	}

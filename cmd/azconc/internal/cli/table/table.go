@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -58,7 +59,7 @@ func (e *entityFlags) parse() error {
 	return nil
 }
 
-func (e *entityFlags) load(ctx context.Context, f *cli.Factory) (optimistic.Properties, error) {
+func (e *entityFlags) load(ctx context.Context, f *cli.Factory) (tables.Properties, error) {
 	return parsedOr(e.document(ctx, f))
 }
 
@@ -85,8 +86,8 @@ func (e *entityFlags) document(ctx context.Context, f *cli.Factory) ([]byte, err
 }
 
 // ParseProperties reads properties as JSON.
-func ParseProperties(data []byte) (optimistic.Properties, error) {
-	var p optimistic.Properties
+func ParseProperties(data []byte) (tables.Properties, error) {
+	var p tables.Properties
 	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
 		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
 			err = errors.New(fail.PlainJSON(err))
@@ -104,12 +105,12 @@ func ParseProperties(data []byte) (optimistic.Properties, error) {
 
 // entityResult is an entity that was read.
 type entityResult struct {
-	Outcome   string                `json:"outcome"`
-	Resource  string                `json:"resource"`
-	Partition string                `json:"partition_key"`
-	Row       string                `json:"row_key"`
-	ETag      string                `json:"etag"`
-	Entity    optimistic.Properties `json:"entity"`
+	Outcome   string            `json:"outcome"`
+	Resource  string            `json:"resource"`
+	Partition string            `json:"partition_key"`
+	Row       string            `json:"row_key"`
+	ETag      string            `json:"etag"`
+	Entity    tables.Properties `json:"entity"`
 }
 
 func (r entityResult) Text(w io.Writer) {

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 type transactOptions struct {
@@ -62,10 +63,10 @@ func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Co
 
 // Operation is a line of a transaction.
 type Operation struct {
-	Op      string                `json:"op"`
-	Row     string                `json:"row"`
-	Entity  optimistic.Properties `json:"entity"`
-	IfMatch string                `json:"if_match"`
+	Op      string            `json:"op"`
+	Row     string            `json:"row"`
+	Entity  tables.Properties `json:"entity"`
+	IfMatch string            `json:"if_match"`
 }
 
 // ParseOperations reads the lines of a source and refuses what can be seen to be wrong before anything is sent.
@@ -101,7 +102,7 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 }
 
 // ApplyAll makes the operations the content of a transaction.
-func ApplyAll(ctx context.Context, tx *optimistic.Tx, ops []Operation) error {
+func ApplyAll(ctx context.Context, tx *tables.Tx, ops []Operation) error {
 	for _, op := range ops {
 		if err := op.Apply(ctx, tx); err != nil {
 			return err
@@ -111,7 +112,7 @@ func ApplyAll(ctx context.Context, tx *optimistic.Tx, ops []Operation) error {
 }
 
 // Apply makes the operation part of a transaction.
-func (op Operation) Apply(ctx context.Context, tx *optimistic.Tx) error {
+func (op Operation) Apply(ctx context.Context, tx *tables.Tx) error {
 	if op.IfMatch != "" {
 		if err := op.match(ctx, tx); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (op Operation) Apply(ctx context.Context, tx *optimistic.Tx) error {
 	case "delete":
 		return tx.Delete(op.Row)
 	}
-	var found optimistic.Properties
+	var found tables.Properties
 	there, err := tx.Get(ctx, op.Row, &found)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func (op Operation) Apply(ctx context.Context, tx *optimistic.Tx) error {
 
 // match reads the row, so that the transaction is on condition of the version it finds, and holds that against the one
 // that was given.
-func (op Operation) match(ctx context.Context, tx *optimistic.Tx) error {
+func (op Operation) match(ctx context.Context, tx *tables.Tx) error {
 	there, err := tx.Get(ctx, op.Row, nil)
 	if err != nil {
 		return err
@@ -188,9 +189,9 @@ func transactRun(ctx context.Context, opts *transactOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *optimistic.Tx) error {
+	r, err := tables.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *tables.Tx) error {
 		return ApplyAll(ctx, tx, ops)
-	}, &optimistic.TransactOptions{OperationID: opts.OperationID})
+	}, &tables.TransactOptions{OperationID: opts.OperationID})
 	if err != nil {
 		return fail.Tally(err, r.Result)
 	}

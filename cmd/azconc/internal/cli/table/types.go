@@ -13,19 +13,19 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
 // service writes them, since most programs would round them; numbers makes them numbers, for a change that does not.
-func EntityText(p optimistic.Properties, numbers bool) ([]byte, error) {
+func EntityText(p tables.Properties, numbers bool) ([]byte, error) {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil || !numbers {
 		return data, err
 	}
 	for name, property := range p {
-		if property.Type != optimistic.EDMInt64 {
+		if property.Type != tables.EDMInt64 {
 			continue
 		}
 		key, err := json.Marshal(name)
@@ -41,7 +41,7 @@ func EntityText(p optimistic.Properties, numbers bool) ([]byte, error) {
 // parseChanged reads the changed document of an entity that held was. A property that was there keeps its type as far as
 // the new value is one of it: a Double stays a Double when it becomes a whole number. An "@odata.type" that is not the
 // stored one wins. With text, which is for values given on the command line, a string stays a string, too.
-func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic.Properties, error) {
+func parseChanged(was tables.Properties, data []byte, text bool) (tables.Properties, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
 		return ParseProperties(data) // which reports the error
@@ -51,7 +51,7 @@ func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic
 		if _, typed := members[name+change.TypeSuffix]; !there || typed {
 			continue
 		}
-		if text && old.Type == optimistic.EDMString && raw[0] != '"' && raw[0] != 'n' {
+		if text && old.Type == tables.EDMString && raw[0] != '"' && raw[0] != 'n' {
 			members[name], _ = json.Marshal(string(raw))
 			continue
 		}
@@ -67,12 +67,12 @@ func parseChanged(was optimistic.Properties, data []byte, text bool) (optimistic
 }
 
 // fits tells whether a literal is a value of type t. A number is no text, whatever the type allows.
-func fits(raw json.RawMessage, t optimistic.EDM) bool {
+func fits(raw json.RawMessage, t tables.EDM) bool {
 	kind, err := json.Marshal(t)
-	if err != nil || t == optimistic.EDMDouble && raw[0] == '"' {
+	if err != nil || t == tables.EDMDouble && raw[0] == '"' {
 		return false
 	}
-	var p optimistic.Properties
+	var p tables.Properties
 	return json.Unmarshal([]byte(`{"p`+change.TypeSuffix+`":`+string(kind)+`,"p":`+string(raw)+`}`), &p) == nil
 }
 
@@ -93,7 +93,7 @@ func untyped(data []byte) bool {
 
 // loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
 // one. That costs a request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on ref.Table) (optimistic.Properties, error) {
+func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on ref.Table) (tables.Properties, error) {
 	data, err := e.document(ctx, f)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
@@ -107,7 +107,7 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *azt
 	case err != nil:
 		return nil, err
 	}
-	var was optimistic.Properties
+	var was tables.Properties
 	if err := json.Unmarshal(stored.Value, &was); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *azt
 }
 
 // typed reads the properties to set, with the types that they have in was.
-func (e *entityFlags) typed(was optimistic.Properties, data []byte) (optimistic.Properties, error) {
+func (e *entityFlags) typed(was tables.Properties, data []byte) (tables.Properties, error) {
 	p, err := parseChanged(was, data, len(e.Set) > 0)
 	return p, fail.BadDocument(err)
 }
@@ -127,7 +127,7 @@ func typesHint(err error) error {
 }
 
 // parsedOr parses the given properties, unless reading them failed.
-func parsedOr(data []byte, err error) (optimistic.Properties, error) {
+func parsedOr(data []byte, err error) (tables.Properties, error) {
 	if err != nil {
 		return nil, err
 	}

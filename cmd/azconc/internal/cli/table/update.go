@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 type updateOptions struct {
@@ -99,9 +100,9 @@ func updateRun(ctx context.Context, opts *updateOptions) error {
 		update.Elapsed = -1
 	}
 	update.TrustConflicts = opts.Trust
-	seen := &change.Guarded[optimistic.Properties]{Target: target, Op: "update"}
+	seen := &change.Guarded[tables.Properties]{Target: target, Op: "update"}
 	var before, after []byte
-	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *optimistic.Properties) (err error) {
+	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *tables.Properties) (err error) {
 		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 func newUpsertCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
@@ -36,7 +37,7 @@ func upsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error 
 		return err
 	}
 	client := service.NewClient(opts.Entity.Table)
-	var properties optimistic.Properties
+	var properties tables.Properties
 	mode := aztables.UpdateModeReplace
 	if merge {
 		mode = aztables.UpdateModeMerge
@@ -67,7 +68,7 @@ func upsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error 
 }
 
 // entityBody is an entity as the service takes it: properties with their types, and the keys.
-func entityBody(on ref.Table, properties optimistic.Properties) ([]byte, error) {
+func entityBody(on ref.Table, properties tables.Properties) ([]byte, error) {
 	inner, err := json.Marshal(properties)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,112 @@
+package blobs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+)
+
+// Record is one record that AppendRecord wrote to an append blob.
+type Record struct {
+	ID     string
+	Offset int64 // of its frame in the blob
+	Data   []byte
+}
+
+// recordMark begins every record. A frame is
+//
+//	azconc-record <id> <length of the data in bytes>\n<data>\n
+//
+// which keeps a blob of text records readable. No checksum: the service stores a block whole or not at all.
+const recordMark = "azconc-record"
+
+// AppendRecord is Append of data in a frame with an id of its own, so that no two appends have the same bytes. That
+// makes every outcome provable: after a lost response the id is looked for at its position, and success means exactly
+// one record, whatever other appenders write. Records reads them back.
+func AppendRecord(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
+	id := protocol.NewWriteID(rand.Uint64())
+	return appendTo(ctx, client, id, frame(id, data), opts)
+}
+
+func frame(id string, data []byte) []byte {
+	framed := fmt.Appendf(make([]byte, 0, len(data)+64), "%s %s %d\n", recordMark, id, len(data))
+	framed = append(framed, data...)
+	return append(framed, '\n')
+}
+
+// Records reads the records of an append blob from the beginning of r, or from a record's Offset; offsets then count
+// from there. It ends with the first error: io.ErrUnexpectedEOF if r ends within a record, as it may if r was limited
+// to a length that was read earlier. The caller owns each record's Data.
+func Records(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		in := bufio.NewReader(r)
+		for offset := int64(0); ; {
+			record, size, err := readRecord(in)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Record{}, fmt.Errorf("record at offset %d: %w", offset, err))
+				return
+			}
+			record.Offset = offset
+			if !yield(record, nil) {
+				return
+			}
+			offset += size
+		}
+	}
+}
+
+var errNotRecord = errors.New("not a record that AppendRecord wrote")
+
+// maxRecordHeader bounds the first line: the mark, an id, a length.
+const maxRecordHeader = 64
+
+func readRecord(in *bufio.Reader) (Record, int64, error) {
+	header, err := in.Peek(maxRecordHeader)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Record{}, 0, err
+	}
+	if len(header) == 0 {
+		return Record{}, 0, io.EOF
+	}
+	end := bytes.IndexByte(header, '\n')
+	if end < 0 {
+		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && errors.Is(err, io.EOF) {
+			return Record{}, 0, io.ErrUnexpectedEOF
+		}
+		return Record{}, 0, errNotRecord
+	}
+	fields := strings.Split(string(header[:end]), " ")
+	if len(fields) != 3 || fields[0] != recordMark || fields[1] == "" {
+		return Record{}, 0, errNotRecord
+	}
+	n, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || n < 0 || n > maxAppendBlock || strconv.FormatInt(n, 10) != fields[2] {
+		return Record{}, 0, errNotRecord
+	}
+	_, _ = in.Discard(end + 1) // it has been peeked at
+	// Grow the buffer with the data: a wrong length must not allocate that much memory.
+	var data bytes.Buffer
+	if _, err := io.CopyN(&data, in, n+1); errors.Is(err, io.EOF) {
+		return Record{}, 0, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return Record{}, 0, err
+	}
+	if data.Bytes()[n] != '\n' {
+		return Record{}, 0, errNotRecord
+	}
+	return Record{ID: fields[1], Data: data.Bytes()[:n:n]}, int64(end) + 1 + n + 1, nil
+}

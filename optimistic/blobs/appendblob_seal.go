@@ -1,0 +1,129 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// SealOptions tunes Seal. The zero value is the default.
+type SealOptions struct {
+	// Conditions are checked in addition to the position. IfMatch and LeaseID can be given; the service does not
+	// support IfTags here.
+	Conditions optimistic.Conditions
+
+	// Position is where the blob must end if Pinned is set: a blob that has grown beyond it is not sealed. Defaults to
+	// wherever it ends.
+	Position int64
+	Pinned   bool
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// Seal seals an append blob: nothing can be appended any more, and only its metadata, tags and tier can be changed.
+// Sealing a sealed blob changes nothing and succeeds, so a lost response is harmless: the request is sent again, and a
+// blob that is found sealed (at Position, if that is pinned) is a success, no matter who sealed it. With IfMatch alone,
+// a lost response is ErrOutcomeUnknown if the blob is sealed at another ETag, because it may have grown before.
+//
+// Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
+// request; 2 on a conflict.
+func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
+	var o SealOptions
+	if opts != nil {
+		o = *opts
+	}
+	c := o.Conditions
+	if c.IfNoneMatch != "" || c.IfTags != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
+		return optimistic.Result{}, errors.New("SealOptions.Conditions: only IfMatch and LeaseID can be given")
+	}
+	if o.Position < 0 {
+		return optimistic.Result{}, fmt.Errorf("SealOptions.Position: %d is negative", o.Position)
+	}
+	if err := c.Validate(); err != nil {
+		return optimistic.Result{}, err
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s, nil), client: client, o: o}
+	err = sealing.run(ctx)
+	return sealing.Finish(), err
+}
+
+type sealing struct {
+	*protocol.Call
+	client *appendblob.Client
+	o      SealOptions
+}
+
+func (s *sealing) run(ctx context.Context) error {
+	options := appendblob.SealOptions{AccessConditions: accessConditions(s.o.Conditions)}
+	w := protocol.Change{ID: protocol.NewWriteID(s.Writer), Base: optimistic.State{Exists: true}}
+	switch m := s.o.Conditions.IfMatch; {
+	case s.o.Pinned:
+		options.AppendPositionAccessConditions = &appendblob.AppendPositionAccessConditions{AppendPosition: &s.o.Position}
+		w.Base.ETag = positionTag(s.o.Position)
+	case m != "" && m != azcore.ETagAny:
+		w.Base.ETag = m
+	default:
+		w.AnyBase, w.Base = true, optimistic.State{}
+	}
+	w.Look = func(ctx context.Context) (optimistic.State, error) {
+		now, sealed, err := s.look(ctx)
+		switch {
+		case err != nil || !now.Exists:
+		case sealed && (w.AnyBase || now.ETag == w.Base.ETag && s.o.Pinned):
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: w.Base.ETag}) // it is sealed as requested, no matter who sealed it
+		case !sealed && now.ETag != w.Base.ETag:
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "another's", Base: w.Base.ETag}) // a seal is permanent, so ours was not applied
+		}
+		return now, err
+	}
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := options
+		resp, err := s.client.Seal(ctx, &o)
+		return protocol.Deref(resp.ETag), err
+	}
+	err := s.CarryOut(ctx, w)
+	s.Res.ETag, s.Res.BaseETag, s.Res.WriteID = realETag(s.Res.ETag), s.o.Conditions.IfMatch, ""
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok {
+		conflict.Base, conflict.Current = s.o.Conditions.IfMatch, realETag(conflict.Current)
+		if azerr.Has(conflict.Err, "AppendPositionConditionNotMet") {
+			conflict.Reason = azerr.Position
+		}
+	}
+	return err
+}
+
+// look returns the version of the blob, or its end as the version if the seal depends on that, and whether it is
+// sealed.
+func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
+	props, err := blobProperties(ctx, s.client.BlobClient(), nil)
+	if azerr.Has(err, "BlobNotFound") {
+		return optimistic.State{}, false, nil
+	}
+	if err != nil {
+		return optimistic.State{}, false, err
+	}
+	now := optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag)}
+	if s.o.Pinned {
+		length, err := lengthOf(ctx, s.client.BlobClient(), props, nil)
+		if err != nil {
+			return optimistic.State{}, false, err
+		}
+		now.ETag = positionTag(length)
+	}
+	return now, protocol.Deref(props.IsSealed), nil
+}

@@ -1,0 +1,304 @@
+package blobs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// DefaultMaxSize is the largest content that a Blob target reads into memory unless MaxSize says otherwise.
+const DefaultMaxSize = 256 << 20
+
+// Blob is the content of a block blob as a Target. Client and Codec are required; BytesBlob and JSONBlob set them.
+//
+// A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP does not
+// keep their case), HTTP headers, index tags, encryption scope, snapshots, versions and leases. The service keeps the
+// access tier of a blob that is overwritten. Azurite does not: the blob is Hot afterwards unless Tier is set. The
+// service computes Content-MD5 again.
+//
+// Index tags are not part of the ETag. A blob with index tags costs one more request per read. The write is conditional
+// on the tags that were read, through x-ms-if-tags: a concurrent change of a tag's value is a conflict, but a tag that
+// another writer adds in between is lost.
+type Blob[T any] struct {
+	Client *blockblob.Client
+	Codec  Codec[T]
+
+	// HTTPHeaders replace the blob's own on every write, field by field; nil fields keep what is there.
+	HTTPHeaders *blob.HTTPHeaders
+
+	// Metadata is added to the blob's own on every write. An empty value removes the name.
+	Metadata map[string]string
+
+	// Tier is set on every write. Defaults to the tier the blob has.
+	Tier *blob.AccessTier
+
+	// CPK and EncryptionScope are passed with every request, for blobs under customer-provided keys.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// MaxSize is the largest content, in bytes, that is read into memory; larger content is an error. Defaults to
+	// DefaultMaxSize.
+	MaxSize int64
+
+	_ struct{}
+}
+
+// NewBytes returns the content of a block blob as bytes.
+func NewBytes(client *blockblob.Client) Blob[[]byte] {
+	return Blob[[]byte]{Client: client, Codec: BytesCodec{}}
+}
+
+// NewJSON returns the content of a block blob as a JSON document.
+func NewJSON[T any](client *blockblob.Client) Blob[T] {
+	return Blob[T]{Client: client, Codec: JSONCodec[T]{}}
+}
+
+// blobCarry is what a read of a blob keeps for the write that follows.
+type blobCarry struct {
+	raw      []byte
+	headers  blob.HTTPHeaders
+	metadata map[string]string // lower-case names, without the lineage
+	tags     map[string]string
+	scope    string
+	kind     *blob.BlobType
+}
+
+// Resource implements Target.
+func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
+
+// Traits describes the target to the calls of package optimistic.
+func (b Blob[T]) Traits() optimistic.Traits {
+	return optimistic.Traits{Client: b.Client, Lease: leaseOn(b.Client.BlobClient())}
+}
+
+// Clone implements Cacheable: it copies value by encoding and decoding it.
+func (b Blob[T]) Clone(value T) (T, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return value, fmt.Errorf("encode: %w", err)
+	}
+	return b.Codec.Decode(data)
+}
+
+// Equal implements Cacheable: it compares the encoded values.
+func (b Blob[T]) Equal(x, y T) bool {
+	dx, errX := b.Codec.Encode(x)
+	dy, errY := b.Codec.Encode(y)
+	return errX == nil && errY == nil && bytes.Equal(dx, dy)
+}
+
+// Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
+func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	optimistic.CountRequest(ctx)
+	// A transport that asks for gzip also decompresses the response, and hides both the stored bytes and their
+	// Content-Encoding: a write would then store the decompressed content. Asking for identity prevents that.
+	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
+	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
+	resp, err := b.Client.DownloadStream(asIs, &opts)
+	if azerr.Has(err, "BlobNotFound") {
+		return &optimistic.Version[T]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
+	raw, err := readBody(asIs, b.Client.BlobClient(), resp, opts, limit)
+	if _, ok := errors.AsType[tooLong](err); ok {
+		return nil, &tooLargeError{limit: limit}
+	}
+	if err != nil {
+		return nil, err
+	}
+	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: protocol.Deref(resp.EncryptionScope), kind: resp.BlobType}
+	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	carry.metadata, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	if protocol.Deref(resp.TagCount) > 0 {
+		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
+			return nil, err
+		}
+	}
+	if v.Value, err = b.Codec.Decode(raw); err != nil {
+		return nil, err
+	}
+	v.Carry = carry
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties.
+func (b Blob[T]) Look(ctx context.Context) (optimistic.State, error) {
+	return lookAtBlob(ctx, b.Client.BlobClient(), b.CPK)
+}
+
+// Prepare implements Target: one Put Blob.
+func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	if err := b.Writable(base); err != nil {
+		return nil, err
+	}
+	carry, _ := base.Carry.(blobCarry)
+	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.Begins(base.Lineage) {
+		return nil, nil
+	}
+	data = bytes.Clone(data) // the codec's result may be reused by the caller
+	headers := b.headers(carry)
+	if err := validateMetadata(b.Metadata); err != nil {
+		return nil, err
+	}
+	metadata, err := protocol.JoinMetadata(protocol.MergeMetadata(carry.metadata, b.Metadata), lineage)
+	if err != nil {
+		return nil, err
+	}
+	opts := blockblob.UploadOptions{
+		HTTPHeaders:      &headers,
+		Metadata:         metadata,
+		Tags:             carry.tags,
+		Tier:             b.Tier,
+		CPKInfo:          b.CPK,
+		CPKScopeInfo:     b.EncryptionScope,
+		AccessConditions: writeConditions(base.State, guardTags(c, carry.tags)),
+	}
+	if opts.CPKScopeInfo == nil && carry.scope != "" {
+		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		protocol.AllowFor(ctx, int64(len(data)))
+		o := opts // the SDK writes into the options of some operations
+		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		return protocol.Deref(resp.ETag), unsignable(err, carry.metadata)
+	}, nil
+}
+
+// Writable refuses to replace an append or page blob. Reading one is fine. Update asks before it runs a change.
+func (b Blob[T]) Writable(base *optimistic.Version[T]) error {
+	carry, _ := base.Carry.(blobCarry)
+	return checkType(carry.kind, blob.BlobTypeBlockBlob)
+}
+
+// headers returns the headers that a write stores.
+func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
+	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
+	if headers.BlobContentType == nil {
+		headers.BlobContentType = new(b.Codec.ContentType())
+	}
+	return headers
+}
+
+// Written implements Cacheable.
+func (b Blob[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+	data, err := b.Codec.Encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	carry, _ := base.Carry.(blobCarry)
+	carry.raw = bytes.Clone(data)
+	carry.headers = b.headers(carry)
+	carry.metadata = protocol.MergeMetadata(carry.metadata, b.Metadata)
+	return carry, nil
+}
+
+// Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
+// SnapshotsPresent).
+func (b Blob[T]) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+	return removeBlob(b.Client.BlobClient(), base, c), nil
+}
+
+// sameContent reports whether writing data would change nothing: the bytes are equal, or decode to a value that encodes
+// to data. Different white space in the same JSON is no change.
+func (b Blob[T]) sameContent(raw, data []byte) bool {
+	if bytes.Equal(raw, data) {
+		return true
+	}
+	before, err := b.Codec.Decode(raw)
+	if err != nil {
+		return false
+	}
+	encoded, err := b.Codec.Encode(before)
+	return err == nil && bytes.Equal(encoded, data)
+}
+
+// keepsHeaders tells whether the target's own headers, metadata and tier are what the blob has already. A tier is not
+// known from a read, so setting one is always a change.
+func (b Blob[T]) keepsHeaders(carry blobCarry) bool {
+	return b.Tier == nil &&
+		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
+		maps.Equal(protocol.MergeMetadata(carry.metadata, b.Metadata), carry.metadata)
+}
+
+func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {
+	return blob.HTTPHeaders{
+		BlobCacheControl:       r.CacheControl,
+		BlobContentDisposition: r.ContentDisposition,
+		BlobContentEncoding:    r.ContentEncoding,
+		BlobContentLanguage:    r.ContentLanguage,
+		BlobContentType:        r.ContentType,
+	}
+}
+
+// mergeHeaders lays set over base, field by field.
+func mergeHeaders(base blob.HTTPHeaders, set *blob.HTTPHeaders) blob.HTTPHeaders {
+	if set == nil {
+		return base
+	}
+	return blob.HTTPHeaders{
+		BlobCacheControl:       cmp.Or(set.BlobCacheControl, base.BlobCacheControl),
+		BlobContentDisposition: cmp.Or(set.BlobContentDisposition, base.BlobContentDisposition),
+		BlobContentEncoding:    cmp.Or(set.BlobContentEncoding, base.BlobContentEncoding),
+		BlobContentLanguage:    cmp.Or(set.BlobContentLanguage, base.BlobContentLanguage),
+		BlobContentType:        cmp.Or(set.BlobContentType, base.BlobContentType),
+	}
+}
+
+func equalHeaders(a, b blob.HTTPHeaders) bool {
+	return protocol.Deref(a.BlobCacheControl) == protocol.Deref(b.BlobCacheControl) &&
+		protocol.Deref(a.BlobContentDisposition) == protocol.Deref(b.BlobContentDisposition) &&
+		protocol.Deref(a.BlobContentEncoding) == protocol.Deref(b.BlobContentEncoding) &&
+		protocol.Deref(a.BlobContentLanguage) == protocol.Deref(b.BlobContentLanguage) &&
+		protocol.Deref(a.BlobContentType) == protocol.Deref(b.BlobContentType)
+}
+
+func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
+	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
+	if err != nil {
+		return nil, err
+	}
+	tags := make(map[string]string, len(resp.BlobTagSet))
+	for _, t := range resp.BlobTagSet {
+		tags[protocol.Deref(t.Key)] = protocol.Deref(t.Value)
+	}
+	return tags, nil
+}
+
+// guardTags makes a write that carries tags conditional on their being unchanged.
+func guardTags(c optimistic.Conditions, tags map[string]string) optimistic.Conditions {
+	var terms []string
+	if c.IfTags != "" {
+		terms = append(terms, "("+c.IfTags+")")
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		terms = append(terms, fmt.Sprintf(`"%s" = '%s'`, name, tags[name]))
+	}
+	c.IfTags = strings.Join(terms, " AND ")
+	return c
+}

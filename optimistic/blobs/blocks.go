@@ -1,0 +1,161 @@
+package blobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// maxBlockID is the length of a block's id before it is encoded (REST: "Put Block").
+const maxBlockID = 64
+
+// BlockOptions tunes StageBlock. The zero value is the default.
+type BlockOptions struct {
+	// LeaseID is the lease that is held on the blob. Put Block takes no other condition (REST: "Put Block"): staging
+	// changes nothing yet. Defaults to none.
+	LeaseID string
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow line.
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// StageBlock stores a block of a block blob under an id, for CommitBlocks. A later block with the same id replaces it,
+// so ids should be unique among writers; Upload does all of this by itself.
+//
+// id is encoded for the request. It has at most 64 bytes, and all ids of a blob must have the same length. Staging the
+// same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
+// The service drops staged blocks that are not committed after a week. Cost: 1 request.
+func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
+	var o BlockOptions
+	if opts != nil {
+		o = *opts
+	}
+	switch {
+	case id == "" || len(id) > maxBlockID:
+		return optimistic.Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
+	case len(data) == 0 || len(data) > maxBlockSize:
+		return optimistic.Result{}, fmt.Errorf("block %q: %d bytes are not 1 to %d", id, len(data), maxBlockSize)
+	case o.TryTimeout == 0:
+		o.TryTimeout = 5 * time.Minute
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	c := protocol.NewCall("stage", resource.Path(client.URL()), s, nil)
+	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
+	if o.LeaseID != "" {
+		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
+	}
+	_, err = protocol.Again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
+		optimistic.CountRequest(ctx)
+		protocol.AllowFor(ctx, int64(len(data)))
+		o := staged
+		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
+	})
+	if err != nil {
+		return c.Finish(), c.Fail(err)
+	}
+	c.Res.Changed = true
+	return c.Finish(), nil
+}
+
+func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) }
+
+// CommitBlocks makes a block blob of blocks, in the order of their ids. For each id it takes the block that was staged
+// last, or else the one in the blob. The options are those of Upload; BlockSize, Concurrency and Progress have no
+// effect.
+//
+// Errors are those of Upload: *ConflictError with Reason BlockList means that a block was never staged, or that another
+// commit has discarded it (REST: "Put Block List", InvalidBlockList). After any error but *UnknownError the blob is
+// unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
+// first, as Upload does.
+func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (optimistic.Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	if len(ids) > maxBlocks {
+		return optimistic.Result{}, fmt.Errorf("%d blocks are more than the %d that a blob can have", len(ids), maxBlocks)
+	}
+	encoded := make([]string, len(ids))
+	for i, id := range ids {
+		if len(id) != len(ids[0]) {
+			return optimistic.Result{}, fmt.Errorf("block ids %q and %q differ in length, which the service does not allow", ids[0], id)
+		}
+		if id == "" || len(id) > maxBlockID {
+			return optimistic.Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
+		}
+		encoded[i] = encodeBlockID(id)
+	}
+	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	w, err := u.write(ctx, false)
+	if err != nil {
+		return u.done(err)
+	}
+	if w.Send, err = u.commitBlocks(encoded, w); err != nil {
+		return u.done(u.Fail(err))
+	}
+	return u.done(u.CarryOut(ctx, w))
+}
+
+// Block is one of a blob's blocks.
+type Block struct {
+	ID        string // as given to StageBlock; encoded, if it is not base64
+	Size      int64
+	Committed bool
+}
+
+// ListBlocks returns the blocks of a block blob, first the committed ones in their order and then the staged ones, and
+// the blob's ETag, which is empty as long as nothing was committed. Transient faults are retried. Errors are
+// ErrNotFound and those of the service. Cost: 1 request.
+func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
+	var o optimistic.ReadOptions
+	if opts != nil {
+		o = *opts
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return nil, optimistic.State{}, err
+	}
+	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s, nil)
+	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
+		optimistic.CountRequest(ctx)
+		return client.GetBlockList(ctx, kind, nil)
+	})
+	if err != nil {
+		return nil, optimistic.State{}, c.Fail(err)
+	}
+	var blocks []Block
+	add := func(list []*blockblob.Block, committed bool) {
+		for _, b := range list {
+			blocks = append(blocks, Block{ID: decodeBlockID(protocol.Deref(b.Name)), Size: protocol.Deref(b.Size), Committed: committed})
+		}
+	}
+	add(resp.CommittedBlocks, true)
+	add(resp.UncommittedBlocks, false)
+	return blocks, optimistic.State{Exists: protocol.Deref(resp.ETag) != "", ETag: protocol.Deref(resp.ETag)}, nil
+}
+
+func decodeBlockID(encoded string) string {
+	if id, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+		return string(id)
+	}
+	return encoded
+}

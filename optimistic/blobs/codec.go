@@ -1,0 +1,44 @@
+package blobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// JSONCodec is the codec of JSONBlob: encoding/json, without indentation. A write loses members that T does not name; use
+// map[string]any or json.RawMessage if other programs own parts of the document.
+type JSONCodec[T any] struct{}
+
+// Encode implements Codec.
+func (JSONCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
+
+// Decode implements Codec. Numbers in an untyped T (any, map[string]any) are json.Number, so that integers beyond 2^53
+// are preserved.
+func (JSONCodec[T]) Decode(data []byte) (T, error) {
+	var value T
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&value); err != nil {
+		return value, fmt.Errorf("content is not the JSON that was expected: %w", err)
+	}
+	if d.More() {
+		return value, fmt.Errorf("content is not the JSON that was expected: more data after the value, at offset %d", d.InputOffset())
+	}
+	return value, nil
+}
+
+// ContentType implements Codec.
+func (JSONCodec[T]) ContentType() string { return "application/json" }
+
+// BytesCodec is the codec of BytesBlob. It does not change the content.
+type BytesCodec struct{}
+
+// Encode implements Codec.
+func (BytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
+
+// Decode implements Codec.
+func (BytesCodec) Decode(data []byte) ([]byte, error) { return bytes.Clone(data), nil }
+
+// ContentType implements Codec.
+func (BytesCodec) ContentType() string { return "application/octet-stream" }

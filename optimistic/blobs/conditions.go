@@ -1,0 +1,41 @@
+package blobs
+
+import (
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// writeConditions adds to c the condition on base, or on absence.
+func writeConditions(base optimistic.State, c optimistic.Conditions) *blob.AccessConditions {
+	if base.Exists {
+		c.IfMatch = base.ETag
+	} else {
+		c.IfNoneMatch = azcore.ETagAny
+	}
+	return accessConditions(c)
+}
+
+// accessConditions translates conditions for the SDK. An empty ETag must not be passed as a pointer, because the
+// service would take "If-Match:" without a value for no condition at all.
+func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
+	return &blob.AccessConditions{
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: protocol.Optional(c.LeaseID)},
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
+			IfMatch:           protocol.Optional(c.IfMatch),
+			IfNoneMatch:       protocol.Optional(c.IfNoneMatch),
+			IfModifiedSince:   protocol.OptionalTime(c.IfModifiedSince),
+			IfUnmodifiedSince: protocol.OptionalTime(c.IfUnmodifiedSince),
+			IfTags:            protocol.Optional(c.IfTags),
+		},
+	}
+}
+
+// baseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
+// missing blob the service answers 404, where emulators answer 412.
+func baseGone(c optimistic.Conditions, err error) bool {
+	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
+}

@@ -1,0 +1,293 @@
+package blobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// CopyOptions tunes Copy. The zero value replaces whatever is at the destination: last writer wins.
+type CopyOptions struct {
+	// Conditions are on the destination and decide who wins, as in Upload: IfMatch replaces one version only,
+	// IfNoneMatch "*" creates only. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// Source are conditions on the source. A LeaseID means nothing to a source that is only read. Defaults to the version
+	// that is found there when the copy starts.
+	Source optimistic.Conditions
+
+	// Metadata replaces the source's, and saves the request that reads them. Defaults to the source's, with its lineage:
+	// an OperationID applied to the source counts as applied to the copy.
+	Metadata map[string]string
+
+	// Tags and Tier are the destination's; index tags are not copied by the service. Default to none and to the
+	// account's.
+	Tags map[string]string
+	Tier *blob.AccessTier
+
+	// Wait returns when the copy has ended, not when it has started, asking every Poll. Defaults to false, and 1 s.
+	Wait bool
+	Poll time.Duration
+
+	// Attempts bounds how often the copy is started because the source changed between the reading of its metadata and
+	// the start; negative means no bound. Defaults to 12.
+	Attempts int
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// CopyResult is what was started and what it took.
+type CopyResult struct {
+	optimistic.Result
+
+	CopyID string
+	Status blob.CopyStatusType // pending, success, aborted or failed, when last seen
+
+	Source     string      // path of what is copied
+	SourceETag azcore.ETag // the version that is copied; empty with Metadata
+}
+
+// ErrCopyFailed means that a copy that was waited for has failed or was aborted.
+var ErrCopyFailed = errors.New("copy failed")
+
+// Copy starts a copy of source to destination, under conditions on both. source is a blob of the same account, or its
+// client has a shared access signature in its URL. Content, headers and metadata are those of one version of the
+// source.
+//
+// The metadata contain the lineage. It resolves lost responses, and tells the copy from one that another client has
+// started. A copy is started at most once, and ErrConflict means that it was not started.
+//
+// That does not hold for a request that an intermediary delivers twice, without any sign of trouble, if another client
+// writes to the destination or to the source between the first delivery and the look that follows the refusal of the
+// second. The copy then looks like a conflict; a changed source is copied again.
+//
+// Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
+// before each of Attempts starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
+// After an error the destination is unchanged by this call, except with ErrOutcomeUnknown, and except after an error
+// while waiting.
+//
+// Cost: 2 requests, 1 with Metadata; 1 per Poll.
+func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
+	var o CopyOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
+	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
+		return CopyResult{}, err
+	}
+	if o.Poll < 0 {
+		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return CopyResult{}, err
+	}
+	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s, nil), to: destination, from: source, o: o}
+	c.out.Source = resource.Path(source.URL())
+	if err = c.run(ctx); err == nil && o.Wait {
+		err = c.wait(ctx)
+	}
+	c.out.Result = c.Finish()
+	return c.out, err
+}
+
+// copying is one copy under way.
+type copying struct {
+	*protocol.Call
+	to, from *blob.Client
+	o        CopyOptions
+	out      CopyResult
+}
+
+func (c *copying) run(ctx context.Context) error {
+	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: protocol.OrBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
+	for {
+		source, metadata, lineage := c.o.Source, protocol.MergeMetadata(nil, c.o.Metadata), optimistic.Lineage{}
+		if c.o.Metadata == nil {
+			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+				return blobProperties(ctx, c.from, nil)
+			})
+			if azerr.Classify(err).Kind == azerr.NotFound {
+				return &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
+			}
+			if err != nil {
+				return c.Fail(err)
+			}
+			now := protocol.Deref(props.ETag)
+			if !allow(source, now, protocol.Deref(props.LastModified)) || now == c.out.SourceETag {
+				return &optimistic.ConflictError{
+					Op: c.Op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
+					Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
+				}
+			}
+			metadata, lineage = protocol.SplitMetadata(props.Metadata)
+			source, c.out.SourceETag = optimistic.Conditions{IfMatch: now, IfTags: source.IfTags}, now
+		}
+		c.Res.Attempts++
+		w, err := c.write(source, metadata, lineage)
+		if err != nil {
+			return err
+		}
+		etag, err := c.Commit(ctx, w)
+		if err == nil {
+			c.Applied(w, etag)
+			return nil
+		}
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok {
+			return err
+		}
+		c.Res.Conflicts++
+		if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
+			conflict.Reason = azerr.SourceChanged
+		}
+		if conflict.Reason == azerr.SourceChanged && c.o.Metadata == nil && c.o.Source.IfMatch == "" && budget.Next(ctx, 0) == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return c.Fail(context.Cause(ctx))
+		}
+		if conflict.Reason == azerr.SourceChanged {
+			conflict.Resource, conflict.Base, conflict.Attempts = resource.Path(c.from.URL()), source.IfMatch, c.Res.Attempts
+			return conflict
+		}
+		return c.Surrender(ctx, w, conflict)
+	}
+}
+
+// write is the start of the copy as a write to the destination.
+func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage optimistic.Lineage) (protocol.Change, error) {
+	var w protocol.Change
+	switch to := c.o.Conditions; {
+	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
+		w.Base = optimistic.State{Exists: true, ETag: to.IfMatch}
+	case to.IfNoneMatch == azcore.ETagAny:
+	default:
+		w.AnyBase = true
+	}
+	if c.S.LineageSize >= 0 {
+		w.ID = protocol.NewWriteID(c.Writer)
+		base := w.Base.ETag
+		if w.AnyBase {
+			base = protocol.UnknownBase
+		}
+		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: base})
+	} else {
+		lineage = optimistic.Lineage{Operations: lineage.Operations}
+	}
+	stamped, err := protocol.JoinMetadata(metadata, lineage)
+	if err != nil {
+		return protocol.Change{}, c.Fail(err)
+	}
+	w.Look = func(ctx context.Context) (optimistic.State, error) {
+		props, err := c.status(ctx)
+		if err != nil || props == nil {
+			return optimistic.State{}, err
+		}
+		_, lineage := protocol.SplitMetadata(props.Metadata)
+		return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, nil
+	}
+	opts := blob.StartCopyFromURLOptions{
+		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
+		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
+			SourceIfMatch: protocol.Optional(source.IfMatch), SourceIfNoneMatch: protocol.Optional(source.IfNoneMatch), SourceIfTags: protocol.Optional(source.IfTags),
+			SourceIfModifiedSince: protocol.OptionalTime(source.IfModifiedSince), SourceIfUnmodifiedSince: protocol.OptionalTime(source.IfUnmodifiedSince),
+		},
+	}
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		if err == nil {
+			c.out.CopyID, c.out.Status = protocol.Deref(resp.CopyID), protocol.Deref(resp.CopyStatus)
+		}
+		return protocol.Deref(resp.ETag), err
+	}
+	if w.ID != "" {
+		// If our own copy has started, the service refuses the repetition as long as it is pending.
+		w.Send = c.lookForOwn(w)
+	}
+	return w, nil
+}
+
+// lookForOwn wraps the start: before it is sent again, it looks whether the copy has started.
+func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
+	send, sent := w.Send, false
+	return func(ctx context.Context) (azcore.ETag, error) {
+		if sent {
+			now, err := w.Look(ctx)
+			if err != nil {
+				return "", err
+			}
+			if now.Lineage.Has(w.ID) {
+				return "", protocol.NotMet() // commit looks again, and finds it
+			}
+		}
+		sent = true
+		return send(ctx)
+	}
+}
+
+// status reads the destination's properties; nil when it does not exist.
+func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
+	props, err := blobProperties(ctx, c.to, nil)
+	if azerr.Has(err, "BlobNotFound") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.out.CopyID, c.out.Status = protocol.Deref(props.CopyID), protocol.Deref(props.CopyStatus)
+	return &props, nil
+}
+
+// wait asks for the status until the copy has ended.
+func (c *copying) wait(ctx context.Context) error {
+	id := c.out.CopyID
+	for c.out.Status == blob.CopyStatusTypePending {
+		if err := retry.Sleep(ctx, c.o.Poll); err != nil {
+			return c.Fail(fmt.Errorf("the copy %s is still pending: %w", id, err))
+		}
+		props, err := protocol.Again(ctx, c.Call, c.status)
+		switch {
+		case err != nil:
+			return c.Fail(err)
+		case props == nil:
+			return &optimistic.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Gone, Base: c.Res.ETag}
+		case c.out.CopyID != id:
+			c.out.CopyID, c.out.Status = id, ""
+			return &optimistic.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: c.Res.ETag, Current: protocol.Deref(props.ETag)}
+		}
+		c.Res.ETag = protocol.Deref(props.ETag)
+		if s := c.out.Status; s == blob.CopyStatusTypeAborted || s == blob.CopyStatusTypeFailed {
+			return c.Fail(fmt.Errorf("%w: %s %s", ErrCopyFailed, s, protocol.Deref(props.CopyStatusDescription)))
+		}
+	}
+	return nil
+}
+
+// allow evaluates the conditions on a version as the service does on a read.
+func allow(c optimistic.Conditions, etag azcore.ETag, modified time.Time) bool {
+	switch {
+	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != etag,
+		c.IfNoneMatch == azcore.ETagAny || c.IfNoneMatch != "" && c.IfNoneMatch == etag,
+		!c.IfUnmodifiedSince.IsZero() && modified.After(c.IfUnmodifiedSince),
+		!c.IfModifiedSince.IsZero() && !modified.After(c.IfModifiedSince):
+		return false
+	}
+	return true
+}

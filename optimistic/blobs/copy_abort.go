@@ -1,0 +1,98 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// ErrNoCopy means that the copy to abort is not pending: it has ended, or the blob has been the destination of another
+// copy since. Nothing was changed.
+var ErrNoCopy = errors.New("no such copy is pending")
+
+// AbortCopyOptions tunes AbortCopy. The zero value is the default.
+type AbortCopyOptions struct {
+	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no other condition;
+	// the id of the copy is one. Defaults to none.
+	LeaseID string
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// AbortCopy aborts a pending copy. The destination remains, empty, with its metadata.
+//
+// The request names the copy, so it cannot abort another one however often it is carried out. If the copy is found
+// aborted, AbortCopy succeeds, no matter who aborted it; AlreadyApplied is set if none of its own requests can have
+// done it. If the copy has ended otherwise, or was replaced by another, the error is ErrNoCopy.
+//
+// Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
+func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
+	var o AbortCopyOptions
+	if opts != nil {
+		o = *opts
+	}
+	if copyID == "" {
+		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	c := protocol.NewCall("abort copy", resource.Path(destination.URL()), s, nil)
+	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
+	return c.Finish(), err
+}
+
+func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, copyID, leaseID string) error {
+	var found blob.GetPropertiesResponse
+	is := func(status blob.CopyStatusType) bool {
+		return protocol.Deref(found.CopyID) == copyID && protocol.Deref(found.CopyStatus) == status
+	}
+	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID(c.Writer)}
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
+			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: protocol.Optional(leaseID)},
+		})
+		return "", err
+	}
+	w.Look = func(ctx context.Context) (_ optimistic.State, err error) {
+		found, err = blobProperties(ctx, destination, nil)
+		if azerr.Has(err, "BlobNotFound") {
+			return optimistic.State{}, nil
+		}
+		if err != nil {
+			return optimistic.State{}, err
+		}
+		now := optimistic.State{Exists: true, ETag: protocol.Deref(found.ETag)}
+		if is(blob.CopyStatusTypeAborted) {
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // it is aborted as requested, no matter who did it
+		}
+		return now, nil
+	}
+	err := c.CarryOut(ctx, w)
+	c.Res.WriteID = ""
+	over := azerr.Has(err, "NoPendingCopyOperation", "CopyIdMismatch")
+	unknown, ok := errors.AsType[*optimistic.UnknownError](err)
+	switch {
+	case ok && over && (is(blob.CopyStatusTypeSuccess) || is(blob.CopyStatusTypeFailed)):
+		return c.Fail(fmt.Errorf("%w: %w", ErrNoCopy, unknown.Err)) // it ended otherwise, so no request of ours did it
+	case ok || !over:
+		return err
+	}
+	if _, look := c.Look(ctx, w.Look); look == nil && is(blob.CopyStatusTypeAborted) {
+		c.Res.AlreadyApplied, c.Res.ETag = true, protocol.Deref(found.ETag)
+		return nil
+	}
+	return c.Fail(fmt.Errorf("%w: %w", ErrNoCopy, errors.Unwrap(err)))
+}

@@ -1,0 +1,280 @@
+package blobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// ErrNotModified means that a read's IfNoneMatch or IfModifiedSince did not hold: there is no newer version. Nothing
+// was written to the output.
+var ErrNotModified = errors.New("not modified")
+
+// DownloadOptions tunes Download. The zero value is the default.
+type DownloadOptions struct {
+	// Conditions must hold for the version that is read. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// BlockSize is how many bytes one request asks for. Defaults to 8 MiB.
+	BlockSize int64
+
+	// Concurrency is how many ranges are read ahead. BlockSize × Concurrency bytes are kept in memory. Defaults to 4.
+	Concurrency int
+
+	// Restart empties the output, if the blob changed during the read and the read starts again. Defaults to none: then
+	// such a change is a *ConflictError, because bytes that were written cannot be taken back.
+	Restart func() error
+
+	// Restarts bounds how often Restart is called; negative means no bound. Defaults to 3.
+	Restarts int
+
+	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
+	Progress func(bytes, total int64)
+
+	// CPK is passed with every request.
+	CPK *blob.CPKInfo
+
+	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// DownloadResult is which version was read and what it took.
+type DownloadResult struct {
+	ETag         azcore.ETag
+	LastModified time.Time
+	Size         int64
+	Headers      blob.HTTPHeaders
+	Metadata     map[string]string // lower-case names, without the lineage
+	Restarts     int               // how often the read started again because the blob changed
+	Requests     int
+	Elapsed      time.Duration
+}
+
+func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
+	var out DownloadOptions
+	if o != nil {
+		out = *o
+	}
+	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
+	out.Concurrency = cmp.Or(out.Concurrency, 4)
+	out.Restarts = cmp.Or(out.Restarts, 3)
+	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
+	if out.BlockSize < 1 || out.Concurrency < 1 {
+		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
+	}
+	var err error
+	out.Sending, err = out.Sending.WithDefaults()
+	return out, err
+}
+
+// Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to the
+// ETag of the first. If the blob changes meanwhile, the read starts again if Restart is given; otherwise the error is a
+// *ConflictError. After an error w may have received a part of the content: do not use it.
+//
+// Other errors are *NotFoundError, ErrNotModified, *ConflictError (IfMatch, IfUnmodifiedSince or IfTags did not hold;
+// Reason is Gone if the blob does not exist and IfMatch names a version), the context's cause, and errors of the
+// service or of w.
+//
+// Cost: 1 request per BlockSize; 2 for an empty blob.
+func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return DownloadResult{}, err
+	}
+	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	for {
+		err = d.pass(ctx, w)
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		torn := ok && conflict.Op == tornRead
+		if !torn || o.Restart == nil || o.Restarts >= 0 && d.got.Restarts == o.Restarts {
+			break
+		}
+		if err = o.Restart(); err != nil {
+			err = d.Fail(fmt.Errorf("start over: %w", err))
+			break
+		}
+		d.got.Restarts++
+	}
+	d.got.Requests, d.got.Elapsed = int(d.Meter.Requests.Load()), time.Since(d.Began)
+	return d.got, err
+}
+
+// tornRead is the Op of a conflict during a read, as opposed to one with the caller's conditions.
+const tornRead = "read"
+
+type download struct {
+	*protocol.Call
+	client *blob.Client
+	o      DownloadOptions
+	got    DownloadResult
+}
+
+// chunk is the content of one range, or the error of reading it.
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// pass reads the blob once from the start.
+func (d *download) pass(ctx context.Context, w io.Writer) error {
+	first, total, err := d.first(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.emit(w, first, 0, total); err != nil {
+		return err
+	}
+	done := int64(len(first))
+
+	ctx, cancel := context.WithCancel(ctx)
+	// Ranges are read ahead by one goroutine each and written in order. The queue's capacity is the read-ahead; every
+	// goroutine sends exactly one chunk into its own buffered channel, so none outlives the drain below.
+	queue := make(chan chan chunk, d.o.Concurrency)
+	next := done
+	fill := func() {
+		for next < total && len(queue) < cap(queue) {
+			offset, size, ch := next, min(d.o.BlockSize, total-next), make(chan chunk, 1)
+			next += size
+			queue <- ch
+			go func() {
+				data, err := d.rest(ctx, offset, size)
+				ch <- chunk{data, err}
+			}()
+		}
+	}
+	defer func() {
+		cancel()
+		for len(queue) > 0 {
+			<-<-queue
+		}
+	}()
+	for done < total {
+		fill()
+		c := <-<-queue
+		if c.err != nil {
+			return c.err
+		}
+		if err := d.emit(w, c.data, done, total); err != nil {
+			return err
+		}
+		done += int64(len(c.data))
+	}
+	return nil
+}
+
+func (d *download) emit(w io.Writer, data []byte, before, total int64) error {
+	if _, err := w.Write(data); err != nil {
+		return d.Fail(fmt.Errorf("write the output: %w", err))
+	}
+	if d.o.Progress != nil {
+		d.o.Progress(before+int64(len(data)), total)
+	}
+	return nil
+}
+
+// first reads the first range under the caller's conditions. Its response shows the version and the size.
+func (d *download) first(ctx context.Context) ([]byte, int64, error) {
+	part, err := protocol.Again(ctx, d.Call, func(ctx context.Context) (part, error) {
+		p, err := d.get(ctx, blob.HTTPRange{Count: d.o.BlockSize}, d.o.Conditions)
+		if azerr.Has(err, "InvalidRange") {
+			// An empty blob has no first byte (REST: "Get Blob", 416 InvalidRange).
+			p, err = d.get(ctx, blob.HTTPRange{}, d.o.Conditions)
+		}
+		return p, err
+	})
+	out := azerr.Classify(err)
+	switch {
+	case err == nil && part.notModified:
+		return nil, 0, fmt.Errorf("get %s: %w", d.Resource, ErrNotModified)
+	case err == nil:
+	case baseGone(d.o.Conditions, err):
+		return nil, 0, &optimistic.ConflictError{Op: d.Op, Resource: d.Resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
+	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
+		return nil, 0, &optimistic.NotFoundError{Op: d.Op, Resource: d.Resource, Err: azerr.Clean(err)}
+	case out.Kind == azerr.Conflict:
+		return nil, 0, &optimistic.ConflictError{Op: d.Op, Resource: d.Resource, Reason: out.Reason, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
+	default:
+		return nil, 0, d.Fail(err)
+	}
+	restarts := d.got.Restarts
+	d.got = part.result
+	d.got.Restarts = restarts
+	return part.data, d.got.Size, nil
+}
+
+// rest reads a later range of the version that first has read.
+func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error) {
+	pinned := optimistic.Conditions{IfMatch: d.got.ETag, LeaseID: d.o.Conditions.LeaseID}
+	part, err := protocol.Again(ctx, d.Call, func(ctx context.Context) (part, error) {
+		return d.get(ctx, blob.HTTPRange{Offset: offset, Count: size}, pinned)
+	})
+	switch out := azerr.Classify(err); {
+	case err == nil && int64(len(part.data)) == size:
+		return part.data, nil
+	case err == nil:
+		return nil, d.Fail(fmt.Errorf("the service sent %d bytes of a range of %d", len(part.data), size))
+	case out.Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound", "InvalidRange"):
+		reason := azerr.Changed
+		if azerr.Has(err, "BlobNotFound") {
+			reason = azerr.Gone
+		}
+		return nil, &optimistic.ConflictError{Op: tornRead, Resource: d.Resource, Reason: reason, Base: d.got.ETag, Elapsed: time.Since(d.Began), Err: azerr.Clean(err)}
+	default:
+		return nil, d.Fail(err)
+	}
+}
+
+// part is one response to a Get Blob.
+type part struct {
+	data        []byte
+	notModified bool
+	result      DownloadResult
+}
+
+func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
+	optimistic.CountRequest(ctx)
+	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // see Blob.Read
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
+	resp, err := d.client.DownloadStream(asIs, &opts)
+	if err != nil {
+		return part{}, err
+	}
+	if resp.Body != nil {
+		defer resp.Body.Close()
+	}
+	if resp.ErrorCode != nil || resp.ETag == nil || resp.Body == nil {
+		// The SDK reports 304 without an error: only the code shows it, and sometimes the missing ETag.
+		return part{notModified: true}, nil
+	}
+	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: protocol.Deref(resp.LastModified), Headers: downloadedHeaders(resp)}}
+	p.result.Metadata, _ = protocol.SplitMetadata(resp.Metadata)
+	if resp.ContentRange != nil {
+		var ok bool
+		if _, _, p.result.Size, ok = contentRange(resp.ContentRange); !ok {
+			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
+		}
+	}
+	p.data, err = readBody(asIs, d.client, resp, opts, d.o.BlockSize)
+	if _, ok := errors.AsType[tooLong](err); ok {
+		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
+	}
+	if resp.ContentRange == nil {
+		p.result.Size = int64(len(p.data))
+	}
+	return p, err
+}

@@ -1,0 +1,87 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Fenced returns a target for a blob that only the latest holder of a lock can write. Before every write it checks that
+// the holder still has the lock. The write stores the holder's fence in the blob's metadata (fence.Key), and is refused
+// with ErrFenced if a larger fence is there. The check and the write are one conditional request: if a holder was
+// paused between reading and writing, the ETag does not match, and reading again finds the later fence.
+//
+//	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+//		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Order](client)), change, nil)
+//		return err
+//	})
+//
+// Earlier holders are kept out from the first fenced write on. To keep them out before there is something to write,
+// update the blob without changing it, which stores the fence.
+//
+// # Limits
+//
+// The fence binds only the writers that use it with the same lock. A writer without a fence can overwrite the blob, and
+// keeps the stored fence only if it keeps the metadata, as Update does. A deletion would forget the fence, so Delete is
+// refused; write empty content instead. Cost: as without a fence.
+func Fenced[T any](holder fence.Holder, target Blob[T]) FencedBlob[T] {
+	set := maps.Clone(target.Metadata)
+	if set == nil {
+		set = map[string]string{}
+	}
+	set[fence.Key] = holder.Fence().String()
+	target.Metadata = set
+	return FencedBlob[T]{Blob: target, holder: holder}
+}
+
+// FencedBlob is the target that Fenced returns. It is read, cached and written like a Blob.
+type FencedBlob[T any] struct {
+	Blob[T]
+	holder fence.Holder
+}
+
+// Read implements Target.
+func (b FencedBlob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	v, err := b.Blob.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v, b.admit(v)
+}
+
+// Prepare implements Target.
+func (b FencedBlob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := b.admit(base); err != nil { // a Document may have read it long ago
+		return nil, err
+	}
+	write, err := b.Blob.Prepare(base, value, lineage, c)
+	if write == nil || err != nil {
+		return nil, err
+	}
+	return protocol.Guarded(b.holder, write), nil
+}
+
+// Remove implements Target: it refuses.
+func (b FencedBlob[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
+}
+
+// admit compares the fences. A version that was read by another target does not have what is needed here, and could not
+// be told from a blob without a fence.
+func (b FencedBlob[T]) admit(v *optimistic.Version[T]) error {
+	carry, ok := v.Carry.(blobCarry)
+	if v.Exists && !ok {
+		return retry.Stop(errors.New("the version was not read through the fenced blob, so its fence is not known"))
+	}
+	stored, err := fence.Parse(carry.metadata[fence.Key])
+	if err != nil {
+		return retry.Stop(fmt.Errorf("%w; whoever damaged it must say which token was the last", err))
+	}
+	return b.holder.Fence().Admit(b.Resource(), stored)
+}

@@ -1,0 +1,136 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/fence"
+)
+
+func TestAnEarlierHolderCannotWriteABlob(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":1}`)
+	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
+	for _, h := range []*optest.Holder{early, late, late} { // equal fences are the same holder
+		res, err := optimistic.Update(t.Context(), Fenced(h, NewJSON[optest.Counter](client)), optest.Increment, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Requests != 2 {
+			t.Errorf("%d requests, want 2", res.Requests)
+		}
+	}
+	s.Reset()
+	_, err := optimistic.Update(t.Context(), Fenced(early, NewJSON[optest.Counter](client)), optest.Increment, nil)
+	refusal, ok := errors.AsType[*fence.Error](err)
+	if !ok || !errors.Is(err, optimistic.ErrFenced) || refusal.Mine != 7 || refusal.Stored != 8 || refusal.Resource != "box/n.json" {
+		t.Errorf("err = %v, want ErrFenced with both tokens", err)
+	}
+	if got := optest.Ops(s); !slices.Equal(got, []string{"Get Blob"}) || optest.Count(t, client) != 4 {
+		t.Errorf("sent %v, n = %d", got, optest.Count(t, client))
+	}
+}
+
+func TestAHolderWhoWasPausedBetweenReadingAndWritingIsRefused(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":1}`)
+	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
+	_, err := optimistic.Update(t.Context(), Fenced(early, NewJSON[optest.Counter](client)), func(ctx context.Context, c *optest.Counter) error {
+		if optimistic.Attempt(ctx) == 0 { // he sleeps, and another comes
+			if _, err := optimistic.Update(context.WithoutCancel(ctx), Fenced(late, NewJSON[optest.Counter](client)), optest.Increment, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		c.N = 100
+		return nil
+	}, nil)
+	if !errors.Is(err, optimistic.ErrFenced) || optest.Count(t, client) != 2 {
+		t.Errorf("err = %v, n = %d:\n%v", err, optest.Count(t, client), s.Log())
+	}
+}
+
+func TestAnUpdateThatChangesNothingClaimsTheBlob(t *testing.T) {
+	_, client := optest.Quiet(t, `{"n":1}`)
+	leave := func(context.Context, *optest.Counter) error { return nil }
+	claimed, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 8}, NewJSON[optest.Counter](client)), leave, nil)
+	if err != nil || !claimed.Changed {
+		t.Fatalf("%+v, %v", claimed, err)
+	}
+	if again, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 8}, NewJSON[optest.Counter](client)), leave, nil); err != nil || again.Changed {
+		t.Errorf("a second claim writes again: %+v, %v", again, err)
+	}
+	if _, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 7}, NewJSON[optest.Counter](client)), optest.Increment, nil); !errors.Is(err, optimistic.ErrFenced) {
+		t.Errorf("err = %v", err)
+	}
+	if _, err := optimistic.Update(t.Context(), NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
+		t.Errorf("without a fence: %v", err)
+	}
+	if _, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 7}, NewJSON[optest.Counter](client)), optest.Increment, nil); !errors.Is(err, optimistic.ErrFenced) {
+		t.Errorf("a writer without a fence has wiped it: %v", err)
+	}
+}
+
+func TestAHolderWhoHasLostTheLockSendsNoWrite(t *testing.T) {
+	gone := errors.New("gone")
+	s, client := optest.Quiet(t, `{"n":1}`)
+	_, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 7, Lost: gone}, NewJSON[optest.Counter](client)), optest.Increment, nil)
+	if !errors.Is(err, gone) || !slices.Equal(optest.Ops(s), []string{"Get Blob"}) {
+		t.Errorf("err = %v after %v", err, optest.Ops(s))
+	}
+}
+
+func TestALostAnswerOfAFencedWriteIsResolved(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":1}`)
+	h := &optest.Holder{Token: 7}
+	s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
+	res, err := optimistic.Update(t.Context(), Fenced(h, NewJSON[optest.Counter](client)), optest.Increment, nil)
+	if err != nil || res.Ambiguous != 1 || optest.Count(t, client) != 2 || h.Asked != 2 {
+		t.Errorf("%+v, %v, n = %d, the holder was asked %d times", res, err, optest.Count(t, client), h.Asked)
+	}
+}
+
+func TestADocumentUnderALockNoticesALaterHolder(t *testing.T) {
+	_, client := optest.Quiet(t, `{"n":1}`)
+	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
+	doc, err := optimistic.NewDocument(Fenced(early, NewJSON[optest.Counter](client)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := doc.Update(t.Context(), optest.Increment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := optimistic.Update(t.Context(), Fenced(late, NewJSON[optest.Counter](client)), optest.Increment, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := doc.Update(t.Context(), optest.Increment); !errors.Is(err, optimistic.ErrFenced) || optest.Count(t, client) != 4 {
+		t.Errorf("err = %v, n = %d", err, optest.Count(t, client))
+	}
+}
+
+func TestAFencedBlobIsNotDeletedAndADamagedFenceLetsNobodyIn(t *testing.T) {
+	_, client := optest.Quiet(t, `{"n":1}`)
+	target := Fenced(&optest.Holder{Token: 7}, NewJSON[optest.Counter](client))
+	v, err := optimistic.Read(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := optimistic.Delete(t.Context(), target, v.State, nil); err == nil || !strings.Contains(err.Error(), "empty content") {
+		t.Errorf("err = %v", err)
+	}
+	set := map[string]string{fence.Key: "x"}
+	if _, err := optimistic.Update(t.Context(), NewMetadata(client.BlobClient()), func(_ context.Context, m *map[string]string) error {
+		*m = set
+		return nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := optimistic.Update(t.Context(), target, optest.Increment, nil); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("err = %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+package blobs
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// HTTPHeaders are the headers with which a blob is served. An empty field is not set. Values can be copied and compared
+// with ==.
+type HTTPHeaders struct {
+	CacheControl       string
+	ContentDisposition string
+	ContentEncoding    string
+	ContentLanguage    string
+	ContentType        string
+	ContentMD5         string // in base64; computed by the service for a single Put Blob only
+}
+
+// Headers are the HTTP headers of a blob of any type as a Target. The blob must exist. The service replaces all six
+// headers at once (REST: "Set Blob Properties"), so a write also sends those that the change does not touch. Content,
+// metadata and tags are not changed.
+//
+// The guard is the ETag: a success is applied exactly once, on the headers that were read. But the request has no room
+// for a lineage, so there is no proof after a lost response:
+//
+//   - A lost response is ErrOutcomeUnknown if the blob has another ETag afterwards (even if that is from our own
+//     write), unless the blob's lineage shows that another writer replaced the base. Finding the headers that were sent
+//     proves nothing, because another writer may have sent the same.
+//   - A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, and Update runs
+//     the change again. That is harmless for a change that sets headers, but not for one that counts in them.
+//   - OperationID is refused, because it could not be remembered. Result.WriteID has no meaning.
+//
+// A caller that only sets headers can simply call again after ErrOutcomeUnknown.
+//
+// Cost: 1 request to read, 1 to write.
+type Headers struct {
+	Client *blob.Client
+
+	// CPK is passed with every read, for blobs under customer-provided keys.
+	CPK *blob.CPKInfo
+
+	_ struct{}
+}
+
+// NewHeaders returns the HTTP headers of a blob as a Target.
+func NewHeaders(client *blob.Client) Headers { return Headers{Client: client} }
+
+// Resource implements Target.
+func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
+
+// Traits describes the target to the calls of package optimistic.
+func (h Headers) Traits() optimistic.Traits { return optimistic.Traits{Client: h.Client} }
+
+// Clone implements Cacheable.
+func (h Headers) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
+
+// Equal implements Cacheable.
+func (h Headers) Equal(x, y HTTPHeaders) bool { return x == y }
+
+// Written implements Cacheable.
+func (h Headers) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
+	return value, nil
+}
+
+// Read implements Target: one Get Blob Properties.
+func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
+	resp, err := blobProperties(ctx, h.Client, h.CPK)
+	if azerr.Has(err, "BlobNotFound") {
+		return &optimistic.Version[HTTPHeaders]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
+	// lineage that reaches back without our entry proves nothing.
+	v := &optimistic.Version[HTTPHeaders]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	v.Value = HTTPHeaders{
+		CacheControl:       protocol.Deref(resp.CacheControl),
+		ContentDisposition: protocol.Deref(resp.ContentDisposition),
+		ContentEncoding:    protocol.Deref(resp.ContentEncoding),
+		ContentLanguage:    protocol.Deref(resp.ContentLanguage),
+		ContentType:        protocol.Deref(resp.ContentType),
+		ContentMD5:         base64.StdEncoding.EncodeToString(resp.ContentMD5),
+	}
+	v.Carry = v.Value
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced our base.
+func (h Headers) Look(ctx context.Context) (optimistic.State, error) {
+	return lookAtBlob(ctx, h.Client, h.CPK)
+}
+
+// Prepare implements Target: one Set Blob Properties.
+func (h Headers) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's headers cannot be created without the blob: create the blob first")
+	}
+	if before, _ := base.Carry.(HTTPHeaders); before == value {
+		return nil, nil
+	}
+	headers, err := value.forSDK()
+	if err != nil {
+		return nil, err
+	}
+	opts := blob.SetHTTPHeadersOptions{AccessConditions: writeConditions(base.State, c)}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
+		return protocol.Deref(resp.ETag), err
+	}, nil
+}
+
+// Remove implements Target: headers go with their blob only.
+func (h Headers) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
+}
+
+func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {
+	for _, text := range []string{v.CacheControl, v.ContentDisposition, v.ContentEncoding, v.ContentLanguage, v.ContentType} {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r > '~' }) {
+			return blob.HTTPHeaders{}, fmt.Errorf("headers: %q has a character that is not allowed in a header", text)
+		}
+	}
+	sum, err := base64.StdEncoding.DecodeString(v.ContentMD5)
+	if err != nil {
+		return blob.HTTPHeaders{}, fmt.Errorf("headers: ContentMD5 %q is not base64", v.ContentMD5)
+	}
+	return blob.HTTPHeaders{
+		BlobCacheControl:       protocol.Optional(v.CacheControl),
+		BlobContentDisposition: protocol.Optional(v.ContentDisposition),
+		BlobContentEncoding:    protocol.Optional(v.ContentEncoding),
+		BlobContentLanguage:    protocol.Optional(v.ContentLanguage),
+		BlobContentType:        protocol.Optional(v.ContentType),
+		BlobContentMD5:         sum,
+	}, nil
+}

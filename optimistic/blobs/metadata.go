@@ -1,0 +1,177 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// Metadata is the user metadata of a blob of any type as a Target. The blob must exist: metadata cannot be created
+// without it. Names are in lower case, because the service ignores their case and HTTP does not keep it. The lineage is
+// not part of the value. A write does not change the content, HTTP headers and tags.
+type Metadata struct {
+	Client *blob.Client
+
+	// CPK is passed with every request, for blobs under customer-provided keys.
+	CPK *blob.CPKInfo
+
+	_ struct{}
+}
+
+// NewMetadata returns the user metadata of a blob as a Target.
+func NewMetadata(client *blob.Client) Metadata { return Metadata{Client: client} }
+
+// Resource implements Target.
+func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
+
+// Traits describes the target to the calls of package optimistic.
+func (m Metadata) Traits() optimistic.Traits {
+	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: leaseOn(m.Client)}
+}
+
+// Clone implements Cacheable.
+func (m Metadata) Clone(value map[string]string) (map[string]string, error) {
+	return maps.Clone(value), nil
+}
+
+// Equal implements Cacheable.
+func (m Metadata) Equal(x, y map[string]string) bool {
+	return maps.Equal(protocol.MergeMetadata(nil, x), protocol.MergeMetadata(nil, y))
+}
+
+// Read implements Target: one Get Blob Properties.
+func (m Metadata) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+	resp, err := blobProperties(ctx, m.Client, m.CPK)
+	if azerr.Has(err, "BlobNotFound") {
+		return &optimistic.Version[map[string]string]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	v.Value, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	v.Carry = maps.Clone(v.Value)
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Properties.
+func (m Metadata) Look(ctx context.Context) (optimistic.State, error) {
+	return lookAtBlob(ctx, m.Client, m.CPK)
+}
+
+// Prepare implements Target: one Set Blob Metadata.
+func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
+	}
+	before, _ := base.Carry.(map[string]string)
+	value = protocol.ReplaceMetadata(before, value)
+	if maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
+		return nil, nil
+	}
+	for name, v := range value {
+		if old, ok := before[name]; ok && old == v {
+			continue // another writer stored it; it is sent back unchanged
+		}
+		if err := protocol.ValidMetadata(name, v); err != nil {
+			return nil, err
+		}
+	}
+	metadata, err := protocol.JoinMetadata(value, lineage)
+	if err != nil {
+		return nil, err
+	}
+	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
+		return protocol.Deref(resp.ETag), unsignable(err, value)
+	}, nil
+}
+
+// Written implements Cacheable.
+func (m Metadata) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+	before, _ := base.Carry.(map[string]string)
+	return protocol.ReplaceMetadata(before, value), nil
+}
+
+// Remove implements Target: it refuses, because metadata is deleted only with its blob.
+func (m Metadata) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
+}
+
+func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
+	return protocol.Request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		return client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: cpk})
+	})
+}
+
+// lookAtBlob reads a blob's version and lineage without its content.
+func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (optimistic.State, error) {
+	return stateOf(blobProperties(ctx, client, cpk))
+}
+
+// stateOf returns the state in a Get Blob Properties response.
+func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, error) {
+	if azerr.Has(err, "BlobNotFound") {
+		return optimistic.State{}, nil
+	}
+	if err != nil {
+		return optimistic.State{}, err
+	}
+	_, lineage := protocol.SplitMetadata(resp.Metadata)
+	return optimistic.State{
+		Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified), Created: protocol.Deref(resp.CreationTime), Lineage: lineage,
+	}, nil
+}
+
+func removeBlob(client *blob.Client, base optimistic.State, c optimistic.Conditions) optimistic.Write {
+	opts := blob.DeleteOptions{AccessConditions: accessConditions(c)}
+	if base.ETag != "" {
+		opts.AccessConditions = writeConditions(optimistic.State{Exists: true, ETag: base.ETag}, c)
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		_, err := client.Delete(ctx, &o)
+		return "", err
+	}
+}
+
+// unsignable explains why the service refuses the signature of a request with metadata that another writer has stored
+// in Latin-1: the service and the SDK sign different bytes. The response is kept as text only, because it says nothing
+// about the credential.
+func unsignable(err error, metadata map[string]string) error {
+	if !azerr.Has(err, "AuthenticationFailed") {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if strings.ContainsFunc(metadata[name], func(r rune) bool { return r > '~' }) {
+			return fmt.Errorf("metadata: the value of %q, which another writer has stored, is not ASCII, and a request that carries it cannot be signed with the account's key: set all metadata to ASCII values first, or use a SAS or Entra ID (%s)",
+				name, azerr.Summary(err))
+		}
+	}
+	return err
+}
+
+// validateMetadata checks metadata that a caller sets.
+func validateMetadata(metadata map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if err := protocol.ValidMetadata(name, metadata[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package blobs
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// TestEmptyMetadataOfOthersSurvives: the service takes empty values, and an update of another name leaves them alone.
+func TestEmptyMetadataOfOthersSurvives(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":0}`)
+	foreign := map[string]*string{"flag": new(""), "owner": new("web")}
+	if _, err := client.SetMetadata(t.Context(), foreign, nil); err != nil {
+		t.Fatal(err)
+	}
+	box := s.Container("box")
+	if _, err := box.SetMetadata(t.Context(), &container.SetMetadataOptions{Metadata: foreign}); err != nil {
+		t.Fatal(err)
+	}
+	set := func(name, value string) func(context.Context, *map[string]string) error {
+		return func(_ context.Context, m *map[string]string) error {
+			(*m)[name] = value
+			return nil
+		}
+	}
+	for name, target := range map[string]optimistic.Target[map[string]string]{
+		"blob": NewMetadata(client.BlobClient()), "container": settings.NewContainerMetadata(box),
+	} {
+		nothing := func(context.Context, *map[string]string) error { return nil }
+		if res, err := optimistic.Update(t.Context(), target, nothing, nil); err != nil || res.Changed {
+			t.Errorf("%s: an update that changes nothing: %+v, %v", name, res, err)
+		}
+		if _, err := optimistic.Update(t.Context(), target, set("k", "v"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := optimistic.Update(t.Context(), target, set("owner", ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		v, err := optimistic.Read(t.Context(), target, nil)
+		if want := map[string]string{"flag": "", "k": "v"}; err != nil || !maps.Equal(v.Value, want) {
+			t.Errorf("%s: %v, %v, want %v", name, v.Value, err, want)
+		}
+		if _, err := optimistic.Update(t.Context(), target, func(_ context.Context, m *map[string]string) error {
+			delete(*m, "flag")
+			return nil
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := optimistic.Read(t.Context(), target, nil); err != nil || len(v.Value) != 1 {
+			t.Errorf("%s: %v, %v, want the empty value deleted", name, v.Value, err)
+		}
+	}
+}
+
+// TestMetadataInLatin1IsNoMatterOfCredentials: the service refuses the signature of a request that carries it.
+func TestMetadataInLatin1IsNoMatterOfCredentials(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":0}`)
+	refused := aztest.Fault{Kind: aztest.Answer, Match: aztest.Writes, Status: 403, Code: "AuthenticationFailed"}
+	s.SetFaults(refused)
+	if _, err := optimistic.Update(t.Context(), NewJSON[optest.Counter](client), optest.Increment, nil); azerr.Classify(err).Kind != azerr.Unauthorised {
+		t.Errorf("plain metadata: %v", err)
+	}
+	s.SetFaults()
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"city": new("K\xf6ln")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.SetFaults(refused)
+	for name, run := range map[string]func() (optimistic.Result, error){
+		"content": func() (optimistic.Result, error) {
+			return optimistic.Update(t.Context(), NewJSON[optest.Counter](client), optest.Increment, nil)
+		},
+		"metadata": func() (optimistic.Result, error) {
+			return optimistic.Update(t.Context(), NewMetadata(client.BlobClient()), func(_ context.Context, m *map[string]string) error {
+				(*m)["k"] = "v"
+				return nil
+			}, nil)
+		},
+	} {
+		_, err := run()
+		if err == nil || azerr.Classify(err).Kind == azerr.Unauthorised || !strings.Contains(err.Error(), `the value of "city", which another writer has stored, is not ASCII`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package blobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// maxPageBlob is the longest page blob there can be (REST: "Put Blob", 8 TiB).
+const maxPageBlob = 8 << 40
+
+// CreatePagesOptions tunes CreatePages. The zero value replaces whatever is there: last writer wins.
+type CreatePagesOptions struct {
+	// Conditions decide which writer wins, as in Upload. IfNoneMatch "*" only creates. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// SequenceNumber is the blob's first sequence number. Defaults to 0.
+	SequenceNumber int64
+
+	// HTTPHeaders, Metadata and Tags are those of the blob afterwards.
+	HTTPHeaders *blob.HTTPHeaders
+	Metadata    map[string]string
+	Tags        map[string]string
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// CreatePages creates a page blob of zeros, with a size in bytes that is a multiple of PageSize. It replaces an
+// existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
+// and 1 more with IfMatch.
+func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
+	var o CreatePagesOptions
+	if opts != nil {
+		o = *opts
+	}
+	if size < 0 || size%PageSize != 0 || size > maxPageBlob {
+		return optimistic.Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
+	}
+	if o.SequenceNumber < 0 {
+		return optimistic.Result{}, fmt.Errorf("CreatePagesOptions.SequenceNumber: %d is negative", o.SequenceNumber)
+	}
+	if err := o.Conditions.Validate(); err != nil {
+		return optimistic.Result{}, err
+	}
+	if err := validateMetadata(o.Metadata); err != nil {
+		return optimistic.Result{}, err
+	}
+	s, err := o.Sending.WithDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	c := protocol.NewCall("create pages", resource.Path(client.URL()), s, nil)
+	w := whole(c, o.Conditions, client.BlobClient(), o.CPK)
+	if w.Base.Exists {
+		if w, _, err = preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
+			return c.Finish(), err
+		}
+	}
+	metadata, err := metadataOf(c, w, o.Metadata)
+	if err != nil {
+		return c.Finish(), c.Fail(err)
+	}
+	options := pageblob.CreateOptions{
+		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: metadata, Tags: o.Tags,
+		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
+	}
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := options
+		resp, err := client.Create(ctx, size, &o)
+		return protocol.Deref(resp.ETag), err
+	}
+	err = c.CarryOut(ctx, w)
+	return c.Finish(), err
+}

@@ -1,0 +1,171 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// SequenceNumber is the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size are
+// not changed.
+//
+// The guard is the ETag, because a request that sets the number cannot have a condition on the number itself. So any
+// write to the blob is a conflict, after which Update reads again. The request has no room for a lineage: as with
+// Headers, a lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless its metadata show that
+// another writer replaced the base. For a fence, which only grows, RaiseSequenceNumber leaves nothing unknown.
+//
+// A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, after which Update runs
+// the change again: a change that counts in the number may be applied twice.
+//
+// Cost: 1 request to read, 1 to write.
+type SequenceNumber struct {
+	Client *pageblob.Client
+
+	_ struct{}
+}
+
+// NewSequenceNumber returns the sequence number of a page blob as a Target.
+func NewSequenceNumber(client *pageblob.Client) SequenceNumber { return SequenceNumber{Client: client} }
+
+// Resource implements Target.
+func (s SequenceNumber) Resource() string { return resource.Path(s.Client.URL()) }
+
+// Traits describes the target to the calls of package optimistic.
+func (s SequenceNumber) Traits() optimistic.Traits { return optimistic.Traits{Client: s.Client} }
+
+// Clone implements Cacheable.
+func (s SequenceNumber) Clone(value int64) (int64, error) { return value, nil }
+
+// Equal implements Cacheable.
+func (s SequenceNumber) Equal(x, y int64) bool { return x == y }
+
+// Written implements Cacheable.
+func (s SequenceNumber) Written(_ *optimistic.Version[int64], value int64) (any, error) {
+	return value, nil
+}
+
+// Read implements Target: one Get Blob Properties.
+func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], error) {
+	resp, err := blobProperties(ctx, s.Client.BlobClient(), nil)
+	if azerr.Has(err, "BlobNotFound") {
+		return &optimistic.Version[int64]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
+		return nil, err
+	}
+	n := protocol.Deref(resp.BlobSequenceNumber)
+	return &optimistic.Version[int64]{
+		State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}, Value: n, Carry: n,
+	}, nil
+}
+
+// Look implements Target: one Get Blob Properties.
+func (s SequenceNumber) Look(ctx context.Context) (optimistic.State, error) {
+	return lookAtBlob(ctx, s.Client.BlobClient(), nil)
+}
+
+// Prepare implements Target: one Set Blob Properties.
+func (s SequenceNumber) Prepare(base *optimistic.Version[int64], value int64, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a sequence number cannot be created without the blob: create the page blob first")
+	}
+	if value < 0 {
+		return nil, fmt.Errorf("sequence number: %d is negative", value)
+	}
+	if before, _ := base.Carry.(int64); before == value {
+		return nil, nil
+	}
+	return setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c)), nil
+}
+
+// Remove implements Target: the number goes with its blob only.
+func (s SequenceNumber) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("a sequence number cannot be deleted: update it to 0, or delete the blob")
+}
+
+func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionType, n int64, access *blob.AccessConditions) optimistic.Write {
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		})
+		return protocol.Deref(resp.ETag), err
+	}
+}
+
+// CompareAndSwapSequenceNumber sets the number to next on the condition that it is old. Otherwise the error is a
+// *ConflictError with Reason Sequence. Other writes to the blob are no conflict: the number is compared again. Other
+// errors are those of Update on a SequenceNumber. Cost: 2 requests, and 2 more for each write in between.
+// A swap that an intermediary delivers twice, without any sign of trouble, looks like such a conflict.
+func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, old, next int64, opts *optimistic.UpdateOptions) (optimistic.Result, error) {
+	target := NewSequenceNumber(client)
+	return optimistic.Update(ctx, target, func(_ context.Context, n *int64) error {
+		if *n != old {
+			return &optimistic.ConflictError{
+				Op: "compare and swap", Resource: target.Resource(), Reason: azerr.Sequence,
+				Err: fmt.Errorf("the sequence number is %d, not %d", *n, old),
+			}
+		}
+		*n = next
+		return nil
+	}, opts)
+}
+
+// RaiseSequenceNumber raises the number to at least n, and returns the number then: more than n if another writer
+// raised it further. It needs no condition and no read before it: the service compares (REST: "Set Blob Properties",
+// x-ms-sequence-number-action: max), and a repetition changes nothing. So the outcome is unknown only as long as the
+// service cannot be reached.
+//
+// Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
+// request.
+func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
+	o, err := opts.WithDefaults()
+	if err != nil {
+		return 0, optimistic.Result{}, err
+	}
+	if n < 0 {
+		return 0, optimistic.Result{}, fmt.Errorf("sequence number: %d is negative", n)
+	}
+	if o.OperationID != "" {
+		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
+	}
+	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), o.Sending, nil)
+	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID(c.Writer)}
+	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
+	access := accessConditions(o.Conditions)
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		})
+		if err == nil {
+			now = protocol.Deref(resp.BlobSequenceNumber)
+		}
+		return protocol.Deref(resp.ETag), err
+	}
+	w.Look = func(ctx context.Context) (optimistic.State, error) {
+		v, err := NewSequenceNumber(client).Read(ctx)
+		if err != nil || !v.Exists {
+			return optimistic.State{}, err
+		}
+		if now = v.Value; now >= n {
+			v.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // the number is as requested
+		}
+		return v.State, nil
+	}
+	err = c.CarryOut(ctx, w)
+	c.Res.WriteID = ""
+	return now, c.Finish(), err
+}

@@ -1,0 +1,320 @@
+package blobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// SnapshotOptions tunes Snapshot. The zero value is the default.
+type SnapshotOptions struct {
+	// Conditions must hold for the version of which the snapshot is taken. They are those of a read, so all
+	// combinations are legal. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// Metadata is the snapshot's, instead of the blob's. Defaults to the blob's.
+	Metadata map[string]string
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// Attempts bounds how often the snapshot is tried because the version was replaced after it was read; negative
+	// means no bound. Defaults to 12.
+	Attempts int
+
+	// Elapsed bounds the time spent on these attempts; negative means no bound. Defaults to 30 s.
+	Elapsed time.Duration
+
+	// Backoff spaces the attempts. Defaults to full jitter of 20 ms, doubling, at most 2 s.
+	Backoff retry.Backoff
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
+	var out SnapshotOptions
+	if o != nil {
+		out = *o
+	}
+	out.Attempts = cmp.Or(out.Attempts, 12)
+	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
+	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	if err := validateRead(out.Conditions); err != nil {
+		return out, err
+	}
+	if err := validateMetadata(out.Metadata); err != nil {
+		return out, err
+	}
+	var err error
+	out.Sending, err = out.Sending.WithDefaults()
+	return out, err
+}
+
+// validateRead is validate for a request that reads, where all conditions can be combined.
+func validateRead(c optimistic.Conditions) error {
+	if c.IfNoneMatch == azcore.ETagAny {
+		return errors.New("conditions: If-None-Match * never holds for what has to exist")
+	}
+	return errors.Join(optimistic.Conditions{IfMatch: c.IfMatch}.Validate(), optimistic.Conditions{IfNoneMatch: c.IfNoneMatch}.Validate())
+}
+
+// SnapshotResult is which snapshot was taken and what it took. ETag is the version of the blob that it shows.
+type SnapshotResult struct {
+	optimistic.Result
+
+	// Snapshot is the snapshot's id: the time at which it was taken, by the service's clock and in its format.
+	Snapshot string
+
+	// Twins are other snapshots that this call has left behind, because a request whose response was lost was carried
+	// out. They show the same version, and can be deleted.
+	Twins []string
+}
+
+// Snapshot takes a snapshot of a blob of any type. If responses are lost it still leaves only one, with the exceptions
+// below.
+//
+// A snapshot does not change its blob, so no condition prevents the request from being carried out again. Repeated
+// blindly it would leave a second snapshot, which is unknown, is billed, and prevents the blob from being deleted. So
+// the snapshot's metadata have an id (the newest entry of the blob's lineage), and before the request is sent again the
+// snapshots are listed: one with the id is ours. A request gives either all or none of the snapshot's metadata, so the
+// blob's are read first and the request is conditional on that version. If the version was replaced meanwhile, both are
+// repeated, unless IfMatch names it.
+//
+// Errors are those of Update: *ConflictError if a condition did not hold, with Reason Gone if the blob does not exist
+// and IfMatch names a version; *NotFoundError; and *UnknownError if a response was lost and the list could not be read,
+// or shows nothing because LineageSize is negative or the metadata have no room for an id.
+//
+// A second snapshot remains if a request is carried out after the list was read. It is in Twins if it shows up before
+// the end of the call; later it is not noticed. (It cannot happen once the version was replaced.) The same holds for a
+// request that an intermediary delivers twice, without any sign of trouble.
+//
+// Cost: 2 requests, and 2 more each time the version was replaced. After a lost response a list for each, and one at
+// the end of the call (1 request per 5,000 snapshots each); this takes permission to list the container.
+func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return SnapshotResult{}, err
+	}
+	client := c.NewBlobClient(name)
+	s := &snapshotting{
+		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.Sending, nil), container: c, name: name, client: client, o: o,
+	}
+	err = s.run(ctx)
+	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
+}
+
+// snapshotting is one snapshot under way.
+type snapshotting struct {
+	*protocol.Call
+	container *container.Client
+	name      string
+	client    *blob.Client
+	o         SnapshotOptions
+
+	taken string
+	twins []string
+}
+
+func (s *snapshotting) run(ctx context.Context) error {
+	budget := retry.Budget{Attempts: s.o.Attempts, Elapsed: s.o.Elapsed, Backoff: s.o.Backoff}.Start()
+	for {
+		base, metadata, err := s.base(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := s.write(base, metadata)
+		if err != nil {
+			return err
+		}
+		s.Res.Attempts++
+		_, err = s.Commit(ctx, w)
+		if err == nil {
+			s.Res.Changed, s.Res.ETag, s.Res.WriteID = true, base.ETag, w.ID
+			return s.noticeTwins(ctx, w)
+		}
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok {
+			return err
+		}
+		s.Res.Conflicts++
+		conflict.Attempts, conflict.Elapsed = s.Res.Attempts, time.Since(s.Began)
+		if m := s.o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
+			return s.shown(ctx, conflict)
+		}
+		if wait := budget.Next(ctx, 0); ctx.Err() != nil {
+			return s.Fail(wait)
+		} else if wait != nil {
+			return s.shown(ctx, conflict)
+		}
+	}
+}
+
+// base reads the version that the snapshot is to show. The service checks all of the caller's conditions here; the
+// snapshot's own condition is on the version that was read.
+func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
+	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		optimistic.CountRequest(ctx)
+		return s.client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: accessConditions(s.o.Conditions), CPKInfo: s.o.CPK})
+	})
+	out := azerr.Classify(err)
+	switch {
+	case err == nil:
+	case baseGone(s.o.Conditions, err):
+		s.Res.Conflicts++
+		return optimistic.State{}, nil, &optimistic.ConflictError{
+			Op: s.Op, Resource: s.Resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
+			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
+		}
+	case out.Kind == azerr.NotFound:
+		return optimistic.State{}, nil, &optimistic.NotFoundError{Op: s.Op, Resource: s.Resource, Err: azerr.Clean(err)}
+	case out.Kind == azerr.Conflict:
+		s.Res.Conflicts++
+		return optimistic.State{}, nil, s.shown(ctx, &optimistic.ConflictError{
+			Op: s.Op, Resource: s.Resource, Reason: azerr.Changed, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
+			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
+		})
+	default:
+		return optimistic.State{}, nil, s.Fail(err)
+	}
+	metadata, lineage := protocol.SplitMetadata(props.Metadata)
+	return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, metadata, nil
+}
+
+// shown adds the current version to a conflict.
+func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictError) error {
+	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, s.client, s.o.CPK) })
+	if err != nil {
+		return conflict
+	}
+	if conflict.Current = now.ETag; !now.Exists {
+		conflict.Reason = azerr.Gone
+	}
+	return conflict
+}
+
+func (s *snapshotting) write(base optimistic.State, metadata map[string]string) (protocol.Change, error) {
+	id, lineage := s.Stamp(base, protocol.Intent{})
+	if s.o.Metadata != nil {
+		metadata = protocol.MergeMetadata(nil, s.o.Metadata)
+	}
+	stamped, err := protocol.JoinMetadata(metadata, lineage)
+	if err != nil {
+		return protocol.Change{}, s.Fail(err)
+	}
+	if stamped[optimistic.LineageKey] == nil {
+		id = "" // no room for an id
+	}
+	w := protocol.Change{Base: base, ID: id}
+	opts := blob.CreateSnapshotOptions{
+		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
+		AccessConditions: writeConditions(base, optimistic.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
+	}
+	var before atomic.Bool
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		if before.Swap(true) {
+			_, ours, err := s.list(ctx, id)
+			switch {
+			case err != nil:
+				return "", err
+			case len(ours) > 0:
+				s.taken = ours[0]
+				s.Res.Resolved++
+				return base.ETag, nil
+			case id == "":
+				return "", protocol.NotMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
+			}
+		}
+		optimistic.CountRequest(ctx)
+		o := opts
+		resp, err := s.client.CreateSnapshot(ctx, &o)
+		if err == nil {
+			s.taken = protocol.Deref(resp.Snapshot)
+		}
+		return base.ETag, err
+	}
+	w.Look = func(ctx context.Context) (optimistic.State, error) {
+		now, ours, err := s.list(ctx, id)
+		switch {
+		case err != nil:
+		case len(ours) > 0:
+			s.taken = ours[0]
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: id, Base: base.ETag})
+		case id != "" && now.Exists && now.ETag != base.ETag:
+			// A request under way can no longer be carried out, and one that was is in the list.
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "another's", Base: base.ETag})
+		}
+		return now, err
+	}
+	return w, nil
+}
+
+// list returns the blob's version and the snapshots with the id, oldest first. The blob and its snapshots come first in
+// the list of all names that begin with its own.
+func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, []string, error) {
+	var now optimistic.State
+	var ours []string
+	pages := s.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Prefix: &s.name, Include: container.ListBlobsInclude{Snapshots: true, Metadata: true},
+	})
+	for pages.More() {
+		page, err := protocol.Request(ctx, pages.NextPage)
+		if err != nil {
+			return optimistic.State{}, nil, err
+		}
+		for _, item := range page.Segment.BlobItems {
+			if protocol.Deref(item.Name) != s.name {
+				return now, ours, nil
+			}
+			if protocol.Deref(item.Snapshot) == "" {
+				now.Exists = true
+				if item.Properties != nil {
+					// Listings omit the quotes.
+					now.ETag = azcore.ETag(`"` + strings.Trim(string(protocol.Deref(item.Properties.ETag)), `"`) + `"`)
+				}
+				continue
+			}
+			if _, lineage := protocol.SplitMetadata(item.Metadata); id != "" && lineage.Has(id) {
+				ours = append(ours, *item.Snapshot)
+			}
+		}
+	}
+	return now, ours, nil
+}
+
+// noticeTwins looks, after a response was lost, whether more than one request was carried out.
+func (s *snapshotting) noticeTwins(ctx context.Context, w protocol.Change) error {
+	if s.Res.Ambiguous == 0 {
+		return nil
+	}
+	_, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
+		_, ours, err := s.list(ctx, w.ID)
+		s.twins = nil
+		for _, snapshot := range ours {
+			if snapshot != s.taken {
+				s.twins = append(s.twins, snapshot)
+			}
+		}
+		return optimistic.State{}, err
+	})
+	if err != nil {
+		return s.Unknown(w, fmt.Sprintf("the snapshot %s was taken, and nothing shows whether a second one was", s.taken), err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// Tags are the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag are not changed.
+//
+// Tags are not part of the blob's ETag, so the guard is x-ms-if-tags: the write requires that every tag that was read
+// still has its value. Such a predicate cannot require that a tag is absent. The lineage closes that gap: it is stored
+// in a tag of its own, LineageKey, one of the ten that a blob may have, and every azconc write changes its value. So
+// azconc writers never lose each other's changes, a write cannot be carried out twice, and a lost response is resolved
+// as elsewhere (the tag remembers the last 14 writes). The remaining limits:
+//
+//   - A tag that a writer outside azconc adds between our read and our write, without changing any other tag, is lost.
+//   - The first write to a blob without the lineage tag is guarded only by the tags that are there, if any. Two first
+//     writers at once may lose one of the changes, and a first write that arrives late overwrites. If that matters,
+//     create the blob with a tag LineageKey (of any value): then all writes are safe.
+//   - The tag has room for the last 7 operations, of any age.
+//   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. No writer can add an
+//     eleventh tag either, so the guard is complete; a write whose response was lost is ErrOutcomeUnknown.
+//   - A negative LineageSize removes the tag: lost responses are then ErrOutcomeUnknown, and the guard has its gaps.
+//
+// The lineage tag is indexed and billed like any other. Writes of the Blob target keep it, so that they and writers of
+// tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
+//
+// Cost: 1 request to read, 1 to write. It takes permission to read and to write tags.
+type Tags struct {
+	Client *blob.Client
+
+	_ struct{}
+}
+
+// NewTags returns the index tags of a blob as a Target.
+func NewTags(client *blob.Client) Tags { return Tags{Client: client} }
+
+// tagCarry is what was read in addition to the caller's own tags.
+type tagCarry struct {
+	tags map[string]string // without the lineage
+	mark string            // the lineage tag's value; "" when there is none, or when it is what Version.Lineage says
+}
+
+// Resource implements Target.
+func (t Tags) Resource() string { return resource.Path(t.Client.URL()) }
+
+// Traits describes the target to the calls of package optimistic.
+func (t Tags) Traits() optimistic.Traits { return optimistic.Traits{Client: t.Client, Scope: "tags"} }
+
+// Clone implements Cacheable.
+func (t Tags) Clone(value map[string]string) (map[string]string, error) {
+	return maps.Clone(value), nil
+}
+
+// Equal implements Cacheable.
+func (t Tags) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
+
+// Written implements Cacheable.
+func (t Tags) Written(_ *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+	return tagCarry{tags: maps.Clone(value)}, nil
+}
+
+// Read implements Target: one Get Blob Tags.
+func (t Tags) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+	all, err := readTags(ctx, t.Client)
+	if azerr.Has(err, "BlobNotFound") {
+		return &optimistic.Version[map[string]string]{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
+	mark := all[optimistic.LineageKey]
+	delete(all, optimistic.LineageKey)
+	v.Value, v.Carry = all, tagCarry{tags: maps.Clone(all), mark: mark}
+	return v, nil
+}
+
+// Look implements Target: one Get Blob Tags.
+func (t Tags) Look(ctx context.Context) (optimistic.State, error) {
+	all, err := readTags(ctx, t.Client)
+	if azerr.Has(err, "BlobNotFound") {
+		return optimistic.State{}, nil
+	}
+	if err != nil {
+		return optimistic.State{}, err
+	}
+	return stateOfTags(all), nil
+}
+
+// Prepare implements Target: one Set Blob Tags.
+func (t Tags) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if !base.Exists {
+		return nil, errors.New("a blob's tags cannot be created without the blob: create the blob first")
+	}
+	carry, _ := base.Carry.(tagCarry)
+	if maps.Equal(value, carry.tags) && !lineage.Begins(base.Lineage) {
+		return nil, nil
+	}
+	if err := validTags(value); err != nil {
+		return nil, err
+	}
+	before, after := maps.Clone(carry.tags), maps.Clone(value)
+	if before == nil {
+		before = map[string]string{}
+	}
+	if after == nil {
+		after = map[string]string{}
+	}
+	switch {
+	case carry.mark != "":
+		before[optimistic.LineageKey] = carry.mark
+	case len(base.Lineage.Writes) > 0:
+		before[optimistic.LineageKey] = protocol.TagLineage(base.Lineage)
+	}
+	if len(lineage.Writes) > 0 && len(after) < protocol.MaxTags {
+		after[optimistic.LineageKey] = protocol.TagLineage(lineage)
+	}
+	c = guardTags(c, before)
+	opts := blob.SetTagsOptions{AccessConditions: accessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
+	produced := stateOfTags(after).ETag
+	send := func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		_, err := t.Client.SetTags(ctx, after, &o)
+		return produced, err
+	}
+	for name, old := range before {
+		if v, kept := after[name]; !kept || v != old {
+			return send, nil // its own effect breaks its condition: it can be carried out once only
+		}
+	}
+	return protocol.LookFirst(send, base.State, "", t.Look), nil
+}
+
+// Remove implements Target: it refuses, because tags are deleted only with their blob.
+func (t Tags) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
+}
+
+// stateOfTags computes a version from the tags. Equal tags have equal versions. Among azconc writers no version occurs
+// twice, because each write puts a new id into the lineage tag.
+func stateOfTags(all map[string]string) optimistic.State {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(sum, "%q=%q\n", name, all[name])
+	}
+	return optimistic.State{
+		Exists: true, ETag: azcore.ETag(`"tags-` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`), Lineage: protocol.ParseTagLineage(all[optimistic.LineageKey]),
+	}
+}
+
+// validTags refuses what the service would refuse. Quotes are not allowed in tags, so a predicate that is made of valid
+// tags means what it says.
+func validTags(tags map[string]string) error {
+	if len(tags) > protocol.MaxTags {
+		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), protocol.MaxTags)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		value := tags[name]
+		switch {
+		case strings.EqualFold(name, optimistic.LineageKey):
+			return fmt.Errorf("tags: %q is azconc's own; choose another name", name)
+		case name == "" || len(name) > protocol.MaxTagName:
+			return fmt.Errorf("tags: the name %q does not have 1 to %d characters", name, protocol.MaxTagName)
+		case len(value) > protocol.MaxTagValue:
+			return fmt.Errorf("tags: the value of %q is longer than %d characters", name, protocol.MaxTagValue)
+		}
+		for _, text := range []string{name, value} {
+			if i := strings.IndexFunc(text, func(r rune) bool { return !tagCharacter(r) }); i >= 0 {
+				return fmt.Errorf("tags: %q contains %q; letters, digits, space and + - . / : = _ are allowed", text, text[i:i+1])
+			}
+		}
+	}
+	return nil
+}
+
+func tagCharacter(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(" +-./:=_", r)
+}

@@ -1,0 +1,246 @@
+package blobs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+const (
+	defaultBlockSize = 8 << 20
+	maxBlockSize     = 4000 << 20 // REST: "Put Block", 4,000 MiB since version 2019-12-12
+	maxBlocks        = 50_000     // REST: "Put Block List"
+)
+
+// UploadOptions tunes Upload. The zero value replaces whatever is there: last writer wins.
+type UploadOptions struct {
+	// Conditions decide which writer wins. IfMatch replaces one version only, and IfNoneMatch "*" only creates. No
+	// condition, or IfMatch "*", is last writer wins. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// HTTPHeaders, Metadata, Tags and Tier are those of the blob afterwards: an upload replaces the whole blob. The
+	// default Content-Type is application/octet-stream; the default tier is that of the blob that is overwritten.
+	HTTPHeaders *blob.HTTPHeaders
+	Metadata    map[string]string
+	Tags        map[string]string
+	Tier        *blob.AccessTier
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// BlockSize is the size of a staged block in bytes; content of at most one block is sent in a single request.
+	// Defaults to 8 MiB, which reaches to 390 GiB.
+	BlockSize int64
+
+	// LookFirst looks at the blob before anything is sent. It refuses to replace an append or page blob
+	// (*BlobTypeError), and makes Result.Created show whether there was a blob. With IfMatch an upload always looks.
+	// Defaults to false: the blob is replaced without a look.
+	LookFirst bool
+
+	// Concurrency is how many blocks are staged at a time. BlockSize × (Concurrency + 1) bytes are kept in memory.
+	// Defaults to 4.
+	Concurrency int
+
+	// Progress is called with the number of bytes stored so far, one call at a time. Defaults to none.
+	Progress func(bytes int64)
+
+	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	optimistic.Sending
+
+	_ struct{}
+}
+
+func (o *UploadOptions) withDefaults() (UploadOptions, error) {
+	var out UploadOptions
+	if o != nil {
+		out = *o
+	}
+	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
+	out.Concurrency = cmp.Or(out.Concurrency, 4)
+	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
+	if out.BlockSize < 1 || out.BlockSize > maxBlockSize {
+		return out, fmt.Errorf("UploadOptions.BlockSize: %d is not between 1 and %d bytes", out.BlockSize, maxBlockSize)
+	}
+	if out.Concurrency < 1 {
+		return out, fmt.Errorf("UploadOptions.Concurrency: %d is not positive", out.Concurrency)
+	}
+	if err := out.Conditions.Validate(); err != nil {
+		return out, err
+	}
+	if err := validateMetadata(out.Metadata); err != nil {
+		return out, err
+	}
+	var err error
+	out.Sending, err = out.Sending.WithDefaults()
+	return out, err
+}
+
+// Upload stores everything that it reads from r in a block blob, in bounded memory. Content of at most one block is
+// sent in one Put Blob. More is staged under ids that no other upload uses, and the condition is checked by the commit,
+// which is what changes the blob. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
+//
+// A commit discards the blocks that other uploads have staged for the same blob. If this happens to an upload without a
+// condition, and r is an io.Seeker, it stages its blocks again from the start of r, up to 12 times. Otherwise the error
+// is a *ConflictError with Reason BlockList.
+//
+// Errors are those of Update: *ConflictError if the condition failed or if another commit discarded the staged blocks,
+// *UnknownError if the commit may have been applied, and *BlobTypeError if the upload looks first. A stale condition
+// fails before the content is sent. After any error but *UnknownError the blob is unchanged by this upload. The service
+// drops staged blocks that were not committed after a week.
+//
+// An upload with IfMatch carries on the blob's lineage. Any other replaces it, so that a writer that has lost a
+// response at that moment gets ErrOutcomeUnknown.
+//
+// Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
+// LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
+func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	err = u.run(ctx, r)
+	return u.done(err)
+}
+
+type upload struct {
+	*protocol.Call
+	client *blockblob.Client
+	o      UploadOptions
+
+	creates bool // a look has shown that there was no blob, and the write does not demand it
+
+	mu     sync.Mutex // guards stored and the calls of Progress
+	stored int64
+}
+
+func (u *upload) done(err error) (optimistic.Result, error) {
+	u.Res.Created = u.Res.Created || err == nil && u.creates
+	return u.Finish(), err
+}
+
+func (u *upload) run(ctx context.Context, r io.Reader) error {
+	start, seekable := position(r)
+	// Most content is small: grow as it comes instead of setting a whole block aside.
+	first, err := io.ReadAll(io.LimitReader(r, u.o.BlockSize))
+	if err != nil {
+		return u.Fail(fmt.Errorf("read the content: %w", err))
+	}
+	var second []byte
+	if int64(len(first)) == u.o.BlockSize {
+		if second, err = readBlock(r, make([]byte, u.o.BlockSize)); err != nil {
+			return u.Fail(fmt.Errorf("read the content: %w", err))
+		}
+	}
+	w, err := u.write(ctx, len(second) > 0)
+	if err != nil {
+		return err
+	}
+	if len(second) == 0 {
+		if w.Send, err = u.putBlob(first, w); err != nil {
+			return u.Fail(err)
+		}
+		if err := u.CarryOut(ctx, w); err != nil {
+			return err
+		}
+		u.progress(int64(len(first)))
+		return nil
+	}
+	pauses := retry.Budget{Attempts: restages, Elapsed: -1, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}}.Start()
+	blocks := [][]byte{first, second}
+	for {
+		ids, err := u.stage(ctx, r, blocks...)
+		if err != nil {
+			return u.Fail(err)
+		}
+		if w.Send, err = u.commitBlocks(ids, w); err != nil {
+			return u.Fail(err)
+		}
+		err = u.CarryOut(ctx, w)
+		u.Res.Attempts = pauses.Tries()
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok || conflict.Reason != azerr.BlockList || !w.AnyBase || !seekable || pauses.Next(ctx, 0) != nil {
+			return err
+		}
+		if _, err := r.(io.Seeker).Seek(start, io.SeekStart); err != nil {
+			return u.Fail(fmt.Errorf("read the content again: %w", err))
+		}
+		u.stored, blocks = 0, nil
+	}
+}
+
+// restages bounds how often an upload without a condition stages its blocks, if other commits discard them.
+const restages = 12
+
+// position returns the current offset of r, and whether r can seek back to it.
+func position(r io.Reader) (int64, bool) {
+	seeker, ok := r.(io.Seeker)
+	if !ok {
+		return 0, false
+	}
+	at, err := seeker.Seek(0, io.SeekCurrent) // fails for a pipe
+	return at, err == nil
+}
+
+// write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
+func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error) {
+	w := whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	if !w.Base.Exists && !u.o.LookFirst && (w.AnyBase || !staged) {
+		return w, nil
+	}
+	w, exists, err := preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	u.creates = !exists
+	return w, err
+}
+
+func (u *upload) putBlob(data []byte, w protocol.Change) (optimistic.Write, error) {
+	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	opts := blockblob.UploadOptions{
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		protocol.AllowFor(ctx, int64(len(data)))
+		o := opts
+		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		return protocol.Deref(resp.ETag), err
+	}, nil
+}
+
+func (u *upload) commitBlocks(ids []string, w protocol.Change) (optimistic.Write, error) {
+	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	opts := blockblob.CommitBlockListOptions{
+		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		o := opts
+		resp, err := u.client.CommitBlockList(ctx, ids, &o)
+		return protocol.Deref(resp.ETag), err
+	}, nil
+}

@@ -1,0 +1,67 @@
+package blobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// whole returns a write that replaces a whole blob and has not read what was there before.
+func whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
+	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, client, cpk) }}
+	if c.S.LineageSize >= 0 {
+		w.ID, w.Traced = protocol.NewWriteID(c.Writer), true
+	}
+	switch {
+	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
+		w.Base = optimistic.State{Exists: true, ETag: on.IfMatch}
+	case on.IfNoneMatch == azcore.ETagAny:
+	default:
+		w.AnyBase = true
+	}
+	return w
+}
+
+// preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
+// write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
+// nothing: the write still has its condition.
+func preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
+	var kind *blob.BlobType
+	now, err := c.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
+		props, err := blobProperties(ctx, client, cpk)
+		kind = props.BlobType
+		return stateOf(props, err)
+	})
+	if err != nil {
+		return w, false, c.Fail(err)
+	}
+	if !w.AnyBase && (now.Exists != w.Base.Exists || now.ETag != w.Base.ETag) {
+		c.Res.Conflicts++
+		return w, now.Exists, c.Observed(&optimistic.ConflictError{
+			Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Attempts: 1, Elapsed: time.Since(c.Began),
+		}, w, now)
+	}
+	if err := checkType(kind, want); err != nil {
+		return w, now.Exists, c.Fail(err)
+	}
+	if !w.AnyBase {
+		w.Base = now
+	}
+	return w, now.Exists, nil
+}
+
+// metadataOf returns the caller's metadata with the lineage of w.
+func metadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {
+	base := w.Base
+	if w.AnyBase {
+		base = optimistic.State{ETag: protocol.UnknownBase}
+	}
+	_, lineage := c.StampAs(w.ID, base, protocol.Intent{})
+	return protocol.JoinMetadata(protocol.MergeMetadata(nil, own), lineage)
+}

@@ -1,0 +1,65 @@
+package optimistic
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// Conditions restrict an operation in addition to the conditions that it sets itself. The zero value is no condition.
+//
+// The service takes at most two of the headers on a write, and only these pairs: If-Match with If-Unmodified-Since, and
+// If-None-Match with If-Modified-Since (REST: "Specifying conditional headers for Blob service operations"; other pairs
+// are 400 MultipleConditionHeadersNotSupported). Other pairs are refused before anything is sent.
+type Conditions struct {
+	IfMatch           azcore.ETag // the resource must be at this version; "*": must exist
+	IfNoneMatch       azcore.ETag // the resource must not be at this version; "*": must not exist
+	IfModifiedSince   time.Time   // whole seconds, of the service's clock: too coarse for compare-and-swap
+	IfUnmodifiedSince time.Time
+	IfTags            string // a predicate over the blob's index tags, such as "state" = 'ready'
+	LeaseID           string // the lease the caller holds
+}
+
+func (c Conditions) Validate() error {
+	type given struct {
+		name string
+		set  bool
+	}
+	all := []given{
+		{"If-Match", c.IfMatch != ""},
+		{"If-None-Match", c.IfNoneMatch != ""},
+		{"If-Modified-Since", !c.IfModifiedSince.IsZero()},
+		{"If-Unmodified-Since", !c.IfUnmodifiedSince.IsZero()},
+	}
+	var names []string
+	for _, g := range all {
+		if g.set {
+			names = append(names, g.name)
+		}
+	}
+	legal := len(names) < 2 ||
+		len(names) == 2 && all[0].set && all[3].set ||
+		len(names) == 2 && all[1].set && all[2].set
+	if !legal {
+		return fmt.Errorf("conditions: %s cannot be combined; the service takes one of them, or If-Match with If-Unmodified-Since, or If-None-Match with If-Modified-Since",
+			strings.Join(names, " and "))
+	}
+	for _, e := range []given{{string(c.IfMatch), c.IfMatch != ""}, {string(c.IfNoneMatch), c.IfNoneMatch != ""}} {
+		if e.set && !validETag(e.name) {
+			return fmt.Errorf(`conditions: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, e.name)
+		}
+	}
+	return nil
+}
+
+// validETag accepts "*" and a quoted ETag, weak or strong. An unquoted one is refused, because the service would treat
+// some malformed values as no condition at all. The command line adds the quotes that a shell removes.
+func validETag(s string) bool {
+	if s == "*" {
+		return true
+	}
+	s = strings.TrimPrefix(s, "W/")
+	return len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.ContainsAny(s[1:len(s)-1], "\"\r\n")
+}

@@ -1,0 +1,144 @@
+package optest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/fence"
+)
+
+type Counter struct {
+	N int `json:"n"`
+}
+
+func Increment(_ context.Context, c *Counter) error {
+	c.N++
+	return nil
+}
+
+// Put stores content without azconc, as a foreign writer does: the lineage and all metadata are gone.
+func Put(t *testing.T, client *blockblob.Client, content string) azcore.ETag {
+	t.Helper()
+	resp, err := client.Upload(context.Background(), Body(content), nil)
+	if err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	return *resp.ETag
+}
+
+func Get(t *testing.T, client *blockblob.Client) string {
+	t.Helper()
+	resp, err := client.DownloadStream(context.Background(), nil)
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	return string(data)
+}
+
+func Count(t *testing.T, client *blockblob.Client) int {
+	t.Helper()
+	var c Counter
+	if err := json.Unmarshal([]byte(Get(t, client)), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.N
+}
+
+func ETagOf(t *testing.T, client *blockblob.Client) azcore.ETag {
+	t.Helper()
+	resp, err := client.GetProperties(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *resp.ETag
+}
+
+// Quiet returns a service without faults, with a blob holding content.
+func Quiet(t *testing.T, content string) (*aztest.Service, *blockblob.Client) {
+	t.Helper()
+	s := aztest.New(nil)
+	client := s.BlockBlob("box", "n.json")
+	if content != "" {
+		Put(t, client, content)
+	}
+	s.Reset()
+	return s, client
+}
+
+func Requests(t *testing.T, s *aztest.Service, res optimistic.Result, want int) {
+	t.Helper()
+	if res.Requests != want || s.Requests() != want {
+		t.Errorf("reported %d requests, sent %d, want %d:\n%v", res.Requests, s.Requests(), want, s.Log())
+	}
+}
+
+func Body(content string) streamingBody { return streaming.NopCloser(strings.NewReader(content)) }
+
+type streamingBody = interface {
+	Read(p []byte) (int, error)
+	Seek(offset int64, whence int) (int64, error)
+	Close() error
+}
+
+// Every is the list of faults that each write is run against.
+func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
+	return map[string]aztest.Fault{
+		"refused":           {Kind: aztest.Refuse, Match: match, Count: 1},
+		"slow":              {Kind: aztest.Slow, Match: match, Count: 1, Delay: 5 * time.Second},
+		"slower than a try": {Kind: aztest.Slow, Match: match, Count: 1, Delay: 40 * time.Second},
+		"throttled":         {Kind: aztest.Throttle, Match: match, Count: 2, RetryAfter: 3 * time.Second},
+		"500 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1},
+		"503 after commit":  {Kind: aztest.FailAfterCommit, Match: match, Count: 1, Status: 503, Code: "ServerBusy"},
+		"answer lost":       {Kind: aztest.LoseAnswer, Match: match, Count: 1},
+		"answer lost twice": {Kind: aztest.LoseAnswer, Match: match, Count: 2},
+		"request lost":      {Kind: aztest.LoseRequest, Match: match, Count: 1},
+		"answered twice":    {Kind: aztest.AnswerTwice, Match: match, Count: 1},
+		"delayed commit":    {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: 50 * time.Millisecond},
+		"late commit":       {Kind: aztest.DelayCommit, Match: match, Count: 1, Delay: time.Hour},
+		"hanging":           {Kind: aztest.Hang, Match: match, Count: 1},
+
+		"broken, then carried out":       {Kind: aztest.CommitAfterBreak, Match: match, Count: 1},
+		"broken, carried out a bit late": {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: 50 * time.Millisecond},
+		"broken, carried out very late":  {Kind: aztest.CommitAfterBreak, Match: match, Count: 1, Delay: time.Hour},
+		"response cut":                   {Kind: aztest.CutAnswer, Match: match, Count: 1},
+		"response without a length":      {Kind: aztest.Rechunk, Match: match, Count: 1},
+		"login page with 200":            {Kind: aztest.Page, Match: match, Count: 1},
+		"login page with 201":            {Kind: aztest.Page, Match: match, Count: 1, Status: 201},
+		"login page with 202":            {Kind: aztest.Page, Match: match, Count: 1, Status: 202},
+		"login page with 204":            {Kind: aztest.Page, Match: match, Count: 1, Status: 204},
+		"page with 502":                  {Kind: aztest.Page, Match: match, Count: 1, Status: 502},
+		"page with 504 after commit":     {Kind: aztest.PageAfterCommit, Match: match, Count: 1},
+		"login page after commit":        {Kind: aztest.PageAfterCommit, Match: match, Count: 1, Status: 201},
+	}
+}
+
+// Recreate is for tests of creates whose outcome is known, because nobody else deletes the resource.
+var Recreate = optimistic.Sending{Recreate: true}
+
+// Holder is a holder of a lock that nobody checks.
+type Holder struct {
+	Token fence.Token
+	Asked int
+	Lost  error
+}
+
+func (h *Holder) Fence() fence.Token { return h.Token }
+
+func (h *Holder) Guard(context.Context) error {
+	h.Asked++
+	return h.Lost
+}

@@ -1,0 +1,162 @@
+package optest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+func PutTagged(t *testing.T, client *blockblob.Client, tags map[string]string) azcore.ETag {
+	t.Helper()
+	resp, err := client.Upload(context.Background(), Body("x"), &blockblob.UploadOptions{Tags: tags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *resp.ETag
+}
+
+// Latencies draws them from a seed.
+func Latencies(seed int64) func() time.Duration {
+	var mu sync.Mutex
+	x := uint64(seed)*2862933555777941757 + 3037000493
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		x = x*6364136223846793005 + 1442695040888963407
+		return time.Duration(1 + x>>33%9_000_000)
+	}
+}
+
+// Quick keeps the waits short: the server is on this machine.
+var Quick = optimistic.Sending{Pause: retry.Backoff{Base: 5 * time.Millisecond, Cap: 20 * time.Millisecond}, Tries: 12}
+
+func ErrorOf[A any](_ A, err error) error { return err }
+
+// Original is a blob box/n.json to copy, and the place box/copy to copy it to.
+func Original(t *testing.T) (s *aztest.Service, from, to *blob.Client) {
+	t.Helper()
+	s, client := Quiet(t, "x")
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"Owner": new("web")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	return s, client.BlobClient(), s.Container("box").NewBlobClient("copy")
+}
+
+func PropertiesOf(t *testing.T, client *blob.Client) blob.GetPropertiesResponse {
+	t.Helper()
+	p, err := client.GetProperties(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TagsOf(t *testing.T, client *blob.Client) map[string]string {
+	t.Helper()
+	resp, err := client.GetTags(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := map[string]string{}
+	for _, tag := range resp.BlobTagSet {
+		tags[*tag.Key] = *tag.Value
+	}
+	return tags
+}
+
+// Row returns a service with a table that holds one entity, p/r, with the properties in JSON; none without.
+func Row(t *testing.T, properties string) (*aztest.Service, *aztables.Client) {
+	t.Helper()
+	s := aztest.New(nil)
+	client := s.Table("orders")
+	if properties != "" {
+		Insert(t, client, "r", properties)
+	}
+	s.Reset()
+	return s, client
+}
+
+// Insert stores an entity without azconc: without a lineage.
+func Insert(t *testing.T, client *aztables.Client, row, properties string) azcore.ETag {
+	t.Helper()
+	resp, err := client.AddEntity(context.Background(), []byte(`{"PartitionKey":"p","RowKey":"`+row+`"`+comma(properties)+`}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.ETag
+}
+
+func comma(properties string) string {
+	if properties = strings.Trim(properties, "{}"); properties == "" {
+		return ""
+	}
+	return "," + properties
+}
+
+// Number returns the property n of an entity, or -1 if the entity does not exist.
+func Number(t *testing.T, client *aztables.Client, row string) int {
+	t.Helper()
+	resp, err := client.GetEntity(context.Background(), "p", row, nil)
+	if azerr.Classify(err).Kind == azerr.NotFound {
+		return -1
+	}
+	var properties map[string]any
+	if err == nil {
+		err = json.Unmarshal(resp.Value, &properties)
+	}
+	var n int
+	if err == nil {
+		_, err = fmt.Sscan(fmt.Sprint(properties["n"]), &n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const Slots = 4
+
+func NumbersOf(text string) []int {
+	n := make([]int, Slots)
+	for i, part := range strings.Split(text, ".") {
+		if i < Slots {
+			_, _ = fmt.Sscan(part, &n[i])
+		}
+	}
+	return n
+}
+
+func TextOf(n []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(n), " ", "."), "[]") }
+
+func InMap(m map[string]string) []int { return NumbersOf(m["n"]) }
+
+func ToMap(m *map[string]string, n []int) { (*m)["n"] = TextOf(n) }
+
+func SetMeta(name, value string) func(context.Context, *map[string]string) error {
+	return func(_ context.Context, m *map[string]string) error {
+		(*m)[name] = value
+		return nil
+	}
+}
+
+func Ops(s *aztest.Service) (all []string) {
+	for _, r := range s.Log() {
+		all = append(all, r.Op)
+	}
+	return all
+}

@@ -1,0 +1,245 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Call is one operation of this package under way: its settings, its request count and its result. It is used by one
+// goroutine.
+type Call struct {
+	Op       string
+	Resource string
+	S        Sending
+	Writer   uint64 // the client, as contending writers see it
+	Meter    meter
+	Began    time.Time
+	trip     time.Duration // the duration of the latest try of a write
+	sent     time.Time     // as in write
+	Res      Result
+}
+
+func NewCall(op, resource string, s Sending, target any) *Call {
+	return &Call{Op: op, Resource: resource, S: s, Began: time.Now(), Writer: writerOf(TraitsOf(target).Client)}
+}
+
+// processSeed makes the clients of this process different from those of other processes.
+var processSeed = maphash.MakeSeed()
+
+// writerOf identifies a client of a resource by the SDK client behind the target. Workers with a client each count as
+// many; one worker counts as one, however often it writes.
+func writerOf(client any) uint64 { return maphash.Comparable(processSeed, client) }
+
+// Finish completes the result with what every operation reports.
+func (c *Call) Finish() Result {
+	c.Res.Requests = int(c.Meter.Requests.Load())
+	c.Res.Elapsed = time.Since(c.Began)
+	return c.Res
+}
+
+// ErrPerformed means that the operation was carried out, by this write or by another call with the same OperationID.
+var ErrPerformed = errors.New("the operation has been carried out")
+
+// Commit sends w until its fate is known. It returns the ETag that w produced. The ETag is empty if a look proved that
+// w was applied, because that does not show which of the versions since is w's own. The errors are
+//
+//   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
+//     to confirm that;
+//   - errPerformed: its operation was carried out;
+//   - *UnknownError: it may have been applied;
+//   - any other error: not applied.
+func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
+	began := time.Now()
+	c.sent = time.Time{}
+	pauses := retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}.Start()
+	ambiguous, gone := false, false // gone: some request was lost, see lost
+	for {
+		if ctx.Err() != nil {
+			if ambiguous {
+				return c.lastLook(ctx, w, context.Cause(ctx))
+			}
+			return "", c.Fail(context.Cause(ctx))
+		}
+		etag, err := c.try(ctx, w.Send)
+		if err == nil {
+			return etag, nil
+		}
+		c.noteTime(err, time.Since(began))
+		out := azerr.Classify(err)
+		if out.Ambiguous() {
+			ambiguous = true
+			gone = gone || lost(out)
+			c.Res.Ambiguous++
+			c.S.Logger.DebugContext(ctx, "ambiguous response", "op", c.Op, "resource", c.Resource, "write", w.ID, "error", azerr.Summary(err))
+		}
+		switch {
+		case ambiguous && ctx.Err() != nil:
+			return c.lastLook(ctx, w, context.Cause(ctx))
+		case ctx.Err() != nil:
+			return "", c.Fail(context.Cause(ctx))
+		case out.Ambiguous() || out.Transient():
+			if c.pauseTry(ctx, pauses, out) != nil {
+				if ambiguous {
+					return c.lastLook(ctx, w, err)
+				}
+				return "", c.Fail(err)
+			}
+			if w.creates() && gone {
+				etag, again, err := c.findCreated(ctx, w, pauses, err)
+				if !again {
+					return etag, err
+				}
+			}
+			if w.AnyBase && ambiguous {
+				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
+				// pause to one request.
+				if now, err := c.Look(ctx, w.Look); err == nil {
+					if f, _ := c.Judge(w, now); f == Committed || f == Performed {
+						return "", c.proved(f, now)
+					}
+				}
+			}
+			continue
+		case !ambiguous:
+			return "", c.refusal(w, out, err)
+		}
+
+		// After an ambiguous try a refusal proves little: our own first request may have caused it.
+		now, lookErr := c.Look(ctx, w.Look)
+		if lookErr != nil {
+			if ctx.Err() != nil {
+				return c.lastLook(ctx, w, context.Cause(ctx))
+			}
+			return "", c.Unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
+		}
+		f, why := c.Judge(w, now)
+		switch f {
+		case Committed, Performed:
+			return "", c.proved(f, now)
+		case Refused:
+			c.Res.Resolved++
+			return "", c.Observed(c.refusal(w, out, err), w, now)
+		case Unprovable:
+			return "", c.Unknown(w, why, err)
+		}
+		if out.Kind != azerr.Conflict || pauses.Next(ctx, 0) != nil {
+			return "", c.Unknown(w, why, err)
+		}
+	}
+}
+
+// quickly bounds the first pause after a connection broke. That is no sign of load, and other writers may overtake
+// the lineage of a busy resource during a longer pause.
+const quickly = 20 * time.Millisecond
+
+// pauseTry waits before the same request is sent again.
+func (c *Call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outcome) error {
+	if out.Ambiguous() && out.Status == 0 && pauses.Tries() == 1 {
+		first := c.S.Pause
+		first.Base = min(first.Base, quickly)
+		return pauses.NextAfter(ctx, first.Wait(0))
+	}
+	return pauses.Next(ctx, out.RetryAfter)
+}
+
+// lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
+// Grace, because a caller that stops waiting still needs to know the outcome.
+func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag, error) {
+	detached, cancel := retry.Detached(ctx, c.S.Grace)
+	defer cancel()
+	now, err := c.Look(detached, w.Look)
+	if err != nil {
+		return "", c.Unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+	}
+	f, why := c.Judge(w, now)
+	switch f {
+	case Committed, Performed:
+		return "", c.proved(f, now)
+	case Refused:
+		c.Res.Resolved++
+		return "", c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: cause}, w, now)
+	default:
+		return "", c.Unknown(w, why, cause)
+	}
+}
+
+// proved records that a look proved the write, or its operation, applied.
+func (c *Call) proved(f Fate, now State) error {
+	if f == Performed {
+		c.Res.AlreadyApplied, c.Res.ETag = true, now.ETag
+		return ErrPerformed
+	}
+	c.Res.Resolved++
+	return nil
+}
+
+// noteTime computes from the Date of the response in err, which came since after the write was first sent, when that
+// was by the service's clock.
+func (c *Call) noteTime(err error, since time.Duration) {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	if !ok || answer.RawResponse == nil || answer.RawResponse.Header.Get("x-ms-request-id") == "" || !c.sent.IsZero() {
+		return // an intermediary has another clock
+	}
+	if date, err := http.ParseTime(answer.RawResponse.Header.Get("Date")); err == nil {
+		c.sent = date.Add(-since)
+	}
+}
+
+// try sends one request once, for a limited time and without the SDK's retries, which would turn a lost response into a
+// false conflict.
+func (c *Call) try(ctx context.Context, send Write) (azcore.ETag, error) {
+	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
+	defer cancel()
+	sent := time.Now()
+	etag, err := send(ctx)
+	c.trip = time.Since(sent)
+	return etag, Genuine(*response, err)
+}
+
+// tryContext returns the context of a single try, and where its last response is stored.
+func (c *Call) tryContext(ctx context.Context) (context.Context, **http.Response, context.CancelFunc) {
+	response := new(*http.Response)
+	ctx = policy.WithCaptureResponse(ctx, response)
+	ctx = context.WithValue(ctx, meterKey{}, &c.Meter)
+	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+	try, cancel := NewTry(ctx, c.S.TryTimeout, c.S.MinRate)
+	return try, response, cancel
+}
+
+func (c *Call) Look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
+	return Again(ctx, c, look)
+}
+
+// Again repeats a read after transient faults. Reads have no effect, so every fault allows it.
+func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (R, error) {
+	pauses := retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}.Start()
+	for {
+		r, err := once(ctx, c, read)
+		if err == nil {
+			return r, nil
+		}
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		out := azerr.Classify(err)
+		if !out.Ambiguous() && !out.Transient() || pauses.Next(ctx, out.RetryAfter) != nil {
+			return r, err
+		}
+	}
+}
+
+func once[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (R, error) {
+	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
+	defer cancel()
+	r, err := read(ctx)
+	return r, Genuine(*response, err)
+}

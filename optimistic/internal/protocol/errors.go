@@ -1,0 +1,146 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+var (
+	// ErrConflict means that the resource is not what the caller assumed, and that the change was not applied. The
+	// error in the chain is a *ConflictError with both ETags.
+	ErrConflict = errors.New("changed by another writer")
+
+	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
+	// holds.
+	ErrExists = errors.New("already exists")
+
+	// ErrNotFound means that the resource does not exist, and that its creation was not asked for.
+	ErrNotFound = errors.New("not found")
+
+	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
+	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
+	// cases.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+
+	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
+	// Changed == false.
+	ErrSkip = errors.New("left as it is")
+)
+
+// ConflictError describes a conflict. The change was not applied.
+type ConflictError struct {
+	Op       string       // what was attempted, such as "update", "create" or "delete"
+	Resource string       // path of the resource, never its URL
+	Reason   azerr.Reason // the kind of conflict
+	Base     azcore.ETag  // the version that the change was based on; empty if none was assumed
+	Current  azcore.ETag  // the version found instead; empty if there is none or it is not known
+	Attempts int          // how often the change was run
+	Elapsed  time.Duration
+	Err      error // the service's response; nil if azconc noticed the conflict itself
+
+	Judged bool // a look at the resource has confirmed that the change was not applied
+}
+
+func (e *ConflictError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: ", e.Op, e.Resource)
+	switch e.Reason {
+	case azerr.Exists:
+		b.WriteString("already exists")
+	case azerr.Gone:
+		b.WriteString("gone")
+	case azerr.BlockList:
+		b.WriteString("a block of the list is not there: never staged, or discarded by another writer's commit")
+	case azerr.Position:
+		b.WriteString("it does not end where it was to be appended to: another writer has appended, or it would become too long")
+	case azerr.Sequence:
+		b.WriteString("the sequence number does not satisfy the condition")
+	case azerr.SourceChanged:
+		b.WriteString("the source does not satisfy the condition: it was changed, or is not what was meant")
+	default:
+		b.WriteString("changed by another writer")
+	}
+	switch {
+	case e.Base != "" && e.Current != "" && e.Base == e.Current:
+		fmt.Fprintf(&b, ": the ETag is still %s, so another condition failed", e.Current)
+	case e.Base != "" && e.Current != "":
+		fmt.Fprintf(&b, ": expected ETag %s, found %s", e.Base, e.Current)
+	case e.Current != "":
+		fmt.Fprintf(&b, ": found ETag %s", e.Current)
+	case e.Base != "":
+		fmt.Fprintf(&b, ": expected ETag %s", e.Base)
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
+	}
+	return b.String()
+}
+
+// Unwrap returns the sentinel and the service's answer.
+func (e *ConflictError) Unwrap() []error {
+	errs := []error{ErrConflict}
+	if e.Reason == azerr.Exists {
+		errs = append(errs, ErrExists)
+	}
+	if e.Err != nil {
+		errs = append(errs, e.Err)
+	}
+	return errs
+}
+
+// UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that it
+// was applied nor that it was not.
+type UnknownError struct {
+	Op       string
+	Resource string
+	WriteID  string      // the id in the write's lineage entry
+	Base     azcore.ETag // the version that the write was conditional on; empty for a create
+	Why      string      // why nothing could be proved
+	Elapsed  time.Duration
+	Err      error // the last response or transport error
+
+	// Unconfirmed says that the service refused the write, and that nothing confirms that it was not applied: a first
+	// delivery of it may be what the refusal is about. With Sending.TrustConflicts the error would be a *ConflictError.
+	Unconfirmed bool
+
+	Attempt Change // what Resolve judges again
+}
+
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("%s %s: outcome unknown: %s", e.Op, e.Resource, e.Why)
+	if e.Err != nil {
+		text += ": " + azerr.Summary(e.Err)
+	}
+	return text
+}
+
+// Unwrap returns the sentinel and the last response.
+func (e *UnknownError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrOutcomeUnknown}
+	}
+	return []error{ErrOutcomeUnknown, e.Err}
+}
+
+// NotFoundError names a resource that does not exist.
+type NotFoundError struct {
+	Op       string
+	Resource string
+	Err      error // the service's response to a write; nil if a read found nothing
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.Op, e.Resource) }
+
+// Unwrap returns the sentinel and the service's answer.
+func (e *NotFoundError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNotFound}
+	}
+	return []error{ErrNotFound, e.Err}
+}

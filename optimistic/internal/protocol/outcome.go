@@ -1,0 +1,158 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Refusal is a write that the service refused.
+type Refusal struct {
+	Change   Change
+	Conflict *ConflictError
+}
+
+// Prepare returns the write over base that encode makes of a lineage, or nil if there is nothing to write.
+func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Write, error), look func(context.Context) (State, error)) (*Change, error) {
+	id, lineage := c.Stamp(base, op)
+	send, err := encode(lineage)
+	switch {
+	case err != nil:
+		return nil, c.Fail(err)
+	case op.given && (lineage.use == nil || !lineage.use.operations):
+		return nil, c.Fail(errors.New("OperationID: the target has no place to remember an operation in"))
+	case send == nil:
+		return nil, nil
+	}
+	w := &Change{Base: base, ID: id, Op: op, Lineage: lineage, Send: send, Look: look}
+	if lineage.use == nil || !lineage.use.writes {
+		w.ID = "" // the write does not carry its entry
+		return w, nil
+	}
+	// A lineage without bases that began after the base does not show what replaced the base.
+	w.Traced = !lineage.use.baseless || len(base.Lineage.Writes) > 0
+	return w, nil
+}
+
+// Stamp returns the id and the lineage of a write on base. If lineages are switched off, it carries on only the
+// operations.
+func (c *Call) Stamp(base State, op Intent) (string, Lineage) {
+	return c.StampAs(NewWriteID(c.Writer), base, op)
+}
+
+// StampAs is stamp with a given id, for several resources that are written under one id.
+func (c *Call) StampAs(id string, base State, op Intent) (string, Lineage) {
+	if c.S.LineageSize < 0 {
+		return "", Lineage{Operations: base.Lineage.Operations}
+	}
+	lineage := base.Lineage.Perform(op, time.Now()).Push(c.S.LineageSize, Entry{ID: id, Base: base.ETag})
+	lineage.use = &use{}
+	return id, lineage
+}
+
+func (c *Call) Applied(w Change, etag azcore.ETag) {
+	c.Res.Changed = true
+	c.Res.Created = !w.Base.Exists && !w.AnyBase
+	c.Res.ETag, c.Res.WriteID = etag, w.ID
+	if !w.AnyBase {
+		c.Res.BaseETag = w.Base.ETag
+	}
+}
+
+// UnlessPerformed turns errPerformed into success.
+func UnlessPerformed(err error) error {
+	if errors.Is(err, ErrPerformed) {
+		return nil
+	}
+	return err
+}
+
+// Confirm judges a refused write by what a later look or read found. done means that the call is over: the write was
+// applied after all, its operation was carried out, or its outcome is unknown.
+func (c *Call) Confirm(open *Refusal, now State) (done bool, err error) {
+	if open == nil || open.Conflict.Judged {
+		return false, nil
+	}
+	switch f, why := c.Judge(open.Change, now); {
+	case f == Committed && !open.Change.Remove:
+		// The response was a conflict, but the write was applied: an intermediary has delivered it twice.
+		c.Res.Resolved++
+		c.Applied(open.Change, "")
+		return true, nil
+	case f == Performed:
+		return true, UnlessPerformed(c.proved(f, now))
+	case f == Unprovable && c.Doubtful(open.Change):
+		return true, c.unconfirmed(open, why, open.Conflict.Err)
+	}
+	open.Conflict.Judged = true
+	return false, nil
+}
+
+// unconfirmed is the outcome of a refused write that may have been applied by a first delivery.
+func (c *Call) unconfirmed(open *Refusal, why string, err error) error {
+	u := c.Unknown(open.Change, why, err)
+	u.Unconfirmed = true
+	return u
+}
+
+// Abandon ends a call with err, an error that does not concern the refused write. If no look has confirmed the refusal
+// yet, it looks once more, even if ctx has ended.
+func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
+	if open == nil || open.Conflict.Judged || !c.Doubtful(open.Change) {
+		return err
+	}
+	detached, cancel := retry.Detached(ctx, c.S.Grace)
+	defer cancel()
+	now, lookErr := c.Look(detached, open.Change.Look)
+	if lookErr != nil {
+		return c.unconfirmed(open, whyUnread, errors.Join(err, azerr.Clean(lookErr)))
+	}
+	if done, verdict := c.Confirm(open, now); done {
+		return verdict
+	}
+	return err
+}
+
+// Surrender ends a call with its last conflict. It looks at the resource once, to name the version that is there now,
+// and to find out whether the write was delivered twice and so applied after all.
+func (c *Call) Surrender(ctx context.Context, w Change, conflict *ConflictError) error {
+	conflict.Attempts, conflict.Elapsed = c.Res.Attempts, time.Since(c.Began)
+	if conflict.Judged && conflict.Current != "" {
+		return conflict
+	}
+	open := &Refusal{Change: w, Conflict: conflict}
+	now, err := c.Look(ctx, w.Look)
+	if err != nil {
+		return c.Abandon(ctx, open, conflict)
+	}
+	if done, err := c.Confirm(open, now); done {
+		return err
+	}
+	conflict.Elapsed = time.Since(c.Began)
+	return c.Observed(conflict, w, now)
+}
+
+// Outlasts reports whether the lineage may no longer prove the fate of the refused write after the pause, so that a
+// look has to come before it. Writers of one resource commit at most once per round trip, because each has to read what
+// the one before has written.
+func (c *Call) Outlasts(pause time.Duration, open *Refusal) bool {
+	if open.Conflict.Judged || !c.Doubtful(open.Change) || c.trip == 0 {
+		return false
+	}
+	base := open.Change.Base.Lineage
+	reach := float64(c.S.LineageSize)
+	switch {
+	case base.contenders(1) == 0: // the writers are not known, so other calls may use the same client
+	case base.latest(mark(open.Change.ID)) != "":
+		reach = math.Inf(1)
+	default:
+		reach += clientsKept
+	}
+	return float64(pause) > 0.75*reach*float64(c.trip)
+}

@@ -1,0 +1,109 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// MaxMetadata is the largest total size of the names and values of a blob's metadata (REST: "Set Blob Metadata", 8 KB).
+const MaxMetadata = 8 << 10
+
+// SplitMetadata separates the lineage from the metadata in a response, and converts the names to lower case.
+func SplitMetadata(raw map[string]*string) (map[string]string, Lineage) {
+	metadata := make(map[string]string, len(raw))
+	var writes, operations string
+	for name, value := range raw {
+		switch {
+		case strings.EqualFold(name, LineageKey):
+			writes = Deref(value)
+		case strings.EqualFold(name, OperationsKey):
+			operations = Deref(value)
+		default:
+			metadata[strings.ToLower(name)] = Deref(value)
+		}
+	}
+	return metadata, ParseLineage(writes, operations)
+}
+
+// MergeMetadata returns base with set applied; an empty value removes the name.
+func MergeMetadata(base, set map[string]string) map[string]string {
+	merged := make(map[string]string, len(base)+len(set))
+	maps.Copy(merged, base)
+	for name, value := range set {
+		name = strings.ToLower(name)
+		if value == "" {
+			delete(merged, name)
+			continue
+		}
+		merged[name] = value
+	}
+	return merged
+}
+
+// ReplaceMetadata returns the metadata to store if value replaces before. An empty value removes the name, unless
+// another writer has stored it empty: the service allows empty values.
+func ReplaceMetadata(before, value map[string]string) map[string]string {
+	replaced := make(map[string]string, len(value))
+	for name, v := range value {
+		name = strings.ToLower(name)
+		if old, ok := before[name]; v != "" || ok && old == "" {
+			replaced[name] = v
+		}
+	}
+	return replaced
+}
+
+// JoinMetadata adds the lineage to the metadata, shortened to what the caller's own metadata leaves of the 8 KB. A
+// shorter lineage proves less, but never anything wrong. The operations are not shortened, because a forgotten
+// operation would be carried out again.
+func JoinMetadata(metadata map[string]string, lineage Lineage) (map[string]*string, error) {
+	out := make(map[string]*string, len(metadata)+2)
+	size := 0
+	for name, value := range metadata {
+		size += len(name) + len(value)
+		out[name] = &value
+	}
+	room := MaxMetadata - size
+	if n := len(lineage.Operations); n > 0 {
+		text := lineage.OperationsString()
+		if room -= len(OperationsKey) + len(text); room < 0 {
+			return nil, fmt.Errorf("metadata: %d bytes are %d too many beside the %d operations that have to be remembered (OperationID); the service takes %d",
+				size, -room, n, MaxMetadata)
+		}
+		out[OperationsKey] = &text
+	}
+	if len(lineage.Writes) == 0 {
+		return out, nil
+	}
+	if fitted := lineage.Fit(room - len(LineageKey)); fitted != "" {
+		out[LineageKey] = &fitted
+	}
+	return out, nil
+}
+
+// ValidMetadata refuses what the service would refuse, and what a proxy would drop.
+func ValidMetadata(name, value string) error {
+	if strings.EqualFold(name, LineageKey) || strings.EqualFold(name, OperationsKey) {
+		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)
+	}
+	for i, r := range name {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return fmt.Errorf("metadata: name %q is not an identifier (letters, digits and _, not starting with a digit)", name)
+		}
+	}
+	if name == "" {
+		return errors.New("metadata: an empty name")
+	}
+	for _, r := range value {
+		if r < ' ' && r != '\t' || r > '~' {
+			return fmt.Errorf("metadata: the value of %q contains %q, which is not allowed in a header; encode it, for example in base64", name, r)
+		}
+	}
+	if strings.TrimSpace(value) != value {
+		return fmt.Errorf("metadata: the value of %q begins or ends with white space, which a header does not keep", name)
+	}
+	return nil
+}

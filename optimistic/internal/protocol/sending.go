@@ -1,0 +1,89 @@
+package protocol
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// DefaultLineageSize is how many recent writes a lineage holds unless LineageSize says otherwise. With the summary of
+// older writes a lineage takes up to 1.8 KB of the 8 KB that the service allows for metadata.
+const DefaultLineageSize = 32
+
+const maxLineageSize = 128
+
+// Sending tunes how transient faults of a single read or write are handled. It is the same for every operation of this
+// package. The zero value is the default.
+type Sending struct {
+	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
+	// readers that cannot tolerate an unexpected metadata key; then every conflict after a lost response is
+	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
+	LineageSize int
+
+	// Tries bounds how often one request is sent, the first time included; negative means no bound. Defaults to 6.
+	Tries int
+
+	// TryTimeout ends a request that gets no response; negative means no bound. Defaults to 30 s, the service's own
+	// limit for most operations. The time that blob content takes is added, see MinRate.
+	TryTimeout time.Duration
+
+	// MinRate is the slowest transfer to wait for, in bytes per second: a request may take TryTimeout plus the time
+	// that the content it sends or receives takes at this rate. Negative adds nothing. Defaults to DefaultMinRate, 64
+	// KiB/s: a request with 36 MB of content may take 10 minutes.
+	MinRate int64
+
+	// Recreate sends a create again if its response was lost and the resource is not there. Set it only if no other
+	// client deletes the resource. Otherwise the resource may be created twice: the first create was applied, and
+	// another client has consumed the resource. Defaults to false: azconc looks for the resource until Tries are spent,
+	// and then the error is ErrOutcomeUnknown.
+	Recreate bool
+
+	// Pause is the wait between tries. The service's Retry-After is a lower bound. Defaults to full jitter of 200 ms,
+	// doubling, at most 10 s.
+	Pause retry.Backoff
+
+	// Grace bounds the last look at the resource if ctx ends while the outcome of a write is open. Defaults to 2 s.
+	Grace time.Duration
+
+	// TrustConflicts takes a conflict as it is, if no response was lost. By default a conflict is confirmed by a look
+	// at the resource, because an intermediary may deliver a request twice and pass on the refusal of the second
+	// delivery. A look confirms nothing if a writer outside azconc has replaced the lineage, or if the resource was
+	// deleted: then the error is ErrOutcomeUnknown. Set TrustConflicts if such writers are common and nothing between
+	// the client and the service repeats requests. Defaults to false.
+	TrustConflicts bool
+
+	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to none.
+	Logger *slog.Logger
+}
+
+func (s Sending) WithDefaults() (Sending, error) {
+	s.LineageSize = cmp.Or(s.LineageSize, DefaultLineageSize)
+	s.Tries = cmp.Or(s.Tries, 6)
+	s.TryTimeout = cmp.Or(s.TryTimeout, 30*time.Second)
+	s.MinRate = cmp.Or(s.MinRate, DefaultMinRate)
+	s.Grace = cmp.Or(s.Grace, 2*time.Second)
+	s.Pause = OrBackoff(s.Pause, 200*time.Millisecond, 10*time.Second)
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.LineageSize > maxLineageSize {
+		return s, fmt.Errorf("LineageSize: %d is more than %d, which would not fit the 8 KB of metadata", s.LineageSize, maxLineageSize)
+	}
+	if s.Grace < 0 {
+		return s, fmt.Errorf("Grace: %v is negative; give the time a last look may take", s.Grace)
+	}
+	return s, nil
+}
+
+func OrBackoff(b retry.Backoff, base, limit time.Duration) retry.Backoff {
+	b.Base = cmp.Or(b.Base, base)
+	b.Cap = max(cmp.Or(b.Cap, limit), b.Base)
+	return b
+}
+
+// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for unless Sending.MinRate says
+// otherwise.
+const DefaultMinRate = 64 << 10

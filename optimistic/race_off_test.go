@@ -1,5 +1,0 @@
-//go:build !race
-
-package optimistic
-
-const raceScale = 1

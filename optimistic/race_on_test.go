@@ -1,6 +1,0 @@
-//go:build race
-
-package optimistic
-
-// raceScale shrinks the long properties under the race detector, which makes each request some ten times as dear.
-const raceScale = 20

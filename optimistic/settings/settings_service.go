@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+)
+
+// ServiceProperties are the settings of a service of an account (analytics logging, metrics, CORS rules and so on) as a
+// Target, made by LastWriterWinsBlobService and LastWriterWinsQueueService.
+//
+// Last writer wins, as with QueueMetadata: there is no version, no condition and no room for a lineage. The service
+// keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
+// that have changed, and writers of different sections do not affect each other. To empty a list of CORS rules, set it
+// to an empty slice, not nil. Lost responses are handled as with QueueACL. OperationID, IfTags and LeaseID are refused.
+// Settings may take up to 30 s to be in force.
+//
+// A write that an intermediary delivers twice may overwrite what another client has written in between.
+//
+// Cost: 1 request to read, 1 to write.
+type ServiceProperties[T any] struct {
+	name string
+	key  any
+	get  func(ctx context.Context) (T, error)
+	set  func(ctx context.Context, changed T) error
+}
+
+// NewBlobService returns the settings of an account's Blob service as a Target. The name is a warning; see
+// ServiceProperties.
+func NewBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
+	return ServiceProperties[service.SetPropertiesOptions]{
+		name: "(blob service)", key: client,
+		get: func(ctx context.Context) (service.SetPropertiesOptions, error) {
+			resp, err := client.GetProperties(ctx, nil)
+			return service.SetPropertiesOptions{
+				CORS: resp.CORS, DefaultServiceVersion: resp.DefaultServiceVersion, DeleteRetentionPolicy: resp.DeleteRetentionPolicy,
+				HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics, StaticWebsite: resp.StaticWebsite,
+			}, err
+		},
+		set: func(ctx context.Context, changed service.SetPropertiesOptions) error {
+			_, err := client.SetProperties(ctx, &changed)
+			return err
+		},
+	}
+}
+
+// NewQueueService returns the settings of an account's Queue service as a Target. The name is a warning; see
+// ServiceProperties.
+func NewQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
+	return ServiceProperties[azqueue.SetPropertiesOptions]{
+		name: "(queue service)", key: client,
+		get: func(ctx context.Context) (azqueue.SetPropertiesOptions, error) {
+			resp, err := client.GetServiceProperties(ctx, nil)
+			return azqueue.SetPropertiesOptions{
+				CORS: resp.CORS, HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics,
+			}, err
+		},
+		set: func(ctx context.Context, changed azqueue.SetPropertiesOptions) error {
+			_, err := client.SetProperties(ctx, &changed)
+			return err
+		},
+	}
+}
+
+// Resource implements Target.
+func (p ServiceProperties[T]) Resource() string { return p.name }
+
+// Traits describes the target to the calls of package optimistic.
+func (p ServiceProperties[T]) Traits() optimistic.Traits { return optimistic.Traits{Client: p.key} }
+
+// Read implements Target: one request.
+func (p ServiceProperties[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	optimistic.CountRequest(ctx)
+	value, err := p.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := sections(value)
+	if err != nil {
+		return nil, err
+	}
+	v := &optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value, Carry: before}
+	v.ETag, err = settingsTag(value, optimistic.Lineage{})
+	return v, err
+}
+
+// Look implements Target: one request.
+func (p ServiceProperties[T]) Look(ctx context.Context) (optimistic.State, error) {
+	v, err := p.Read(ctx)
+	if err != nil {
+		return optimistic.State{}, err
+	}
+	return v.State, nil
+}
+
+// Prepare implements Target: one request, with what has changed.
+func (p ServiceProperties[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := plainSetting(base.Exists, c); err != nil {
+		return nil, err
+	}
+	before, _ := base.Carry.(map[string]json.RawMessage)
+	after, err := sections(value)
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range after {
+		switch {
+		case bytes.Equal(text, before[name]):
+			delete(after, name)
+		case string(text) == "null":
+			return nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that means off", name)
+		}
+	}
+	if len(after) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(after)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	produced, err := settingsTag(value, optimistic.Lineage{})
+	if err != nil {
+		return nil, err
+	}
+	return protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
+		var changed T // a new one each time, because the SDK sets defaults in it
+		if err := json.Unmarshal(text, &changed); err != nil {
+			return "", fmt.Errorf("decode: %w", err)
+		}
+		optimistic.CountRequest(ctx)
+		return produced, p.set(ctx, changed)
+	}, base.State, produced, p.Look), nil
+}
+
+// Remove implements Target: settings are always there.
+func (p ServiceProperties[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+	return nil, errors.New("service properties cannot be deleted")
+}
+
+// sections returns the settings' fields as JSON.
+func sections(value any) (map[string]json.RawMessage, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(text, &parts); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return parts, nil
+}

@@ -1,0 +1,198 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Properties are the properties of an entity with their types, without PartitionKey, RowKey and Timestamp. As the T of
+// an Entity they give access to everything that is stored, exactly as it is stored.
+//
+// As JSON they are what the service writes: an object in which a member "name@odata.type" stands next to a member whose
+// value does not show its type (Int64, DateTime, Guid, Binary, and Doubles that are whole numbers). Programs that
+// convert numbers to floating point (jq, JavaScript) can edit such an object without changing the types.
+type Properties map[string]Property
+
+const typeSuffix = "@odata.type"
+
+// MarshalJSON implements json.Marshaler. Members are sorted by name.
+func (p Properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		if err := p[name].write(&b, name); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler; it is the inverse of MarshalJSON. It skips null values, as the service
+// does, and members that belong to the entity itself (keys, Timestamp, odata.*). A number without a type is an Int32
+// or, with a point or an exponent, a Double. An integer that does not fit 32 bits is an Int64, where the service itself
+// would store a Double.
+func (p *Properties) UnmarshalJSON(data []byte) error {
+	e, err := parseEntity(data)
+	if err != nil {
+		return err
+	}
+	*p = e.properties
+	return nil
+}
+
+// write writes the property as a member of an object. The type of a Double that is a whole number is named, because
+// programs that read it as floating point and write it again, as the SDK does, drop its point.
+func (p Property) write(b *bytes.Buffer, name string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.Type.annotated() || p.Type == EDMDouble && (p.special() || p.whole()) {
+		b.Write(jsonString(name + typeSuffix))
+		b.WriteByte(':')
+		b.Write(jsonString(string(p.Type)))
+		b.WriteByte(',')
+	}
+	b.Write(jsonString(name))
+	b.WriteByte(':')
+	b.Write(p.literal())
+	return nil
+}
+
+// annotated reports whether the type is always named next to the value.
+func (t EDM) annotated() bool {
+	return t == EDMInt64 || t == EDMDateTime || t == EDMGUID || t == EDMBinary
+}
+
+// literal returns the value as JSON.
+func (p Property) literal() []byte {
+	switch {
+	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
+		return []byte(p.Value)
+	}
+	return jsonString(p.Value)
+}
+
+func jsonString(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can always be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// storedEntity is an entity as the service wrote it.
+type storedEntity struct {
+	etag, partition, row, timestamp string
+	properties                      Properties
+}
+
+// parseEntity reads an entity's JSON without passing numbers through floating point.
+func parseEntity(data []byte) (storedEntity, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
+	}
+	e := storedEntity{properties: make(Properties, len(members))}
+	system := map[string]*string{"odata.etag": &e.etag, "PartitionKey": &e.partition, "RowKey": &e.row, "Timestamp": &e.timestamp}
+	for name, raw := range members {
+		if to := system[name]; to != nil {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return e, fmt.Errorf("%s: %w", name, err)
+			}
+			continue
+		}
+		if ownedByProtocol(name) || isNull(raw) {
+			continue
+		}
+		var annotation EDM
+		if a := members[name+typeSuffix]; a != nil {
+			if err := json.Unmarshal(a, &annotation); err != nil {
+				return e, fmt.Errorf("property %q: its type: %w", name, err)
+			}
+		}
+		p, err := fromLiteral(raw, annotation)
+		if err != nil {
+			return e, fmt.Errorf("property %q: %w", name, err)
+		}
+		e.properties[name] = p
+	}
+	return e, nil
+}
+
+// ownedByProtocol reports whether a member describes the entity instead of being a property.
+func ownedByProtocol(name string) bool {
+	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// fromLiteral returns the Property for a JSON literal: by its annotation, or by its form.
+func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
+	text, quoted, err := literalText(raw)
+	if err != nil {
+		return Property{}, err
+	}
+	if annotation == "" {
+		annotation = looksLike(text, quoted)
+	}
+	if !annotation.spelled(quoted) {
+		return Property{}, fmt.Errorf("%s is not a value of type %s", raw, annotation)
+	}
+	return typed(annotation, text)
+}
+
+// spelled reports whether values of the type may be JSON strings (quoted) or numbers and booleans. Int64 and Double may
+// be both.
+func (t EDM) spelled(quoted bool) bool {
+	switch t {
+	case EDMBoolean, EDMInt32:
+		return !quoted
+	case EDMInt64, EDMDouble:
+		return true
+	}
+	return quoted
+}
+
+// literalText is a literal without its quotes.
+func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
+	text = string(bytes.TrimSpace(raw))
+	switch {
+	case strings.HasPrefix(text, `"`):
+		err = json.Unmarshal(raw, &text)
+		return text, true, err
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as a text, or as properties of their own", kindOf(text))
+	}
+	return text, false, nil
+}
+
+func kindOf(text string) string {
+	if text[0] == '{' {
+		return "an object"
+	}
+	return "a list"
+}
+
+func looksLike(text string, quoted bool) EDM {
+	switch {
+	case quoted:
+		return EDMString
+	case text == "true", text == "false":
+		return EDMBoolean
+	case strings.ContainsAny(text, ".eE"):
+		return EDMDouble
+	}
+	if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return EDMInt32
+	}
+	return EDMInt64
+}

@@ -1,0 +1,275 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Mode is how a changed entity is sent.
+type Mode uint8
+
+const (
+	// MergeChanges sends the properties that have changed (Merge Entity). A change that removes a property is sent as
+	// with ReplaceWhole, because a merge cannot express it.
+	MergeChanges Mode = iota
+	// ReplaceWhole sends all properties (Update Entity), including those that T does not name.
+	ReplaceWhole
+)
+
+// Entity is a table entity as a Target. T is a struct with json tags, a map with string keys, or Properties.
+//
+// In both modes a write keeps the properties that T does not name, with their types and exact values. A property that T
+// names keeps its stored type as long as the new value fits; a new one gets the type of the Go type, see PropertyOf. A
+// struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be changed. The lineage is a string
+// property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value.
+//
+// Names are case-sensitive, as in the service. A nil pointer or an omitted member (omitempty, omitzero) is a property
+// that the entity does not have: setting a property to one removes it.
+//
+// An entity that is too large for the service (252 properties including the lineage, or 1 MiB) is refused before
+// anything is sent. The lineage is shortened rather than making an entity too large.
+type Entity[T any] struct {
+	Client       *aztables.Client // of the table
+	PartitionKey string           // not empty: the SDK cannot address an empty one
+	RowKey       string
+	Mode         Mode // Defaults to MergeChanges.
+
+	_ struct{}
+}
+
+// NewEntity returns an entity of the client's table as a Target.
+func NewEntity[T any](client *aztables.Client, partition, row string) Entity[T] {
+	return Entity[T]{Client: client, PartitionKey: partition, RowKey: row}
+}
+
+// Resource implements Target: table/partition/row.
+func (e Entity[T]) Resource() string {
+	return tableName(e.Client) + "/" + e.PartitionKey + "/" + e.RowKey
+}
+
+// Traits describes the target to the calls of package optimistic.
+func (e Entity[T]) Traits() optimistic.Traits {
+	return optimistic.Traits{Client: e.Client, Scope: "entity"}
+}
+
+// tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
+// notices if the field moves.
+func tableName(client *aztables.Client) string {
+	if client == nil {
+		return "(no table)"
+	}
+	if name := reflect.ValueOf(client).Elem().FieldByName("name"); name.Kind() == reflect.String {
+		return name.String()
+	}
+	return "(table)"
+}
+
+// entityCarry is what a read of an entity keeps for the write that follows.
+type entityCarry struct{ properties Properties }
+
+// Read implements Target: one Query Entities with both keys.
+func (e Entity[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	stored, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
+	if err != nil || !state.Exists {
+		return &optimistic.Version[T]{Value: emptyMap[T]()}, err
+	}
+	v := &optimistic.Version[T]{State: state, Carry: entityCarry{stored.properties}}
+	if err := decodeInto(stored, &v.Value); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// emptyMap returns T's zero value, or an empty map if T is a map, so that a change can write to it.
+func emptyMap[T any]() (value T) {
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Map {
+		reflect.ValueOf(&value).Elem().Set(reflect.MakeMap(t))
+	}
+	return value
+}
+
+// Look implements Target: one Query Entities with both keys, because the SDK cannot select properties there.
+func (e Entity[T]) Look(ctx context.Context) (optimistic.State, error) {
+	_, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
+	return state, err
+}
+
+// readEntity parses an entity from the bytes that the service sent. The SDK's value has been through float64, which
+// turns a Double that is a whole number into an integer.
+func readEntity(ctx context.Context, client *aztables.Client, partition, row string) (storedEntity, optimistic.State, error) {
+	if err := addressable(partition); err != nil {
+		return storedEntity{}, optimistic.State{}, err
+	}
+	optimistic.CountRequest(ctx)
+	var raw *http.Response
+	resp, err := client.GetEntity(policy.WithCaptureResponse(ctx, &raw), partition, row, nil)
+	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
+		return storedEntity{}, optimistic.State{}, nil
+	}
+	if err = protocol.Genuine(raw, err); err != nil {
+		return storedEntity{}, optimistic.State{}, err
+	}
+	body, err := runtime.Payload(raw)
+	if err != nil {
+		return storedEntity{}, optimistic.State{}, err
+	}
+	stored, err := parseEntity(body)
+	if err != nil {
+		return storedEntity{}, optimistic.State{}, err
+	}
+	if resp.ETag != "" {
+		stored.etag = string(resp.ETag)
+	}
+	if stored.etag == "" {
+		return storedEntity{}, optimistic.State{}, errors.New("the response has no ETag") // and a write must not be sent without one
+	}
+	state := optimistic.State{
+		Exists: true, ETag: azcore.ETag(stored.etag),
+		Lineage: optimistic.ParseLineage(stored.properties[optimistic.LineageKey].Value, stored.properties[optimistic.OperationsKey].Value),
+	}
+	if at, err := parseDateTime(stored.timestamp); err == nil {
+		state.LastModified = at
+	}
+	delete(stored.properties, optimistic.LineageKey)
+	delete(stored.properties, optimistic.OperationsKey)
+	return stored, state, nil
+}
+
+func addressable(partition string) error {
+	if partition == "" {
+		return errors.New("the partition key is empty: the service allows that, but the SDK cannot address it")
+	}
+	return nil
+}
+
+// Prepare implements Target: Insert Entity, Merge Entity or Update Entity.
+func (e Entity[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := e.refuse(c); err != nil {
+		return nil, err
+	}
+	d, err := e.diff(base, value)
+	if err != nil {
+		return nil, err
+	}
+	if base.Exists && d.empty() && !lineage.Begins(base.Lineage) {
+		return nil, nil
+	}
+	whole := e.Mode == ReplaceWhole || d.removed || !base.Exists
+	body, err := d.body(e.PartitionKey, e.RowKey, lineage, whole)
+	if err != nil {
+		return nil, err
+	}
+	if !base.Exists {
+		return func(ctx context.Context) (azcore.ETag, error) {
+			optimistic.CountRequest(ctx)
+			resp, err := e.Client.AddEntity(ctx, body, nil)
+			return withETag(resp.ETag, err)
+		}, nil
+	}
+	mode := aztables.UpdateModeMerge
+	if whole {
+		mode = aztables.UpdateModeReplace
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		match := base.ETag // a new one each time, because the SDK writes into the options
+		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
+		return withETag(resp.ETag, err)
+	}, nil
+}
+
+// withETag turns a success without an ETag into an ambiguous response; the look that follows finds the ETag.
+func withETag(etag azcore.ETag, err error) (azcore.ETag, error) {
+	if err == nil && etag == "" {
+		err = fmt.Errorf("the response has no ETag: %w", io.ErrUnexpectedEOF)
+	}
+	return etag, err
+}
+
+// Remove implements Target: one Delete Entity.
+func (e Entity[T]) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+	if err := e.refuse(c); err != nil {
+		return nil, err
+	}
+	if base.ETag == "" {
+		base.ETag = azcore.ETagAny
+	}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		optimistic.CountRequest(ctx)
+		match := base.ETag
+		_, err := e.Client.DeleteEntity(ctx, e.PartitionKey, e.RowKey, &aztables.DeleteEntityOptions{IfMatch: &match})
+		return "", err
+	}, nil
+}
+
+// refuse turns down what entities do not know.
+func (e Entity[T]) refuse(c optimistic.Conditions) error {
+	if c.IfTags != "" || c.LeaseID != "" {
+		return errors.New("entities have neither index tags nor leases: IfTags and LeaseID cannot be given")
+	}
+	return addressable(e.PartitionKey)
+}
+
+// diff is what value changes about base.
+func (e Entity[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error) {
+	carry, ok := base.Carry.(entityCarry)
+	if base.Exists && !ok {
+		// Compared with nothing, a value would count as unchanged where it is zero.
+		return entityDiff{}, errors.New("the version it builds on was not read from an entity: Read it first")
+	}
+	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
+}
+
+// Clone implements Cacheable.
+func (e Entity[T]) Clone(value T) (T, error) {
+	switch v := any(value).(type) {
+	case Properties:
+		return any(maps.Clone(v)).(T), nil
+	case map[string]any:
+		return any(cloneValues(v)).(T), nil
+	}
+	var codec blobs.JSONCodec[T]
+	data, err := codec.Encode(value)
+	if err != nil {
+		return value, fmt.Errorf("encode: %w", err)
+	}
+	return codec.Decode(data)
+}
+
+func cloneValues(m map[string]any) map[string]any {
+	out := maps.Clone(m)
+	for name, value := range out {
+		if data, ok := value.([]byte); ok {
+			out[name] = append([]byte(nil), data...)
+		}
+	}
+	return out
+}
+
+// Equal implements Cacheable: whether both values are stored alike.
+func (e Entity[T]) Equal(x, y T) bool {
+	px, errX := encodeValue(x, nil)
+	py, errY := encodeValue(y, nil)
+	return errX == nil && errY == nil && maps.Equal(px, py)
+}
+
+// Written implements Cacheable.
+func (e Entity[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+	d, err := e.diff(base, value)
+	return entityCarry{d.after}, err
+}

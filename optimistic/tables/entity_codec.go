@@ -1,0 +1,241 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+)
+
+// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the entity's
+// properties: encoding/json defines how a member is named and when it is omitted, and the Go type defines which EDM type a
+// new property gets. An existing property keeps its type as long as the new value fits: an int that was stored as a
+// Double remains one.
+
+// systemProperties are not part of the value: a struct may name them to read them, and a write ignores them.
+var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
+
+// decodeInto decodes properties into the value that to points to.
+func decodeInto(e storedEntity, to any) error {
+	switch v := to.(type) {
+	case *Properties:
+		*v = maps.Clone(e.properties)
+		return nil
+	case *map[string]any:
+		*v = make(map[string]any, len(e.properties))
+		for name, p := range e.properties {
+			value, err := p.native()
+			if err != nil {
+				return fmt.Errorf("property %q: %w", name, err)
+			}
+			(*v)[name] = value
+		}
+		return nil
+	}
+	at := reflect.TypeOf(to).Elem()
+	fields, err := fieldsOf(at)
+	if err != nil {
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	for name, p := range e.properties {
+		field, ok := fields.find(name)
+		if !ok {
+			continue
+		}
+		members[name] = p.literalFor(field)
+		if field.t == nil && p.Type.annotated() { // a type with its own UnmarshalJSON, such as aztables.EDMEntity
+			members[name+typeSuffix] = jsonString(string(p.Type))
+		}
+	}
+	for i, text := range []string{e.partition, e.row, e.timestamp} {
+		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
+			members[systemProperties[i]] = jsonString(text)
+		}
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("the entity does not fit %v: %w", at, err)
+	}
+	return nil
+}
+
+// native is Any, with types that keep their EDM type when the value is written back.
+func (p Property) native() (any, error) {
+	if p.Type == EDMGUID {
+		return aztables.EDMGUID(p.Value), nil
+	}
+	return p.Any()
+}
+
+// encodeValue returns the properties for the members of value. known are the entity's stored properties, for their
+// types.
+func encodeValue(value any, known Properties) (Properties, error) {
+	if p, ok := value.(Properties); ok {
+		out := make(Properties, len(p))
+		for name, one := range p {
+			var err error
+			if out[name], err = typed(one.Type, one.Value); err != nil {
+				return nil, fmt.Errorf("property %q: %w", name, err)
+			}
+		}
+		return out, nil
+	}
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
+		return encodeMap(v, known)
+	}
+	return encodeStruct(v, known)
+}
+
+// encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") counts, as in JSON; a
+// nil member is skipped.
+func encodeMap(m reflect.Value, known Properties) (Properties, error) {
+	out := make(Properties, m.Len())
+	for _, key := range m.MapKeys() {
+		name := key.String()
+		if ownedByProtocol(name) || name == "Timestamp" {
+			continue
+		}
+		var annotation EDM
+		if a := m.MapIndex(reflect.ValueOf(name + typeSuffix).Convert(key.Type())); a.IsValid() {
+			annotation = EDM(fmt.Sprint(a.Interface()))
+		}
+		p, err := propertyFrom(m.MapIndex(key).Interface(), annotation, known[name])
+		if err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+		if p != (Property{}) {
+			out[name] = p
+		}
+	}
+	return out, nil
+}
+
+func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
+	if !v.IsValid() {
+		return nil, fmt.Errorf("nil is no entity; give a struct, a map with string keys, or Properties")
+	}
+	fields, err := fieldsOf(v.Type())
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(v.Interface())
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
+	}
+	out := make(Properties, len(members))
+	for name, raw := range members {
+		if ownedByProtocol(name) || name == "Timestamp" || isNull(raw) {
+			continue
+		}
+		var annotation EDM
+		if a := members[name+typeSuffix]; a != nil {
+			_ = json.Unmarshal(a, &annotation) // if it is not a string there is no type, and checking the value reports that
+		}
+		field, _ := fields.find(name)
+		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// propertyFrom returns the Property for a Go value by way of its JSON. The zero Property stands for null.
+func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
+	switch v := value.(type) {
+	case Property:
+		return typed(v.Type, v.Value)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no such number
+		}
+	}
+	if s := reflect.ValueOf(value); s.Kind() == reflect.String && !utf8.ValidString(s.String()) {
+		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", s.String()) // encoding/json would replace invalid bytes
+	}
+	raw, err := json.Marshal(value)
+	if err != nil || isNull(raw) {
+		return Property{}, err
+	}
+	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
+}
+
+// propertyAs returns the Property for a literal. Its type is the annotation; or that of the property that it replaces,
+// if the value fits; or that of its Go type.
+func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
+	if annotation != "" {
+		return fromLiteral(raw, annotation)
+	}
+	text, quoted, err := literalText(raw)
+	if err != nil {
+		return Property{}, err
+	}
+	natural := naturalType(t, text, quoted)
+	if known.Type != "" && known.Type.spelled(quoted) && !(known.Type == EDMDouble && quoted) {
+		if p, err := typed(known.Type, text); err == nil && known.Type.holds(text) {
+			return p, nil
+		}
+	}
+	if !natural.spelled(quoted) {
+		natural = looksLike(text, quoted)
+	}
+	return typed(natural, text)
+}
+
+// holds reports whether the type represents a number without loss: a Double does not represent every Int64.
+func (t EDM) holds(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return t != EDMDouble || err != nil || n >= -1<<53 && n <= 1<<53
+}
+
+var goTypes = map[reflect.Type]EDM{
+	reflect.TypeFor[time.Time]():            EDMDateTime,
+	reflect.TypeFor[[]byte]():               EDMBinary,
+	reflect.TypeFor[aztables.EDMDateTime](): EDMDateTime,
+	reflect.TypeFor[aztables.EDMBinary]():   EDMBinary,
+	reflect.TypeFor[aztables.EDMGUID]():     EDMGUID,
+	reflect.TypeFor[aztables.EDMInt64]():    EDMInt64,
+}
+
+// naturalType returns the EDM type of a Go type. If that is not definite, the form of the literal decides.
+func naturalType(t reflect.Type, text string, quoted bool) EDM {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return looksLike(text, quoted)
+	}
+	if edm, ok := goTypes[t]; ok {
+		return edm
+	}
+	switch t.Kind() {
+	case reflect.Int64, reflect.Uint32, reflect.Uint64:
+		if !quoted || strings.TrimLeft(text, "-0123456789") == "" {
+			return EDMInt64
+		}
+	case reflect.Float32, reflect.Float64:
+		return EDMDouble
+	}
+	return looksLike(text, quoted)
+}

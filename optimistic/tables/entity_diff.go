@@ -1,0 +1,186 @@
+package tables
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// Limits of the service (REST: "Understanding the Table service data model").
+const (
+	maxEntity        = 1 << 20
+	maxProperties    = 252 // in addition to PartitionKey, RowKey and Timestamp
+	maxPropertyName  = 255
+	maxPropertyValue = 64 << 10
+)
+
+// entityDiff is a change of an entity's properties.
+type entityDiff struct {
+	before  Properties // as stored, without the lineage
+	set     Properties // new or different
+	after   Properties // after the change
+	removed bool       // some were removed
+}
+
+func (d entityDiff) empty() bool { return len(d.set) == 0 && !d.removed }
+
+// compare returns the difference between was and now. Properties that neither names are kept.
+func (d *entityDiff) compare(was, now Properties) {
+	d.set, d.after = Properties{}, Properties{}
+	maps.Copy(d.after, d.before)
+	for name, p := range now {
+		if old, ok := was[name]; !ok || old != p {
+			d.set[name], d.after[name] = p, p
+		}
+	}
+	for name := range was {
+		if _, still := now[name]; still {
+			continue
+		}
+		if _, stored := d.before[name]; stored {
+			delete(d.after, name)
+			d.removed = true
+		}
+	}
+}
+
+// changeOf compares value, member by member, with what its type decodes and encodes of the stored properties. So a
+// member that the change has not touched counts as unchanged, whatever its spelling.
+func changeOf(before Properties, exists bool, value any, partition, row string) (entityDiff, error) {
+	d := entityDiff{before: before}
+	was := Properties{}
+	if t := reflect.TypeOf(value); exists && t != nil {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		decoded := reflect.New(t)
+		if err := decodeInto(storedEntity{partition: partition, row: row, properties: before}, decoded.Interface()); err != nil {
+			return d, err
+		}
+		var err error
+		if was, err = encodeValue(decoded.Elem().Interface(), before); err != nil {
+			return d, err
+		}
+	}
+	now, err := encodeValue(value, before)
+	if err != nil {
+		return d, err
+	}
+	if err := takeKeys(now, partition, row); err != nil {
+		return d, err
+	}
+	d.compare(was, now)
+	return d, nil
+}
+
+// takeKeys removes from a value what is not one of its properties, and refuses a value with the keys of another entity.
+func takeKeys(p Properties, partition, row string) error {
+	for name, want := range map[string]string{"PartitionKey": partition, "RowKey": row} {
+		if given, ok := p[name]; ok && given.Value != "" && given.Value != want {
+			return fmt.Errorf("%s is %q in the value and %q in the address: keys cannot be changed", name, given.Value, want)
+		}
+	}
+	for _, name := range systemProperties {
+		delete(p, name)
+	}
+	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
+		if _, taken := p[own]; taken {
+			return fmt.Errorf("property %q is azconc's own; choose another name", own)
+		}
+	}
+	return nil
+}
+
+// body returns the request's body: all properties, or those that are set, with the lineage, shortened to what they
+// leave of the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are not shortened.
+func (d entityDiff) body(partition, row string, lineage optimistic.Lineage, whole bool) ([]byte, error) {
+	own := 0
+	if len(lineage.Writes) > 0 {
+		own++
+	}
+	if len(lineage.Operations) > 0 {
+		own++
+	}
+	size, err := checkEntity(partition, row, d.after, own)
+	if err != nil {
+		return nil, err
+	}
+	send := d.set
+	if whole {
+		send = d.after
+	}
+	send = maps.Clone(send)
+	if send == nil {
+		send = Properties{}
+	}
+	if len(lineage.Operations) > 0 {
+		p := Property{EDMString, lineage.OperationsString()}
+		if size += p.size(optimistic.OperationsKey); size > maxEntity {
+			return nil, fmt.Errorf("the entity takes %d bytes of %d with the %d operations that have to be remembered (OperationID)", size, maxEntity, len(lineage.Operations))
+		}
+		send[optimistic.OperationsKey] = p
+	}
+	if len(lineage.Writes) > 0 {
+		// A merge without any entry would leave the old lineage in place, which would then prove that this write was
+		// not applied.
+		text := lineage.Fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(optimistic.LineageKey))/2))
+		if text == "" {
+			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (Sending.LineageSize -1 does without)", size, maxEntity)
+		}
+		send[optimistic.LineageKey] = Property{EDMString, text}
+	}
+	return encodeEntity(partition, row, send)
+}
+
+// checkEntity refuses what the service would refuse, and says by how much it is too large. It returns the size without
+// the lineage. own is the number of properties that azconc adds.
+func checkEntity(partition, row string, p Properties, own int) (int, error) {
+	switch {
+	case len(p)+own <= maxProperties:
+	case own == 2:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage and the operations are two of them", len(p), maxProperties)
+	case own == 1:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (Sending.LineageSize -1 does without)", len(p), maxProperties)
+	default:
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d", len(p), maxProperties)
+	}
+	size := 4 + utf16Size(partition) + utf16Size(row)
+	for name, one := range p {
+		if name == "" || utf16Size(name) > 2*maxPropertyName {
+			return 0, fmt.Errorf("property %.40q: a name has 1 to %d characters", name, maxPropertyName)
+		}
+		if n := one.size(name) - 12 - utf16Size(name); n > maxPropertyValue {
+			return 0, fmt.Errorf("property %q takes %d bytes; the service takes %d", name, n, maxPropertyValue)
+		}
+		size += one.size(name)
+	}
+	if size > maxEntity {
+		return 0, fmt.Errorf("the entity takes %d bytes; the service takes %d", size, maxEntity)
+	}
+	return size, nil
+}
+
+// encodeEntity encodes an entity for the SDK, which converts numbers to floating point: see Property.write.
+func encodeEntity(partition, row string, p Properties) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`{"PartitionKey":`)
+	b.Write(jsonString(partition))
+	b.WriteString(`,"RowKey":`)
+	b.Write(jsonString(row))
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if ownedByProtocol(name) || strings.ContainsAny(name, "\x00") {
+			return nil, fmt.Errorf("property %q: the name belongs to the protocol", name)
+		}
+		b.WriteByte(',')
+		if err := p[name].write(&b, name); err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}

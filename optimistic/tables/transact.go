@@ -1,0 +1,321 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// TransactOptions tunes Transact. The zero value is the default.
+type TransactOptions struct {
+	// OperationID makes the transaction idempotent across processes: if an entity that it reads, or that causes a
+	// conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written
+	// remembers it; see UpdateOptions.OperationID for how long. A transaction that only deletes, or that writes
+	// nothing, leaves no trace. Defaults to none.
+	OperationID string
+
+	// Guard is the row of an entity of the partition that stands for all rows that do not exist. It is read first, and
+	// written by every transaction that creates an entity or depends on one being absent. Transactions with the same
+	// Guard see each other's creates as conflicts; others are not bound by it. It is created when it is first needed.
+	// Defaults to none: then a transaction that depends on an entity being absent, without creating it, is refused.
+	Guard string
+
+	// Holder makes it a transaction under a lock. The request is refused with ErrFenced if a later holder has written
+	// to the partition, and before every request Holder is asked whether it still has the lock. The entity FenceRow of
+	// the partition stores the latest fence; every such transaction reads it first and asserts it, so one entity fewer
+	// is available. It also serves as Guard. Defaults to none.
+	Holder fence.Holder
+
+	// Attempts bounds how often the function is run; negative means no bound. Defaults to 12.
+	Attempts int
+
+	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
+	Elapsed time.Duration
+
+	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
+	Backoff retry.Backoff
+
+	optimistic.Sending
+
+	_ struct{}
+}
+
+// TransactResult is what a transaction did and what it took. Created, ETag and BaseETag of Result are not set, because
+// they describe single resources.
+type TransactResult struct {
+	optimistic.Result
+
+	// ETags are the new versions by row, of entities that were written and of those that were only read, because a read
+	// is asserted by a write. After a lost response there are none, because the versions that are found may be later
+	// ones.
+	ETags map[string]azcore.ETag
+}
+
+// Transact runs change, which reads and writes entities of one partition through tx, and sends its writes in one entity
+// group transaction: all of them are applied, on the condition that nothing that was read has changed, or none. On a
+// conflict it reads again and runs change again, until the budget is spent.
+//
+// change must be free of side effects, as in Update. If it returns ErrSkip, nothing is written; any other error ends
+// Transact and is returned unchanged. If it writes nothing that makes a difference, nothing is sent.
+//
+// A nil error means that all writes were applied exactly once. The errors are those of Update; a *ConflictError names
+// the row that another writer has changed. A lost response is resolved by the lineages of the written entities: since
+// all are written or none, the first one that proves anything decides for all. A transaction that only deletes leaves
+// nothing to prove it.
+//
+// # Reads
+//
+// The service can only assert what it writes. So an entity that is read with Get and not written is merged with nothing
+// but its lineage, on the condition of its ETag: its ETag changes, its readers contend, and it counts among the 100.
+// Peek reads without that. Except by creating an entity, the service cannot assert that it does not exist. So a
+// transaction that finds one absent and does not write it is refused; see TransactOptions.Guard.
+//
+// Entities are read one by one, so they need not be consistent with each other until the transaction is applied, which
+// proves that they were. A change that returns an error, or writes nothing, may have seen a state that never existed.
+//
+// # Limits
+//
+// One partition, 100 entities, 4 MiB, no entity twice (several writes to one become one). Anything else is refused
+// before it is sent.
+//
+// Cost: 1 request per entity read (the fence of a Holder is one), and 1 for the transaction. Each conflict costs as
+// much again, and a final conflict 1 more. Transact is safe for concurrent use. tx is not, and cannot be used after
+// change returns.
+func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
+	var o TransactOptions
+	if opts != nil {
+		o = *opts
+	}
+	u, err := (&optimistic.UpdateOptions{OperationID: o.OperationID, Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff, Sending: o.Sending}).WithDefaults()
+	if err != nil {
+		return TransactResult{}, err
+	}
+	if err := addressable(partition); err != nil {
+		return TransactResult{}, err
+	}
+	resource := tableName(table) + "/" + partition
+	t := transaction{
+		Call:  protocol.NewCall("transact", resource, u.Sending, NewEntity[Properties](table, partition, "")),
+		table: table, partition: partition, change: change, o: u, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
+	}
+	if t.holder != nil && t.guard == "" {
+		t.guard = FenceRow // every transaction under a lock writes it, so none misses another's creates
+	}
+	err = t.run(ctx)
+	return TransactResult{Result: t.Finish(), ETags: t.etags}, err
+}
+
+type transaction struct {
+	*protocol.Call
+	table     *aztables.Client
+	partition string
+	change    func(context.Context, *Tx) error
+	o         optimistic.UpdateOptions
+	guard     string
+	holder    fence.Holder
+	intent    protocol.Intent
+	etags     map[string]azcore.ETag
+}
+
+// errApplied ends a change that reads what an earlier attempt of the same transaction has written.
+var errApplied = errors.New("this transaction has been applied already")
+
+func (t *transaction) run(ctx context.Context) error {
+	budget := retry.Budget{Attempts: t.o.Attempts, Elapsed: t.o.Elapsed, Backoff: t.o.Backoff}.Start()
+	var last *submission // the one that was refused
+	for {
+		s, err := t.attempt(ctx, last)
+		if s == nil || err != nil {
+			return err
+		}
+		if t.holder != nil {
+			s.Change.Send = protocol.Guarded(t.holder, s.Change.Send)
+		}
+		_, err = t.Commit(ctx, s.Change)
+		if err == nil {
+			t.won(s)
+			return nil
+		}
+		if errors.Is(err, protocol.ErrPerformed) {
+			return nil
+		}
+		failed, again := s.refused(err)
+		if failed == nil && !again {
+			return t.named(s, err)
+		}
+		t.Res.Conflicts++
+		t.S.Logger.DebugContext(ctx, "conflict", "resource", t.Resource, "attempt", t.Res.Attempts, "error", azerr.Summary(err))
+		s.refuse(err)
+		if !again {
+			return t.surrender(ctx, s, failed, err)
+		}
+		witness := s.Change
+		if failed != nil {
+			witness = failed.witness
+		}
+		pause := t.Pause(witness.Base.Lineage, t.o.Backoff)
+		if t.Outlasts(pause, &protocol.Refusal{Change: witness, Conflict: s.open.Conflict}) {
+			if done, err := t.landed(ctx, s); done {
+				return err
+			}
+		}
+		if err := budget.NextAfter(ctx, pause); err != nil {
+			if ctx.Err() != nil {
+				return t.forsake(ctx, s, t.Fail(err))
+			}
+			return t.surrender(ctx, s, failed, s.answer)
+		}
+		last = s
+	}
+}
+
+// attempt runs the change and plans a submission. It returns none if there is nothing to send. Before it returns, the
+// outcome of the last submission is known.
+func (t *transaction) attempt(ctx context.Context, last *submission) (*submission, error) {
+	tx := &Tx{t: t, rows: map[string]*txRow{}, last: last}
+	defer func() { tx.t = nil }()
+	if t.guard != "" {
+		if _, err := tx.read(ctx, t.guard, false); err != nil && tx.fate == protocol.Unprovable {
+			return nil, t.forsake(ctx, last, err)
+		}
+	}
+	var s *submission
+	var err error
+	if tx.fate == protocol.Unprovable {
+		t.Res.Attempts++
+		if t.holder != nil {
+			err = tx.claim(ctx, t.holder)
+		}
+		if err == nil {
+			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1), tx)
+		}
+	}
+	if err == nil && tx.fate == protocol.Unprovable {
+		s, err = t.plan(tx)
+	}
+	switch tx.fate {
+	case protocol.Committed:
+		// The response was a conflict, but it was applied: an intermediary has delivered it twice.
+		t.Res.Resolved++
+		last.etags = nil
+		t.won(last)
+		return nil, nil
+	case protocol.Performed:
+		t.Res.AlreadyApplied = true
+		return nil, nil
+	}
+	if done, verdict := t.landed(ctx, last); done {
+		return nil, verdict
+	}
+	if errors.Is(err, optimistic.ErrSkip) {
+		return nil, nil
+	}
+	if cause, ok := retry.Stopped(err); ok {
+		return nil, cause
+	}
+	return s, err
+}
+
+// landed judges a submission that was refused, unless that was done; done means that the call is over. It is needed if
+// the change has not read again anything that shows the outcome.
+func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
+	if s == nil || !t.Doubtful(s.Change) {
+		return false, nil
+	}
+	return t.lookAgain(ctx, s)
+}
+
+// lookAgain looks at a refused submission that would have left a trace, unless that was done.
+func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, err error) {
+	if s.open.Conflict.Judged || s.stamp == "" {
+		return false, nil
+	}
+	now, err := t.Look(ctx, s.Change.Look)
+	if err != nil {
+		return true, t.forsake(ctx, s, t.Fail(err))
+	}
+	if done, err = t.Confirm(s.open, now); done && err == nil && !t.Res.AlreadyApplied {
+		t.won(s)
+	}
+	return done, err
+}
+
+// forsake is abandon for a submission.
+func (t *transaction) forsake(ctx context.Context, s *submission, err error) error {
+	if s == nil {
+		return err
+	}
+	err = t.Abandon(ctx, s.open, err)
+	if err == nil && !t.Res.AlreadyApplied {
+		t.won(s)
+	}
+	return err
+}
+
+func (t *transaction) won(s *submission) {
+	t.Res.Changed, t.Res.WriteID = true, s.stamp
+	t.Res.Created, t.Res.ETag, t.Res.BaseETag = false, "", ""
+	t.etags = s.etags
+}
+
+// surrender makes a conflict final. It looks once at the entity that failed, or, if that leaves no trace, at one that
+// does, to name the version that is there now, and to find out whether it is ours.
+func (t *transaction) surrender(ctx context.Context, s *submission, failed *member, err error) error {
+	if done, verdict := t.lookAgain(ctx, s); done {
+		return verdict
+	}
+	if failed == nil {
+		return err
+	}
+	now, lookErr := s.seen, error(nil)
+	if now == nil {
+		found, err := optimistic.State{}, errNotLooked
+		if !failed.witness.Remove {
+			found, err = t.Look(ctx, failed.witness.Look)
+		}
+		now, lookErr = &found, err
+	}
+	return t.refusalOf(failed, *now, lookErr, s.answer)
+}
+
+var errNotLooked = errors.New("not looked")
+
+// named adds the row that an error is about, if it is about one.
+func (t *transaction) named(s *submission, err error) error {
+	i := azerr.Classify(s.answer).Index
+	if _, open := errors.AsType[*optimistic.UnknownError](err); open || i < 0 || i >= len(s.members) {
+		return err
+	}
+	return fmt.Errorf("%s %s/%s: %w", t.Op, t.Resource, s.members[i].row, azerr.Clean(s.answer))
+}
+
+// refusalOf returns the error about the row that failed.
+func (t *transaction) refusalOf(m *member, now optimistic.State, lookErr error, err error) error {
+	out := azerr.Classify(err)
+	name := fmt.Sprintf("%s/%s", t.Resource, m.row)
+	if out.Kind == azerr.NotFound && !m.witness.Base.Exists {
+		return &optimistic.NotFoundError{Op: t.Op, Resource: name, Err: azerr.Clean(err)}
+	}
+	reason := out.Reason
+	if out.Kind == azerr.NotFound {
+		reason = azerr.Gone
+	}
+	conflict := &optimistic.ConflictError{
+		Op: t.Op, Resource: name, Reason: reason, Base: m.witness.Base.ETag,
+		Attempts: t.Res.Attempts, Elapsed: time.Since(t.Began), Err: azerr.Clean(err),
+	}
+	if lookErr == nil && !m.witness.Remove {
+		conflict.Current = now.ETag
+	}
+	return conflict
+}

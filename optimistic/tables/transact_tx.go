@@ -1,0 +1,314 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Tx is a transaction that is being built. Its methods see what was read and written so far. Only Get and Peek send
+// requests, one for each row the first time. Values are as in Entity: structs with json tags, maps with string keys,
+// Properties.
+//
+// A write to a row that was read is conditional on the version that was read. A write to a row that was not read is
+// only conditional on its existence: Insert requires that there is none; Merge, Replace and Delete that there is one;
+// Upsert and Put require nothing. These do not notice what others wrote meanwhile.
+type Tx struct {
+	t     *transaction // nil after the change has returned
+	rows  map[string]*txRow
+	order []*txRow
+	last  *submission   // the previous attempt, which may have been applied after all
+	fate  protocol.Fate // committed or performed, once a row has shown that for the previous attempt or the operation
+}
+
+// txRow is one row in a transaction.
+type txRow struct {
+	row    string
+	known  bool             // it was read: base and stored are set
+	assert bool             // it was read with Get
+	base   optimistic.State // as read
+	stored Properties       // as read
+	op     txOp
+	set    Properties // what a merge sends
+	after  Properties // what the row will hold; nil if that depends on what it holds now
+}
+
+type txOp uint8
+
+const (
+	txNone txOp = iota
+	txInsert
+	txMerge
+	txReplace
+	txUpsert // insert or merge
+	txPut    // insert or replace
+	txDelete
+)
+
+var errEnded = errors.New("the transaction has ended: a Tx must not be used after its function has returned")
+
+// Get reads the entity into into, a pointer to a value, and reports whether it exists. If into is nil, the value is
+// ignored. The transaction is applied only if what Get found has not changed until then.
+func (tx *Tx) Get(ctx context.Context, row string, into any) (bool, error) {
+	return tx.get(ctx, row, into, true)
+}
+
+// Peek is Get without the condition: what it found may change before the transaction is applied, unless the row is also
+// written.
+func (tx *Tx) Peek(ctx context.Context, row string, into any) (bool, error) {
+	return tx.get(ctx, row, into, false)
+}
+
+func (tx *Tx) get(ctx context.Context, row string, into any, assert bool) (bool, error) {
+	if tx.t == nil {
+		return false, errEnded
+	}
+	r := tx.rows[row]
+	if r == nil || !r.known && r.op == txNone {
+		var err error
+		if r, err = tx.read(ctx, row, assert); err != nil {
+			return false, err
+		}
+	}
+	r.assert = r.assert || assert && r.known
+	content, exists, ok := r.content()
+	switch {
+	case !ok:
+		return false, tx.fail(r, "it has been merged without having been read: Get it first")
+	case !exists:
+		return false, nil
+	case into == nil:
+		return true, nil
+	}
+	if err := decodeInto(storedEntity{partition: tx.t.partition, row: row, properties: content}, into); err != nil {
+		return false, tx.fail(r, err.Error())
+	}
+	return true, nil
+}
+
+// ETag returns the version of a row and whether the row was read, so that a change can compare it with a version that
+// it knows. The version is empty if the row does not exist.
+func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
+	r := tx.rows[row]
+	if r == nil || !r.known {
+		return "", false
+	}
+	return r.base.ETag, true
+}
+
+// read reads a row, and notices if what it finds was written by this transaction.
+func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error) {
+	t := tx.t
+	r := &txRow{row: row, known: true, assert: assert}
+	var err error
+	r.base, err = protocol.Again(ctx, t.Call, func(ctx context.Context) (optimistic.State, error) {
+		stored, state, err := readEntity(ctx, t.table, t.partition, row)
+		r.stored = stored.properties
+		return state, err
+	})
+	if err != nil {
+		return nil, tx.fail(r, azerr.Clean(err))
+	}
+	tx.add(r)
+	tx.judge(r)
+	if tx.fate != protocol.Unprovable {
+		return nil, errApplied
+	}
+	return r, nil
+}
+
+// judge learns from a row that was read whether the previous attempt was applied, and whether the operation was carried
+// out. Since all of a transaction is applied or nothing, one row decides.
+func (tx *Tx) judge(r *txRow) {
+	if last := tx.last; last != nil && !last.open.Conflict.Judged {
+		if m := last.member(r.row); m != nil && !m.witness.AnyBase {
+			switch f, _ := tx.t.Judge(m.witness, r.base); f {
+			case protocol.Committed, protocol.Performed:
+				tx.fate = f
+				return
+			case protocol.Refused, protocol.Undecided:
+				last.open.Conflict.Judged = true
+			}
+		}
+	}
+	if r.base.Lineage.Performed(tx.t.intent) {
+		tx.fate = protocol.Performed
+	}
+}
+
+func (tx *Tx) add(r *txRow) {
+	if old := tx.rows[r.row]; old != nil { // one that was written but not read
+		tx.order = slices.DeleteFunc(tx.order, func(o *txRow) bool { return o == old })
+	}
+	tx.rows[r.row] = r
+	tx.order = append(tx.order, r)
+}
+
+// content returns what the row holds within the transaction; ok is false if that is not known.
+func (r *txRow) content() (p Properties, exists, ok bool) {
+	switch {
+	case r.op == txDelete:
+		return nil, false, true
+	case r.op == txNone && r.known:
+		return r.stored, r.base.Exists, true
+	case r.after != nil:
+		return r.after, true, true
+	}
+	return nil, false, false
+}
+
+// Insert creates the entity. If it exists, the error is ErrExists: returned at once if the row was read, and otherwise
+// by Transact.
+func (tx *Tx) Insert(row string, value any) error { return tx.write(txInsert, row, value) }
+
+// Update sets the properties that value names. The entity must have been read. Other properties are kept, and so are
+// the types, as in Entity.
+func (tx *Tx) Update(row string, value any) error {
+	r, err := tx.row(row)
+	if err != nil {
+		return err
+	}
+	content, exists, ok := r.content()
+	switch {
+	case !ok || !r.known && r.op == txNone:
+		return tx.fail(r, "it has not been read: Get it first, or Merge")
+	case !exists:
+		return &optimistic.NotFoundError{Op: "update", Resource: tx.name(r)}
+	}
+	d, err := changeOf(content, true, value, tx.t.partition, row)
+	if err != nil {
+		return tx.fail(r, err)
+	}
+	r.after = d.after
+	if r.known {
+		r.op = txReplace // of what was read: plan finds out what has changed
+	}
+	return nil
+}
+
+// Merge sets the properties that value has, and keeps the others. The entity must exist.
+func (tx *Tx) Merge(row string, value any) error { return tx.write(txMerge, row, value) }
+
+// Replace replaces all properties of the entity by value. The entity must exist.
+func (tx *Tx) Replace(row string, value any) error { return tx.write(txReplace, row, value) }
+
+// Upsert is Merge, or Insert when there is no entity.
+func (tx *Tx) Upsert(row string, value any) error { return tx.write(txUpsert, row, value) }
+
+// Put is Replace, or Insert when there is no entity.
+func (tx *Tx) Put(row string, value any) error { return tx.write(txPut, row, value) }
+
+// Delete removes the entity, which must exist.
+func (tx *Tx) Delete(row string) error {
+	r, err := tx.row(row)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !r.known && r.op != txNone:
+		return tx.fail(r, "it has been written in this transaction without having been read: Get it first")
+	case r.known:
+		if _, exists, _ := r.content(); !exists {
+			return &optimistic.NotFoundError{Op: "delete", Resource: tx.name(r)}
+		}
+	}
+	r.op, r.after = txDelete, nil
+	if r.known && !r.base.Exists {
+		r.op = txNone // it was inserted in this transaction
+	}
+	return nil
+}
+
+// DeleteVersion deletes the entity if it is at a version that was read outside the transaction, such as by a query. The
+// row must not have been used in the transaction before. Running the function again after a conflict does not help,
+// because the version stays the same: set Attempts to 1.
+func (tx *Tx) DeleteVersion(row string, version azcore.ETag) error {
+	r, err := tx.row(row)
+	switch {
+	case err != nil:
+		return err
+	case version == "" || version == azcore.ETagAny:
+		return tx.fail(r, "no version is given")
+	case r.known || r.op != txNone:
+		return tx.fail(r, "it has been read or written in this transaction")
+	}
+	r.known, r.base, r.op = true, optimistic.State{Exists: true, ETag: version}, txDelete
+	return nil
+}
+
+func (tx *Tx) write(op txOp, row string, value any) error {
+	r, err := tx.row(row)
+	if err != nil {
+		return err
+	}
+	content, exists, _ := r.content()
+	set, err := encodeValue(value, content)
+	if err == nil {
+		err = takeKeys(set, tx.t.partition, row)
+	}
+	if err != nil {
+		return tx.fail(r, err)
+	}
+	if r.known {
+		return tx.overlay(r, op, content, exists, set)
+	}
+	merges := op == txMerge || op == txUpsert
+	switch {
+	case r.op == txNone:
+		r.op, r.set = op, set
+		if !merges {
+			r.after = set
+		}
+	case merges && r.op != txDelete:
+		maps.Copy(r.set, set)
+	default:
+		return tx.fail(r, "it has been written in this transaction without having been read: Get it first")
+	}
+	return nil
+}
+
+// overlay applies a write to a row whose content is known.
+func (tx *Tx) overlay(r *txRow, op txOp, content Properties, exists bool, set Properties) error {
+	switch {
+	case exists && op == txInsert:
+		return &optimistic.ConflictError{Op: "insert", Resource: tx.name(r), Reason: azerr.Exists, Current: r.base.ETag}
+	case !exists && (op == txMerge || op == txReplace):
+		return &optimistic.NotFoundError{Op: "write", Resource: tx.name(r)}
+	case exists && (op == txMerge || op == txUpsert):
+		merged := maps.Clone(content)
+		maps.Copy(merged, set)
+		set = merged
+	}
+	r.op, r.after = txReplace, set
+	return nil
+}
+
+func (tx *Tx) row(row string) (*txRow, error) {
+	if tx.t == nil {
+		return nil, errEnded
+	}
+	r := tx.rows[row]
+	if r == nil {
+		r = &txRow{row: row}
+		tx.add(r)
+	}
+	return r, nil
+}
+
+func (tx *Tx) name(r *txRow) string { return tx.t.Resource + "/" + r.row }
+
+// fail adds the row to an error.
+func (tx *Tx) fail(r *txRow, why any) error {
+	if err, ok := why.(error); ok {
+		return fmt.Errorf("transact %s: %w", tx.name(r), err)
+	}
+	return fmt.Errorf("transact %s: %s", tx.name(r), why)
+}

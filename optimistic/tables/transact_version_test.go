@@ -1,0 +1,54 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+func TestAVersionThatWasLearntElsewhereIsDeletedAndNoOther(t *testing.T) {
+	s, client := bank(t)
+	_, a := stored(t, client, "a")
+	_, b := stored(t, client, "b")
+	remove := func(a, b azcore.ETag) (TransactResult, error) {
+		s.Reset()
+		return Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
+			return errors.Join(tx.DeleteVersion("a", a), tx.DeleteVersion("b", b))
+		}, &TransactOptions{Attempts: 1})
+	}
+	_, err := remove(a.ETag, a.ETag)
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	if !ok || conflict.Resource != "bank/p/b" || conflict.Base != a.ETag {
+		t.Errorf("b is at another version: %v", err)
+	}
+	if got := balances(t, client, "a", "b"); got[0] == -1 || got[1] == -1 {
+		t.Errorf("a transaction that failed has deleted: %v", got)
+	}
+	res, err := remove(a.ETag, b.ETag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	billed(t, s, res, 1)
+	if got := balances(t, client, "a", "b"); got[0] != -1 || got[1] != -1 {
+		t.Errorf("they are still there: %v", got)
+	}
+	for name, change := range map[string]func(context.Context, *Tx) error{
+		"no version":  func(_ context.Context, tx *Tx) error { return tx.DeleteVersion("c", "") },
+		"any version": func(_ context.Context, tx *Tx) error { return tx.DeleteVersion("c", azcore.ETagAny) },
+		"read before": func(ctx context.Context, tx *Tx) error {
+			_, err := tx.Get(ctx, "c", nil)
+			return errors.Join(err, tx.DeleteVersion("c", a.ETag))
+		},
+		"written before": func(_ context.Context, tx *Tx) error {
+			return errors.Join(tx.Put("c", account{}), tx.DeleteVersion("c", a.ETag))
+		},
+	} {
+		if _, err := Transact(t.Context(), client, "p", change, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package tables
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// submit sends an entity group transaction once and returns the new ETags, in the order of the actions; a deletion has
+// none. The SDK does not return them, and takes a truncated response for a success, or panics. A response that cannot
+// be read to its end leaves the outcome open.
+func submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
+	var raw *http.Response
+	defer func() {
+		if p := recover(); p != nil && raw != nil {
+			err = unreadable(fmt.Errorf("%v", p))
+		} else if p != nil {
+			panic(p) // not caused by a response
+		}
+	}()
+	_, err = client.SubmitTransaction(policy.WithCaptureResponse(ctx, &raw), actions, nil)
+	if raw == nil || raw.StatusCode != http.StatusAccepted {
+		return nil, err
+	}
+	if _, _, failed := azerr.Transaction(err); failed {
+		return nil, err
+	}
+	if err == nil {
+		etags, err = newETags(raw, actions)
+	}
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return etags, nil
+}
+
+// unreadable reports a response that cannot be read. Its cause is kept as text only, because it must not be taken for a
+// refusal by the service.
+func unreadable(err error) error {
+	return fmt.Errorf("the response to the transaction cannot be read: %v: %w", azerr.Summary(err), io.ErrUnexpectedEOF)
+}
+
+// newETags reads the ETags from a response in which all inner responses are successes.
+func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcore.ETag, error) {
+	body, err := runtime.Payload(raw)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := multipartReader(raw.Header.Get("Content-Type"), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	changes, err := whole.NextPart()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := multipartReader(changes.Header.Get("Content-Type"), changes)
+	if err != nil {
+		return nil, err
+	}
+	etags := make([]azcore.ETag, 0, len(actions))
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(part), nil)
+		if err != nil {
+			return nil, err
+		}
+		answer.Body.Close()
+		etag := azcore.ETag(answer.Header.Get("ETag"))
+		if len(etags) == len(actions) || answer.StatusCode >= 300 || etag == "" && actions[len(etags)].ActionType != aztables.TransactionTypeDelete {
+			return nil, fmt.Errorf("response %d is %s with the ETag %q", len(etags), answer.Status, etag)
+		}
+		etags = append(etags, etag)
+	}
+	if len(etags) < len(actions) {
+		return nil, fmt.Errorf("%d responses to %d operations", len(etags), len(actions))
+	}
+	return etags, nil
+}
+
+func multipartReader(contentType string, r io.Reader) (*multipart.Reader, error) {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil || params["boundary"] == "" {
+		return nil, fmt.Errorf("%q is not multipart", contentType)
+	}
+	return multipart.NewReader(r, params["boundary"]), nil
+}
