@@ -6,7 +6,7 @@
 // one transaction.
 //
 //	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
-//		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *optimistic.Tx) error {
+//		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *tables.Tx) error {
 //			return tx.Upsert("order-17", order)
 //		})
 //	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Poison: poison})

@@ -52,7 +52,7 @@ const inboxKeep = 2 * week
 
 // Apply applies change once for the message. ErrAlreadyApplied means that it was applied before, by this consumer or
 // another; a handler can return it as it is. change must be free of side effects, since it runs again after a conflict.
-// Other errors are those of optimistic.Transact; after *optimistic.UnknownError the next delivery settles the outcome.
+// Other errors are those of tables.Transact; after *optimistic.UnknownError the next delivery settles the outcome.
 //
 // If the table does not answer, a handler that returns the error, wrapped or not, does not use up an attempt: the
 // Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.

@@ -4,7 +4,7 @@
 // Most callers want Update. It reads a value, runs a function on it, and writes the result back with the ETag it read
 // as the condition. If another writer was faster, it starts over.
 //
-//	counter := optimistic.JSONBlob[Counter](client)
+//	counter := blobs.NewJSON[Counter](client)
 //	res, err := optimistic.Update(ctx, counter, func(ctx context.Context, c *Counter) error {
 //		c.N++
 //		return nil

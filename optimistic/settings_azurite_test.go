@@ -185,30 +185,30 @@ func TestSmallTargetsOnAzurite(t *testing.T) {
 	})
 	t.Run("queue", func(t *testing.T) {
 		queue := e.queues.NewQueueClient("jobs")
-		countTo(t, settings.NewQueueMetadata(queue), optest.InMap, optest.ToMap, false)
-		if _, err := optimistic.Update(t.Context(), settings.NewQueueACL(queue), addPolicy, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
+		countTo(t, settings.NewLastWriterWinsQueueMetadata(queue), optest.InMap, optest.ToMap, false)
+		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(queue), addPolicy, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		v, err := optimistic.Read(t.Context(), settings.NewQueueACL(queue), nil)
+		v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueACL(queue), nil)
 		if err != nil || len(v.Value) != 1 || v.Value[0].ID != "readers" {
 			t.Errorf("read %+v, %v", v, err)
 		}
 	})
 	t.Run("services", func(t *testing.T) {
-		if _, err := optimistic.Update(t.Context(), settings.NewQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
+		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		if _, err := optimistic.Update(t.Context(), settings.NewBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
+		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
 			p.CORS = []*service.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 			return nil
 		}, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
-		v, err := optimistic.Read(t.Context(), settings.NewBlobService(e.blobs), nil)
+		v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsBlobService(e.blobs), nil)
 		if err != nil || len(v.Value.CORS) != 1 {
 			t.Errorf("read %+v, %v", v, err)
 		}
-		q, err := optimistic.Read(t.Context(), settings.NewQueueService(e.queues), nil)
+		q, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueService(e.queues), nil)
 		if err != nil || q.Value.Logging == nil || !*q.Value.Logging.Read {
 			t.Errorf("read %+v, %v", q, err)
 		}

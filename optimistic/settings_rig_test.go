@@ -143,13 +143,13 @@ var sites = []site{
 	{name: "queue metadata", Change: "Set Container Metadata", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			q := optest.NewQueues(t, s)
-			return rigOf(q, func() optimistic.Target[map[string]string] { return settings.NewQueueMetadata(q.Queue()) }, optest.InMap, optest.ToMap)
+			return rigOf(q, func() optimistic.Target[map[string]string] { return settings.NewLastWriterWinsQueueMetadata(q.Queue()) }, optest.InMap, optest.ToMap)
 		},
 	},
 	{name: "queue acl", Change: "Set Container ACL", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			q := optest.NewQueues(t, s)
-			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] { return settings.NewQueueACL(q.Queue()) },
+			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] { return settings.NewLastWriterWinsQueueACL(q.Queue()) },
 				func(p []settings.AccessPolicy) []int {
 					if len(p) == 0 {
 						return make([]int, optest.Slots)

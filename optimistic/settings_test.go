@@ -23,16 +23,16 @@ import (
 func TestTheLastWriterWinsAndTheNameSaysSo(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	attempts := 0
-	_, err := optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), func(ctx context.Context, m *map[string]string) error {
+	_, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), func(ctx context.Context, m *map[string]string) error {
 		if attempts++; attempts == 1 {
-			if _, err := optimistic.Update(ctx, settings.NewQueueMetadata(q.Queue()), optest.SetMeta("rival", "here"), nil); err != nil {
+			if _, err := optimistic.Update(ctx, settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("rival", "here"), nil); err != nil {
 				return err
 			}
 		}
 		(*m)["mine"] = "too"
 		return nil
 	}, nil)
-	v, readErr := optimistic.Read(t.Context(), settings.NewQueueMetadata(q.Queue()), nil)
+	v, readErr := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil)
 	if err != nil || readErr != nil || attempts != 1 || v.Value["mine"] != "too" || v.Value["rival"] != "" {
 		t.Errorf("%v, %v, %d attempts, %+v", err, readErr, attempts, v)
 	}
@@ -44,21 +44,21 @@ func TestARepetitionDoesNotOverwriteWhatIsSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := optest.NewQueues(t, nil)
-				if _, err := optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("old", "1"), nil); err != nil {
+				if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("old", "1"), nil); err != nil {
 					t.Fatal(err)
 				}
 				q.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Writes, Count: 1})
 				go func() {
 					bubble.Sleep(time.Microsecond)
-					if _, err := optimistic.Update(context.Background(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("rival", "1"), nil); err != nil {
+					if _, err := optimistic.Update(context.Background(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("rival", "1"), nil); err != nil {
 						t.Error(err)
 					}
 				}()
-				res, err := optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("mine", "1"), nil)
+				res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("mine", "1"), nil)
 				if err != nil || res.Resolved != 1 || kind == aztest.LoseAnswer && res.Attempts != 1 {
 					t.Errorf("Update = %+v, %v", res, err)
 				}
-				v, err := optimistic.Read(t.Context(), settings.NewQueueMetadata(q.Queue()), nil)
+				v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil)
 				if err != nil || v.Value["mine"] != "1" || v.Value["rival"] != "1" || v.Value["old"] != "1" {
 					t.Errorf("read %+v, %v", v, err)
 				}
@@ -70,7 +70,7 @@ func TestARepetitionDoesNotOverwriteWhatIsSeen(t *testing.T) {
 func TestAnOperationOnAQueuesMetadataIsRemembered(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	for i := range 3 {
-		res, err := optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("n", strings.Repeat("x", i+1)), &optimistic.UpdateOptions{OperationID: "op"})
+		res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("n", strings.Repeat("x", i+1)), &optimistic.UpdateOptions{OperationID: "op"})
 		if err != nil || res.AlreadyApplied != (i > 0) {
 			t.Errorf("Update = %+v, %v", res, err)
 		}
@@ -84,7 +84,7 @@ func enableLogging(_ context.Context, p *azqueue.SetPropertiesOptions) error {
 
 func TestOnlySectionsThatWereChangedAreSent(t *testing.T) {
 	q := optest.NewQueues(t, nil)
-	target := settings.NewQueueService(q.QueueService())
+	target := settings.NewLastWriterWinsQueueService(q.QueueService())
 	res, err := optimistic.Update(t.Context(), target, func(_ context.Context, p *azqueue.SetPropertiesOptions) error {
 		p.CORS = []*azqueue.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 		return nil
@@ -100,7 +100,7 @@ func TestOnlySectionsThatWereChangedAreSent(t *testing.T) {
 	attempts := 0
 	_, err = optimistic.Update(t.Context(), target, func(ctx context.Context, p *azqueue.SetPropertiesOptions) error {
 		if attempts++; attempts == 1 {
-			if _, err := optimistic.Update(ctx, settings.NewQueueService(q.QueueService()), enableLogging, nil); err != nil {
+			if _, err := optimistic.Update(ctx, settings.NewLastWriterWinsQueueService(q.QueueService()), enableLogging, nil); err != nil {
 				return err
 			}
 		}
@@ -125,7 +125,7 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := optest.NewQueues(t, nil)
 				q.SetFaults(fault)
-				res, err := optimistic.Update(t.Context(), settings.NewBlobService(q.BlobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
+				res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsBlobService(q.BlobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
 					p.Logging.Write = new(true)
 					return nil
 				}, nil)
@@ -142,14 +142,14 @@ func TestSettingsRefuseConditionsThatNobodyWouldCheck(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	withTags, withLease := &optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: "x"}}
 	for name, err := range map[string]error{
-		"metadata, tags":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withTags)),
-		"metadata, lease":      optest.ErrorOf(optimistic.Update(t.Context(), settings.NewQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withLease)),
-		"metadata, create":     optest.ErrorOf(optimistic.Create(t.Context(), settings.NewQueueMetadata(q.Queue()), nil, nil)),
-		"metadata, delete":     optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewQueueMetadata(q.Queue()), optimistic.State{}, nil)),
-		"acl, operation":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewQueueACL(q.Queue()), addPolicy, &optimistic.UpdateOptions{OperationID: "x"})),
-		"acl, lease":           optest.ErrorOf(optimistic.Update(t.Context(), settings.NewQueueACL(q.Queue()), addPolicy, withLease)),
-		"properties, lease":    optest.ErrorOf(optimistic.Update(t.Context(), settings.NewQueueService(q.QueueService()), enableLogging, withLease)),
-		"properties, deletion": optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewQueueService(q.QueueService()), optimistic.State{}, nil)),
+		"metadata, tags":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withTags)),
+		"metadata, lease":      optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withLease)),
+		"metadata, create":     optest.ErrorOf(optimistic.Create(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil, nil)),
+		"metadata, delete":     optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optimistic.State{}, nil)),
+		"acl, operation":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(q.Queue()), addPolicy, &optimistic.UpdateOptions{OperationID: "x"})),
+		"acl, lease":           optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(q.Queue()), addPolicy, withLease)),
+		"properties, lease":    optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(q.QueueService()), enableLogging, withLease)),
+		"properties, deletion": optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewLastWriterWinsQueueService(q.QueueService()), optimistic.State{}, nil)),
 	} {
 		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("%s: err = %v", name, err)

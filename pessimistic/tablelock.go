@@ -14,7 +14,7 @@ import (
 //
 //	lock, err := locker.Table("orders", "")
 //	err = lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Held) error {
-//		_, err := optimistic.Transact(ctx, orders, "eu", change, &optimistic.TransactOptions{Holder: h})
+//		_, err := tables.Transact(ctx, orders, "eu", change, &tables.TransactOptions{Holder: h})
 //		return err
 //	})
 //

@@ -26,7 +26,7 @@ import (
 // DefaultMaxSize is the largest content that a Blob target reads into memory unless MaxSize says otherwise.
 const DefaultMaxSize = 256 << 20
 
-// Blob is the content of a block blob as a Target. Client and Codec are required; BytesBlob and JSONBlob set them.
+// Blob is the content of a block blob as a Target. Client and Codec are required; NewBytes and NewJSON set them.
 //
 // A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP does not
 // keep their case), HTTP headers, index tags, encryption scope, snapshots, versions and leases. The service keeps the

@@ -6,7 +6,15 @@ import (
 	"fmt"
 )
 
-// JSONCodec is the codec of JSONBlob: encoding/json, without indentation. A write loses members that T does not name; use
+// Codec turns a value into the content of a blob and back.
+type Codec[T any] interface {
+	Encode(value T) ([]byte, error)
+	Decode(data []byte) (T, error)
+	// ContentType is the Content-Type of a blob that is created. An existing blob keeps its own.
+	ContentType() string
+}
+
+// JSONCodec is the codec of NewJSON: encoding/json, without indentation. A write loses members that T does not name; use
 // map[string]any or json.RawMessage if other programs own parts of the document.
 type JSONCodec[T any] struct{}
 
@@ -31,7 +39,7 @@ func (JSONCodec[T]) Decode(data []byte) (T, error) {
 // ContentType implements Codec.
 func (JSONCodec[T]) ContentType() string { return "application/json" }
 
-// BytesCodec is the codec of BytesBlob. It does not change the content.
+// BytesCodec is the codec of NewBytes. It does not change the content.
 type BytesCodec struct{}
 
 // Encode implements Codec.

@@ -18,7 +18,7 @@ import (
 // paused between reading and writing, the ETag does not match, and reading again finds the later fence.
 //
 //	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
-//		_, err := optimistic.Update(ctx, optimistic.Fenced(h, optimistic.JSONBlob[Order](client)), change, nil)
+//		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[Order](client)), change, nil)
 //		return err
 //	})
 //

@@ -50,7 +50,7 @@ type UploadOptions struct {
 	BlockSize int64
 
 	// LookFirst looks at the blob before anything is sent. It refuses to replace an append or page blob
-	// (*BlobTypeError), and makes Result.Created show whether there was a blob. With IfMatch an upload always looks.
+	// (*TypeError), and makes Result.Created show whether there was a blob. With IfMatch an upload always looks.
 	// Defaults to false: the blob is replaced without a look.
 	LookFirst bool
 
@@ -101,7 +101,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // is a *ConflictError with Reason BlockList.
 //
 // Errors are those of Update: *ConflictError if the condition failed or if another commit discarded the staged blocks,
-// *UnknownError if the commit may have been applied, and *BlobTypeError if the upload looks first. A stale condition
+// *UnknownError if the commit may have been applied, and *TypeError if the upload looks first. A stale condition
 // fails before the content is sent. After any error but *UnknownError the blob is unchanged by this upload. The service
 // drops staged blocks that were not committed after a week.
 //

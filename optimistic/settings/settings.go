@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// QueueMetadata is the user metadata of a queue as a Target, made by LastWriterWinsQueueMetadata. The queue must exist.
+// QueueMetadata is the user metadata of a queue as a Target, made by NewLastWriterWinsQueueMetadata. The queue must exist.
 //
 // Last writer wins: the service has no version of a queue and supports no condition (REST: "Set Queue Metadata"). A
 // write replaces all metadata, including changes by others since the read, and two concurrent writers can both succeed
@@ -35,9 +35,9 @@ import (
 // Cost: 1 request to read, 1 to write.
 type QueueMetadata struct{ queue *azqueue.QueueClient }
 
-// NewQueueMetadata returns the user metadata of a queue as a Target. The name is a warning; see
+// NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The name is a warning: see
 // QueueMetadata.
-func NewQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
+func NewLastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
 	return QueueMetadata{client}
 }
 

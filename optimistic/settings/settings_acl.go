@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// QueueACL is the stored access policies of a queue as a Target, made by LastWriterWinsQueueACL. The queue must exist.
+// QueueACL is the stored access policies of a queue as a Target, made by NewLastWriterWinsQueueACL. The queue must exist.
 //
 // Last writer wins, as with QueueMetadata, and there is no room for a lineage. After a lost response azconc looks
 // before it sends the request again. Policies that are as requested are a success, no matter who set them; policies
@@ -25,9 +25,9 @@ import (
 // Cost: 1 request to read, 1 to write.
 type QueueACL struct{ queue *azqueue.QueueClient }
 
-// NewQueueACL returns the stored access policies of a queue as a Target. The name is a warning; see
+// NewLastWriterWinsQueueACL returns the stored access policies of a queue as a Target. The name is a warning: see
 // QueueACL.
-func NewQueueACL(client *azqueue.QueueClient) QueueACL { return QueueACL{client} }
+func NewLastWriterWinsQueueACL(client *azqueue.QueueClient) QueueACL { return QueueACL{client} }
 
 // Resource implements Target.
 func (a QueueACL) Resource() string { return resource.Path(a.queue.URL()) }

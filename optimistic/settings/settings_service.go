@@ -16,7 +16,7 @@ import (
 )
 
 // ServiceProperties are the settings of a service of an account (analytics logging, metrics, CORS rules and so on) as a
-// Target, made by LastWriterWinsBlobService and LastWriterWinsQueueService.
+// Target, made by NewLastWriterWinsBlobService and NewLastWriterWinsQueueService.
 //
 // Last writer wins, as with QueueMetadata: there is no version, no condition and no room for a lineage. The service
 // keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
@@ -34,9 +34,9 @@ type ServiceProperties[T any] struct {
 	set  func(ctx context.Context, changed T) error
 }
 
-// NewBlobService returns the settings of an account's Blob service as a Target. The name is a warning; see
+// NewLastWriterWinsBlobService returns the settings of an account's Blob service as a Target. The name is a warning: see
 // ServiceProperties.
-func NewBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
+func NewLastWriterWinsBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
 	return ServiceProperties[service.SetPropertiesOptions]{
 		name: "(blob service)", key: client,
 		get: func(ctx context.Context) (service.SetPropertiesOptions, error) {
@@ -53,9 +53,9 @@ func NewBlobService(client *service.Client) ServiceProperties[service.SetPropert
 	}
 }
 
-// NewQueueService returns the settings of an account's Queue service as a Target. The name is a warning; see
+// NewLastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name is a warning: see
 // ServiceProperties.
-func NewQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
+func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
 	return ServiceProperties[azqueue.SetPropertiesOptions]{
 		name: "(queue service)", key: client,
 		get: func(ctx context.Context) (azqueue.SetPropertiesOptions, error) {

@@ -5,7 +5,7 @@
 // wait again. It then starts over with another choice, depth first, until there is no other choice left:
 //
 //	report := explore.Run(t, func(w *explore.World) explore.Program {
-//		target := func(c *explore.Client) optimistic.Blob[int] { return optimistic.JSONBlob[int](c.BlockBlob("box", "n")) }
+//		target := func(c *explore.Client) blobs.Blob[int] { return blobs.NewJSON[int](c.BlockBlob("box", "n")) }
 //		return explore.Program{
 //			Clients: []func(ctx context.Context, c *explore.Client) error{increment(target), increment(target)},
 //			Check:   func() error { … },

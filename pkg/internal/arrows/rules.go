@@ -29,6 +29,14 @@ var layers = []layer{
 		"idempotent builds on the two others"},
 	{"optimistic", []string{"pkg"},
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
+	{"optimistic/internal/protocol", []string{"pkg"},
+		"the protocol is what package optimistic and the packages below it are made of"},
+	{"optimistic/blobs", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
+	{"optimistic/tables", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
+	{"optimistic/settings", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
 	{"pessimistic", []string{"pkg"},
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
 	{"pkg", []string{"pkg"},
@@ -46,11 +54,11 @@ type ban struct {
 var bans = []ban{
 	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
 		"only the command line knows cobra"},
-	{"./pkg/aztest", []string{"pkg/aztest"}, false,
+	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest"}, false,
 		"a service in memory must never reach production code"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli"}, false,
 		"a library does not start processes; azconc dev and the demo do"},
-	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest"}, false,
+	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }
 

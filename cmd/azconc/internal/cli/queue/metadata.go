@@ -25,7 +25,7 @@ var noun = container.MetadataNoun{
 		if err != nil {
 			return nil, err
 		}
-		return settings.NewQueueMetadata(queue), nil
+		return settings.NewLastWriterWinsQueueMetadata(queue), nil
 	},
 }
 

@@ -19,7 +19,7 @@ var aCL = setting[[]settings.AccessPolicy]{
 		if err != nil {
 			return nil, err
 		}
-		return settings.NewQueueACL(queue), nil
+		return settings.NewLastWriterWinsQueueACL(queue), nil
 	},
 	parse: func(data []byte) ([]settings.AccessPolicy, error) {
 		var doc aCLDocument
@@ -47,7 +47,7 @@ var properties = setting[azqueue.SetPropertiesOptions]{
 		if err != nil {
 			return nil, err
 		}
-		return settings.NewQueueService(service), nil
+		return settings.NewLastWriterWinsQueueService(service), nil
 	},
 	parse: func(data []byte) (p azqueue.SetPropertiesOptions, err error) {
 		return p, fail.StrictJSON(data, "the settings of a Queue service", &p)
