@@ -149,7 +149,9 @@ var sites = []site{
 	{name: "queue acl", Change: "Set Container ACL", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			q := optest.NewQueues(t, s)
-			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] { return settings.NewLastWriterWinsQueueACL(q.Queue()) },
+			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] {
+				return settings.NewLastWriterWinsQueueACL(q.Queue())
+			},
 				func(p []settings.AccessPolicy) []int {
 					if len(p) == 0 {
 						return make([]int, optest.Slots)
