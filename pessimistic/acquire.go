@@ -16,8 +16,8 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Acquire waits until it holds the lease. Errors: *HeldError when Wait has passed, ErrNotFound, ErrChanged with
-// IfMatch, the cause of ctx, or the service's error (an *OpError). On any error nothing is left behind: a request that
+// Acquire waits until it holds the lease. Errors: *HeldError when Wait has passed, ErrNotFound, ErrConflict with
+// IfMatch, the cause of ctx, or the service's error (an *azerr.OpError). On any error nothing is left behind: a request that
 // may have been applied is followed by a release, under a context of its own, which is retried for 10 s at most. If
 // that fails too, the lease expires after its duration.
 //
@@ -70,21 +70,13 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 			if held {
 				return nil, q.heldError(err)
 			}
-			return nil, failedAs(ctx, "acquire", c.remote.path, err)
+			return nil, azerr.Op(ctx, "acquire", c.remote.path, err)
 		}
 		if err := q.untilFree(ctx, err); err != nil {
 			c.abandon(ctx)
-			return nil, failedAs(ctx, "acquire", c.remote.path, err)
+			return nil, azerr.Op(ctx, "acquire", c.remote.path, err)
 		}
 	}
-}
-
-// failedAs adds the operation to an error, but leaves the cause of ctx as it is.
-func failedAs(ctx context.Context, op, path string, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return opError(op, path, err)
 }
 
 // claim is one acquisition in progress. All its requests carry the same id, which makes repeating them harmless.
@@ -235,7 +227,7 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 	}
 	t0, err := c.prove(ctx)
 	if err != nil {
-		return nil, failedAs(ctx, "adopt", c.remote.path, err)
+		return nil, azerr.Op(ctx, "adopt", c.remote.path, err)
 	}
 	l := newLease(ctx, c, t0, o)
 	l.emit(Event{Kind: Acquired, Took: l.remote.clock().now().since(t0)})

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -48,7 +49,7 @@ func infoOf(name string, seen lease.Observation) LockInfo {
 }
 
 // Show returns who holds a lock, or who held it last. Errors: ErrNotFound if there is no such lock, which includes a
-// lock that was never used and one that was garbage-collected; *OpError. Requests: 1, retried after transient faults.
+// lock that was never used and one that was garbage-collected; *azerr.OpError. Requests: 1, retried after transient faults.
 func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	w, err := k.remote(name)
 	if err != nil {
@@ -56,7 +57,7 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	}
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return LockInfo{}, failedAs(ctx, "show", w.path, err)
+		return LockInfo{}, azerr.Op(ctx, "show", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, notALock(w)
@@ -66,7 +67,7 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 
 // notALock keeps a mistyped name from addressing an arbitrary blob as a lock.
 func notALock(w remote) error {
-	return &OpError{Op: "show", Resource: w.path, Err: errNotALock}
+	return &azerr.OpError{Op: "show", Resource: w.path, Err: errNotALock}
 }
 
 var errNotALock = fmt.Errorf("%w: the blob exists, but is not an azconc lock", ErrNotFound)
@@ -122,7 +123,7 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 				return err
 			})
 			if err != nil {
-				yield(LockInfo{}, failedAs(ctx, "list locks in", k.path, err))
+				yield(LockInfo{}, azerr.Op(ctx, "list locks in", k.path, err))
 				return
 			}
 			from.Marker = page.NextMarker
@@ -182,7 +183,7 @@ type BrokenLock struct {
 // the holder keeps working while others may acquire the lock: use these only for holders that are known to have
 // crashed. Break leaves a free lock as it is, and returns no error.
 //
-// Errors: ErrNotFound; ErrChanged if IfMatch names an acquisition other than the current one; *UnknownError if there
+// Errors: ErrNotFound; ErrConflict if IfMatch names an acquisition other than the current one; *UnknownError if there
 // was no response: calling Break again is safe.
 //
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
@@ -203,15 +204,15 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	}
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return BrokenLock{}, failedAs(ctx, "break", w.path, err)
+		return BrokenLock{}, azerr.Op(ctx, "break", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return BrokenLock{}, notALock(w)
 	}
 	out := BrokenLock{LockInfo: infoOf(name, seen)}
 	if o.IfMatch != "" && o.IfMatch != seen.ETag {
-		return out, &OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
-			ErrChanged, o.IfMatch, seen.ETag, out.Owner)}
+		return out, &azerr.OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
+			ErrConflict, o.IfMatch, seen.ETag, out.Owner)}
 	}
 	if !out.Held {
 		return out, nil
@@ -221,7 +222,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {
-		return out, failedAs(ctx, "break", w.path, err)
+		return out, azerr.Op(ctx, "break", w.path, err)
 	}
 	out.Broken = true
 	return out, nil

@@ -120,8 +120,8 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 		second := locked(t, w.direct(&LockerOptions{Owner: "two"}), "job", nil)
 		w.reset()
 		_, err := k.Break(t.Context(), "job", &BreakLockOptions{IfMatch: stale, Now: true})
-		if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "two") {
-			t.Errorf("err = %v, want ErrChanged that names the present holder", err)
+		if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "two") {
+			t.Errorf("err = %v, want ErrConflict that names the present holder", err)
 		}
 		w.wantOps("look")
 		if w.state("job") != lease.Leased {

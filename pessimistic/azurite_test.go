@@ -75,7 +75,7 @@ func TestLocksOnAzurite(t *testing.T) {
 			t.Errorf("listed %+v, %v", listed, err)
 		}
 	}
-	if _, err := two.Break(t.Context(), "job", &BreakLockOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrChanged) {
+	if _, err := two.Break(t.Context(), "job", &BreakLockOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) {
 		t.Errorf("a stale break: %v", err)
 	}
 	if err := first.Verify(t.Context()); err != nil {

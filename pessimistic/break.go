@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -60,7 +61,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 }
 
 // Break breaks another client's lease; the lease id is not needed, only write permission. It returns the time until the
-// lease can be acquired, 0 for at once. Errors: ErrNotFound; ErrChanged if IfMatch names another version; ErrLost if
+// lease can be acquired, 0 for at once. Errors: ErrNotFound; ErrConflict if IfMatch names another version; ErrLost if
 // there is no lease to break.
 //
 // Requests: 1; after transient faults it is repeated up to 6 times, which can only shorten the time that is left.
@@ -81,7 +82,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if v, reason := judge(err); v == definitive && reason != Deleted {
 		return 0, &LostError{Resource: w.path, Reason: Taken, Err: err}
 	}
-	return 0, failedAs(ctx, "break", w.path, err)
+	return 0, azerr.Op(ctx, "break", w.path, err)
 }
 
 // adminTry is the timeout of a single request about a lease that this process does not hold.
@@ -125,8 +126,8 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 	if v, reason := judge(err); v == definitive {
 		return l.lose(reason, err)
 	}
-	if err != nil && !errors.Is(err, ErrUnknown) {
-		return failedAs(ctx, "break", l.remote.path, err)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		return azerr.Op(ctx, "break", l.remote.path, err)
 	}
 	// A break that may have been applied counts as applied: the work stops earlier than it might have to.
 	grace := remaining

@@ -64,7 +64,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 		return l.lose(reason, err)
 	}
 	if err != nil {
-		return failedAs(ctx, "verify", l.remote.path, err)
+		return azerr.Op(ctx, "verify", l.remote.path, err)
 	}
 	if !seen.State.Free() {
 		return nil
@@ -161,7 +161,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	l.mu.Lock()
 	l.next = ""
 	l.mu.Unlock()
-	return failedAs(ctx, "change", l.remote.path, err)
+	return azerr.Op(ctx, "change", l.remote.path, err)
 }
 
 // changeOnce sends one change. overlapped reports that another one was under way meanwhile.
@@ -230,7 +230,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Unlock()
 	if to != "" {
 		if _, err := l.changeOnce(ctx, from, to); err != nil {
-			return nil, failedAs(ctx, "reclaim", l.remote.path, err)
+			return nil, azerr.Op(ctx, "reclaim", l.remote.path, err)
 		}
 		c.id = to
 	}
@@ -239,7 +239,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		if lost, ok := errors.AsType[*LostError](err); ok {
 			_ = l.lose(lost.Reason, lost.Err)
 		}
-		return nil, failedAs(ctx, "reclaim", l.remote.path, err)
+		return nil, azerr.Op(ctx, "reclaim", l.remote.path, err)
 	}
 	l.mu.Lock()
 	if err := l.unclaimable(); err != nil {

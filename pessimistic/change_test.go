@@ -123,7 +123,7 @@ func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				id := uuid.NewString()
-				if err := l.Change(ctx, id); !errors.Is(err, ErrUnknown) {
+				if err := l.Change(ctx, id); !errors.Is(err, ErrOutcomeUnknown) {
 					t.Errorf("err = %v", err)
 				}
 				w.faults.SetFaults()
@@ -146,7 +146,7 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
 		target := Blob(w.blob("b"))
-		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrChanged) || w.state("b") != lease.Leased {
+		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) || w.state("b") != lease.Leased {
 			t.Errorf("err = %v, state %v", err, w.state("b"))
 		}
 		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.look("b").ETag, Grace: 10 * time.Second})
@@ -184,7 +184,7 @@ func TestABreakWhoseAnswerWasLostIsABreak(t *testing.T) {
 				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.state("b"))
 			}
 			w.faults.SetFaults(aztest.Fault{Kind: kind})
-			if _, err := Break(t.Context(), Blob(w.blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrUnknown) {
+			if _, err := Break(t.Context(), Blob(w.blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("%s without end: %v", kind, err)
 			}
 		})

@@ -225,7 +225,7 @@ func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
 		t.passed = true
 		l.entrust(&b.tenure, 0)
 		_ = l.Release(ctx) // hands it over to the next
-		return nil, failedAs(ctx, "lock", t.claim.remote.path, context.Cause(ctx))
+		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, context.Cause(ctx))
 	}
 	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.remote.clock().now())
 	if err != nil {

@@ -24,14 +24,14 @@ var (
 	ErrReleased = errors.New("lease released")
 
 	// ErrNotFound reports that the resource to lease, or a Locker's container, does not exist.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = azerr.ErrNotFound
 
-	// ErrUnknown reports that a request was sent, its response was lost, and nothing shows whether it was applied. The
-	// error in the chain is an *UnknownError.
-	ErrUnknown = errors.New("outcome unknown")
+	// ErrOutcomeUnknown reports that a request was sent, its response was lost, and nothing shows whether it was
+	// applied. The error in the chain is an *UnknownError.
+	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
-	// ErrChanged reports that the resource is at a version other than the one the caller named.
-	ErrChanged = errors.New("changed by another")
+	// ErrConflict reports that the resource is at a version other than the one the caller named.
+	ErrConflict = azerr.ErrConflict
 
 	// ErrUndeleted reports that a file that was marked for deletion still exists: an SMB client cleared the mark, or
 	// the file was recreated meanwhile.
@@ -89,6 +89,9 @@ func (e *HeldError) Error() string {
 	return b.String()
 }
 
+// About returns the path of the resource.
+func (e *HeldError) About() string { return e.Resource }
+
 // Unwrap returns the sentinel and the service's response.
 func (e *HeldError) Unwrap() []error { return chain(ErrHeld, e.Err) }
 
@@ -101,6 +104,9 @@ type ContentError struct {
 func (e *ContentError) Error() string {
 	return fmt.Sprintf("%s: the blob has %d bytes of content; a lock needs a blob of its own: choose another name, or allow content", e.Resource, e.Size)
 }
+
+// About returns the path of the resource.
+func (e *ContentError) About() string { return e.Resource }
 
 // Unwrap returns the sentinel.
 func (e *ContentError) Unwrap() error { return ErrContent }
@@ -174,6 +180,9 @@ func (e *LostError) Error() string {
 	return b.String()
 }
 
+// About returns the path of the resource.
+func (e *LostError) About() string { return e.Resource }
+
 // Unwrap returns the sentinel and the service's response.
 func (e *LostError) Unwrap() []error { return chain(ErrLost, e.Err) }
 
@@ -196,50 +205,15 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
+// About returns the path of the resource.
+func (e *UnknownError) About() string { return e.Resource }
+
 // Unwrap returns the sentinel and the last response.
-func (e *UnknownError) Unwrap() []error { return chain(ErrUnknown, e.Err) }
-
-// OpError is any other failure of a request, with a text that is safe to show.
-type OpError struct {
-	Op       string
-	Resource string
-	Err      error
-}
-
-func (e *OpError) Error() string { return e.Op + " " + e.Resource + ": " + azerr.Summary(e.Err) }
-
-// Unwrap returns the cause, and the sentinel that stands for it where there is one.
-func (e *OpError) Unwrap() []error {
-	switch o := azerr.Classify(e.Err); {
-	case o.Kind == azerr.NotFound:
-		return chain(ErrNotFound, e.Err)
-	case o.Kind == azerr.Conflict && o.Reason == azerr.Changed:
-		return chain(ErrChanged, e.Err)
-	}
-	return []error{e.Err}
-}
+func (e *UnknownError) Unwrap() []error { return chain(ErrOutcomeUnknown, e.Err) }
 
 func chain(sentinel, cause error) []error {
 	if cause == nil {
 		return []error{sentinel}
 	}
 	return []error{sentinel, cause}
-}
-
-// opError names what failed, but leaves errors alone that do so themselves.
-func opError(op, resource string, err error) error {
-	if typed(err) {
-		return err
-	}
-	return &OpError{Op: op, Resource: resource, Err: err}
-}
-
-// typed tells whether an error says itself what it is about.
-func typed(err error) bool {
-	for _, named := range []error{ErrHeld, ErrLost, ErrReleased, ErrUnknown, ErrFenced, ErrUndeleted, ErrTorn, ErrContent} {
-		if errors.Is(err, named) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/resource"
@@ -82,7 +83,7 @@ func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, 
 
 // Heartbeat writes a heartbeat for the holder of a file's lease that was acquired without this package; leases of this
 // package send heartbeats by themselves. acquired also records the holder's name. Heartbeat returns the service's time.
-// Errors: ErrLost if the lease is not held under the id, ErrNotFound, *OpError. Requests: 2, retried according to the
+// Errors: ErrLost if the lease is not held under the id, ErrNotFound, *azerr.OpError. Requests: 2, retried according to the
 // client's options, which does no harm.
 func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
 	at, err := fileLease{filelease.File(client), client}.beat(ctx, leaseID, acquired)
@@ -92,5 +93,5 @@ func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquire
 	case v == definitive && reason != Deleted:
 		return at, &LostError{Resource: resource.Path(client.URL()), Reason: reason, Duration: Infinite, Err: err}
 	}
-	return at, opError("heartbeat", resource.Path(client.URL()), err)
+	return at, azerr.Op(ctx, "heartbeat", resource.Path(client.URL()), err)
 }

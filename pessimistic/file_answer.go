@@ -17,13 +17,13 @@ func (c *fileCall) requests() int {
 }
 
 // refusal converts the response to a request about a file into a typed error: *InUseError, *HeldError, *LostError,
-// *UnknownError for a write, *OpError.
+// *UnknownError for a write, *azerr.OpError.
 func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil, typed(err):
-		return failedAs(ctx, op, c.path, err)
+	case ctx.Err() != nil, azerr.Named(err):
+		return azerr.Op(ctx, op, c.path, err)
 	}
 	o := azerr.Classify(err)
 	reason, used := inUse(err)
@@ -37,5 +37,5 @@ func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error
 	case write && o.Ambiguous():
 		return &UnknownError{Op: op, Resource: c.path, Err: err}
 	}
-	return opError(op, c.path, err)
+	return azerr.Op(ctx, op, c.path, err)
 }

@@ -58,7 +58,7 @@ type DeletedFile struct {
 // remains: a request that the network delays until after the call; only a lease guards against it.
 //
 // Errors: ErrNotFound; *InUseError if Wait is nil or has passed; ErrUndeleted; *HeldError if another client holds a
-// lease on the file; *LostError if LeaseID is no longer valid; *UnknownError; *OpError, for example for a read-only
+// lease on the file; *LostError if LeaseID is no longer valid; *UnknownError; *azerr.OpError, for example for a read-only
 // file. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the handles listed in an
 // error.
 func DeleteFile(ctx context.Context, client *file.Client, opts *DeleteFileOptions) (DeletedFile, error) {
@@ -180,8 +180,8 @@ func (d *deleting) outcome(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUndeleted):
-		return &OpError{Op: "delete", Resource: d.call.path, Err: err}
-	case d.doubt && !errors.Is(err, ErrHeld) && !errors.Is(err, ErrUnknown):
+		return &azerr.OpError{Op: "delete", Resource: d.call.path, Err: err}
+	case d.doubt && !errors.Is(err, ErrHeld) && !errors.Is(err, ErrOutcomeUnknown):
 		why := "nothing was seen of the file since"
 		if azerr.Classify(err).Kind == azerr.Lost {
 			why = "the lease is over: because the file was deleted and made anew, or because somebody broke it"

@@ -110,7 +110,7 @@ func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
 			if !isThere(t, f) || !made {
 				t.Fatalf("leased %v: another's file is deleted", leased)
 			}
-			if !leased && (err != nil || done.How != DeletedUnclear) || leased && !errors.Is(err, ErrUnknown) {
+			if !leased && (err != nil || done.How != DeletedUnclear) || leased && !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("leased %v: %+v, %v", leased, done, err)
 			}
 		})
@@ -211,11 +211,11 @@ func TestADeletionWhoseAnswersAreAllLostIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op(deleteFile)})
 		done, err := DeleteFile(t.Context(), f, nil)
-		if !errors.Is(err, ErrUnknown) || done.Ambiguous != 6 || done.Requests != 12 || !isThere(t, f) {
+		if !errors.Is(err, ErrOutcomeUnknown) || done.Ambiguous != 6 || done.Requests != 12 || !isThere(t, f) {
 			t.Errorf("%+v, %v", done, err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(lookAtFile)})
-		if _, err := DeleteFile(t.Context(), f, nil); err == nil || errors.Is(err, ErrUnknown) {
+		if _, err := DeleteFile(t.Context(), f, nil); err == nil || errors.Is(err, ErrOutcomeUnknown) {
 			t.Errorf("nothing was sent but looks: %v", err)
 		}
 	})
@@ -229,7 +229,7 @@ func TestADeletionEndsWithItsContextAndSaysWhatIsKnown(t *testing.T) {
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			s.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op(op)})
 			_, err := DeleteFile(ctx, f, nil)
-			if !errors.Is(err, cause) || errors.Is(err, ErrUnknown) != (op == deleteFile) {
+			if !errors.Is(err, cause) || errors.Is(err, ErrOutcomeUnknown) != (op == deleteFile) {
 				t.Errorf("%s: %v", op, err)
 			}
 		})

@@ -51,6 +51,9 @@ func (e *InUseError) Error() string {
 	return b.String()
 }
 
+// About returns the path of the resource.
+func (e *InUseError) About() string { return e.Resource }
+
 // shownHandles is the number of handles that an error names.
 const shownHandles = 3
 
@@ -72,6 +75,9 @@ type TornError struct {
 func (e *TornError) Error() string {
 	return fmt.Sprintf("%s: partly written, %d of %d bytes: %s", e.Resource, e.Written, e.Size, azerr.Summary(e.Err))
 }
+
+// About returns the path of the resource.
+func (e *TornError) About() string { return e.Resource }
 
 // Unwrap returns the sentinel and the cause.
 func (e *TornError) Unwrap() []error { return chain(ErrTorn, e.Err) }

@@ -59,14 +59,14 @@ type FileContent struct {
 }
 
 // DownloadFile reads a file in consecutive ranges of 4 MiB and writes it to to. All ranges are of one version; if the
-// file changes, DownloadFile restarts, or fails with ErrChanged. Memory: one range.
+// file changes, DownloadFile restarts, or fails with ErrConflict. Memory: one range.
 //
 // A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
 // mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
 // Data that an SMB client writes is visible only after the client has flushed it.
 //
-// Errors: ErrNotFound; ErrChanged; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
-// *OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
+// Errors: ErrNotFound; ErrConflict; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
+// *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
 // empty file; retried after transient faults.
 func DownloadFile(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadFileOptions) (FileContent, error) {
 	var o DownloadFileOptions
@@ -112,7 +112,7 @@ type fileLook struct {
 	headers file.HTTPHeaders // without the content hash, which a write invalidates
 }
 
-var errFileChanged = fmt.Errorf("%w during the read", ErrChanged)
+var errFileChanged = fmt.Errorf("%w during the read", ErrConflict)
 
 // all reads the whole file. restart discards the output so far when the file has changed.
 func (r *fileReader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (FileContent, error) {

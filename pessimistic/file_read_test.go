@@ -108,7 +108,7 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
 			_, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
-			if !errors.Is(err, ErrChanged) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
+			if !errors.Is(err, ErrConflict) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
 				t.Errorf("%s, without a way to begin anew: %d bytes, %v", name, b.Len(), err)
 			}
 		})
@@ -130,7 +130,7 @@ func TestReadingBeginsAnewOnlySoOften(t *testing.T) {
 				return ctx, func(error) {}
 			}
 			got, err := DownloadFile(t.Context(), f, &bytes.Buffer{}, o)
-			if !errors.Is(err, ErrChanged) || got.Restarts != want || got.Requests != 2*(want+1) {
+			if !errors.Is(err, ErrConflict) || got.Restarts != want || got.Requests != 2*(want+1) {
 				t.Errorf("%d: %+v, %v", restarts, got, err)
 			}
 		})
@@ -142,9 +142,9 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 		loose, write bool
 		err          error
 	}{
-		"a heartbeat":          {false, false, ErrChanged},
+		"a heartbeat":          {false, false, ErrConflict},
 		"a heartbeat, ignored": {true, false, nil},
-		"a write":              {true, true, ErrChanged},
+		"a write":              {true, true, ErrConflict},
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			content := patterned(testSpan+1, 1)

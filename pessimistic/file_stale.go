@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -28,7 +29,7 @@ const (
 // saw first may be an earlier holder's, with the current holder about to write its own.
 //
 // It returns a *HeldError if the holder is not that stale, or has never written a heartbeat, in which case only Break
-// ends its lease; ErrNotFound; ErrLost if there is no lease to break; *UnknownError; *OpError. A holder that was merely
+// ends its lease; ErrNotFound; ErrLost if there is no lease to break; *UnknownError; *azerr.OpError. A holder that was merely
 // slow is locked out: the service refuses its lease id, in REST and in SMB alike.
 //
 // The service supports no condition on a break, and does not say whose lease it is. If another client breaks and
@@ -83,7 +84,7 @@ func (s *stale) breaks(ctx context.Context) error {
 		_, err := target.Break(ctx, lease.Natural, lease.Conditions{})
 		return err
 	})
-	if err != nil && sent.Ambiguous > 0 && !typed(err) {
+	if err != nil && sent.Ambiguous > 0 && !azerr.Named(err) {
 		return &UnknownError{Op: "break", Resource: s.call.path, Why: "it is harmless to ask again", Err: err}
 	}
 	return err

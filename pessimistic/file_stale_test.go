@@ -120,7 +120,7 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Break File Lease")})
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrUnknown) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrOutcomeUnknown) {
 			t.Errorf("%v", err)
 		}
 		s.SetFaults()

@@ -249,13 +249,13 @@ func TestTheOneRequestOfAWritingThatGetsNoAnswerIsUnknown(t *testing.T) {
 			fill(t, s, f, []byte("abc"))
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Range")})
 			out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan})
-			if !errors.Is(err, ErrUnknown) || errors.Is(err, ErrTorn) || out.Left != nil || string(stored(t, s, f)) != want {
+			if !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrTorn) || out.Left != nil || string(stored(t, s, f)) != want {
 				t.Errorf("%s: %+v, %v", kind, out, err)
 			}
 		}
 		fill(t, s, f, []byte("abc"))
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Put Range")})
-		if _, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan}); err == nil || errors.Is(err, ErrUnknown) || errors.Is(err, ErrTorn) {
+		if _, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan}); err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrTorn) {
 			t.Errorf("nothing arrived: %v", err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestALeaseWhoseReleaseIsNotConfirmedIsMentioned(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Release File Lease")})
 		out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan})
-		if err != nil || !errors.Is(out.Left, ErrUnknown) {
+		if err != nil || !errors.Is(out.Left, ErrOutcomeUnknown) {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		s.SetFaults()

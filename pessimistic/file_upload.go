@@ -48,7 +48,7 @@ type UploadFileOptions struct {
 // is left torn as well, but nothing is changed before the first 4 MiB have been read.
 //
 // Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
-// *TornError; *UnknownError; *OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
+// *TornError; *UnknownError; *azerr.OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
 // release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length.
 func UploadFile(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadFileOptions) (FileWrite, error) {
 	var o UploadFileOptions

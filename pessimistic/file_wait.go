@@ -130,7 +130,7 @@ func (w *waiter) giveUp(ctx context.Context, heard *InUseError) error {
 
 // WaitClosed waits until no SMB client has a file or directory open. A client may open it again at once: to wait for an
 // operation that needs it closed, use WaitUnlocked. Errors: *InUseError when Wait has passed or ctx has ended;
-// ErrNotFound if the file is gone, which is how a pending deletion ends; *OpError. Requests: 1 per attempt.
+// ErrNotFound if the file is gone, which is how a pending deletion ends; *azerr.OpError. Requests: 1 per attempt.
 func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C, opts *WaitOptions) error {
 	w, err := waiterFor(client, opts)
 	if err != nil {

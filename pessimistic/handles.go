@@ -9,6 +9,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Handle is a file or directory that an SMB client has open. Fields that the service does not report are zero.
@@ -60,7 +62,7 @@ type HandlesOptions struct {
 
 // Handles lists the handles through which SMB clients have a file or directory open. The list is a snapshot and may be
 // outdated when Handles returns. The service answers the same for a path whether it is addressed as a file or as a
-// directory, so a directory client works for both. Errors: ErrNotFound, *OpError. Requests: 1 per 5,000 handles,
+// directory, so a directory client works for both. Errors: ErrNotFound, *azerr.OpError. Requests: 1 per 5,000 handles,
 // retried after transient faults.
 //
 // Handles of NFS shares cannot be listed (REST: "List Handles").
@@ -82,7 +84,7 @@ type ClosedHandles struct {
 // ForceClose closes handles of SMB clients: those with the given ids, or AllHandles. A client notices when it next uses
 // the handle, and loses data it has not flushed; it may open the file again at once. Closing a closed handle does no
 // harm. ForceClose is meant for clients that hang, and does not replace ending an SMB session (REST: "Force Close
-// Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *OpError.
+// Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *azerr.OpError.
 // Requests: 1 per id; for AllHandles, 1 per batch of handles that the service closes.
 func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (ClosedHandles, error) {
 	open, c, err := handlesOf(client, opts)
@@ -102,7 +104,7 @@ func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C
 			})
 			sum.AtLeast = sum.AtLeast || unclear
 			if err != nil {
-				return sum, failedAs(ctx, "close handles of", c.path, err)
+				return sum, azerr.Op(ctx, "close handles of", c.path, err)
 			}
 			sum.Closed, sum.Failed, marker = sum.Closed+page.closed, sum.Failed+page.failed, page.next
 		}
@@ -145,7 +147,7 @@ func (c *fileCall) handles(ctx context.Context, open handleTarget) ([]Handle, er
 			return err
 		})
 		if err != nil {
-			return nil, failedAs(ctx, "list handles of", c.path, err)
+			return nil, azerr.Op(ctx, "list handles of", c.path, err)
 		}
 		all, marker = append(all, page...), next
 	}

@@ -401,7 +401,7 @@ func TestDoSucceedsWhenOnlyTheReleaseIsUnclear(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if last := seen.all[len(seen.all)-1]; last.Kind != Released || !errors.Is(last.Err, ErrUnknown) {
+		if last := seen.all[len(seen.all)-1]; last.Kind != Released || !errors.Is(last.Err, ErrOutcomeUnknown) {
 			t.Errorf("last event %+v, want a release with an unknown outcome", last)
 		}
 	})

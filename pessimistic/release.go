@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -15,7 +16,7 @@ import (
 // Release works even if ctx has ended: the request is sent under a context of its own, and repeated after a transient
 // fault, about once a second for 10 s at most and no longer than the lease lasts. Release returns when the request has
 // been answered or that time has passed. Errors: *LostError if the lease was already over, which the caller may ignore;
-// *UnknownError if there was no response, so that others may have to wait until the lease expires; *OpError if the
+// *UnknownError if there was no response, so that others may have to wait until the lease expires; *azerr.OpError if the
 // service refused or could not be reached, with the same consequence.
 //
 // Requests: 1 if it is answered, or none if the lease is known to be lost.
@@ -118,7 +119,7 @@ func (l *Lease) releaseID(ctx context.Context, id string) error {
 	case ambiguous:
 		return &UnknownError{Op: "release", Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}
-	return opError("release", l.remote.path, err)
+	return azerr.Op(ctx, "release", l.remote.path, err)
 }
 
 const (

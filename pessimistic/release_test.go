@@ -40,7 +40,7 @@ func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
 		if took := time.Since(began); took < 9*time.Second || took > 10*time.Second {
 			t.Errorf("it gave up after %v", took)
 		}
-		if _, ok := errors.AsType[*UnknownError](err); !ok || !errors.Is(err, ErrUnknown) || errors.Is(err, ErrLost) {
+		if _, ok := errors.AsType[*UnknownError](err); !ok || !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrLost) {
 			t.Errorf("err = %v", err)
 		}
 		if again := l.Release(t.Context()); again != err {
@@ -70,7 +70,7 @@ func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
 		pass(8 * time.Second)
 		began := time.Now()
-		if err := l.Release(ctx); !errors.Is(err, ErrUnknown) || time.Since(began) > 7*time.Second {
+		if err := l.Release(ctx); !errors.Is(err, ErrOutcomeUnknown) || time.Since(began) > 7*time.Second {
 			t.Errorf("err = %v after %v, want unknown within what was left of the lease, 7 s", err, time.Since(began))
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 )
@@ -53,7 +54,7 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (lease.Observ
 	}
 	seen, err := w.look(ctx, "", 0)
 	if err != nil {
-		return lease.Observation{}, opError("look at", w.path, err)
+		return lease.Observation{}, azerr.Op(ctx, "look at", w.path, err)
 	}
 	return seen, nil
 }

@@ -112,7 +112,7 @@ func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait b
 			pause = min(pause, limit-time.Since(began))
 		}
 		if err := w.readers.pause(h.Context(), pause); err != nil {
-			return failedAs(ctx, "lock", w.readers.path, err)
+			return azerr.Op(ctx, "lock", w.readers.path, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -170,7 +171,7 @@ var errWaited = errors.New("the time to wait has passed")
 // waited returns the error with which the wait ends.
 func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo, local bool) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
-		return failedAs(ctx, "acquire", s.path, cause)
+		return azerr.Op(ctx, "acquire", s.path, cause)
 	}
 	e := s.heldBy(holder, began)
 	e.Local = local

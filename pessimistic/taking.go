@@ -92,12 +92,12 @@ func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, err
 		err = t.line.yield(ctx, t)
 	}
 	if err != nil || ctx.Err() != nil {
-		return nil, failedAs(ctx, "lock", t.claim.remote.path, cmpErr(err, ctx.Err()))
+		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, cmpErr(err, ctx.Err()))
 	}
 	base, g, err := t.win(ctx, wait)
 	if err != nil {
 		t.claim.abandon(ctx)
-		return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
+		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, err)
 	}
 	return t.settle(ctx, base, g)
 }
@@ -159,7 +159,7 @@ func (t *taking) settle(ctx context.Context, base lease.Observation, g grant) (*
 	if delay > 0 && unclean {
 		if err := retry.Sleep(l.Context(), delay); err != nil {
 			l.forsake(ctx, base)
-			return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
+			return nil, azerr.Op(ctx, "lock", t.claim.remote.path, err)
 		}
 	}
 	h, err := t.stamped(ctx, l, base, moment{g.date, g.at}, g.t0)
@@ -189,7 +189,7 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base lease.Observation, 
 		err = l.lose(reason, err)
 	}
 	if err != nil {
-		return nil, failedAs(ctx, "lock", t.claim.remote.path, err)
+		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, err)
 	}
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
 	held := &tenure{line: t.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: t.limit()}

@@ -67,5 +67,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: fenced off by a later holder: our fence is %d, the stored one %d", e.Resource, e.Mine, e.Stored)
 }
 
+// About returns the path of the resource.
+func (e *Error) About() string { return e.Resource }
+
 // Unwrap returns the sentinel.
 func (e *Error) Unwrap() error { return ErrFenced }

@@ -44,7 +44,7 @@ func Judge(err error) Verdict {
 	if _, ok := errors.AsType[*UsageError](err); ok {
 		return Verdict{Code: ExitUsage, Outcome: "usage"}
 	}
-	if errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, pessimistic.ErrUnknown) {
+	if errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 		return Verdict{Code: ExitUnknown, Outcome: "unknown"}
 	}
 	if v, ok := errors.AsType[exitStatus](err); ok {
@@ -73,7 +73,7 @@ func Judge(err error) Verdict {
 		return Verdict{Code: ExitConflict, Outcome: "has_content"}
 	case errors.Is(err, pessimistic.ErrUndeleted):
 		return Verdict{Code: ExitConflict, Outcome: "undeleted"}
-	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrChanged), errors.Is(err, fence.ErrFenced):
+	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrConflict), errors.Is(err, fence.ErrFenced):
 		return Verdict{Code: ExitConflict, Outcome: "conflict"}
 	}
 	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {

@@ -114,7 +114,7 @@ func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
 		{"its natural end", 20 * time.Second, nil, []time.Duration{10 * time.Second, 10 * time.Second}},
 		{"a short period", 5 * time.Second, nil, []time.Duration{10 * time.Second, 5*time.Second - time.Second - releaseMargin}},
 		{"over by now", 0, nil, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
-		{"another's by now", 0, pessimistic.ErrChanged, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
+		{"another's by now", 0, pessimistic.ErrConflict, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()

@@ -1,0 +1,59 @@
+package azerr
+
+import (
+	"context"
+	"errors"
+)
+
+// Sentinels that mean the same in every package, each of which has them under the same name.
+var (
+	// ErrConflict means that the resource is not what the caller assumed, and that nothing was changed.
+	ErrConflict = errors.New("changed by another")
+
+	// ErrNotFound means that the resource does not exist.
+	ErrNotFound = errors.New("not found")
+
+	// ErrOutcomeUnknown means that a request was sent, and that nothing shows whether it was applied.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+)
+
+// OpError is the failure of a request for which there is no type of its own. Its text is safe to show.
+type OpError struct {
+	Op       string // what was attempted, such as "acquire"
+	Resource string // path of the resource, never its URL
+	Err      error
+}
+
+func (e *OpError) Error() string { return e.Op + " " + e.Resource + ": " + Summary(e.Err) }
+
+// About returns the path of the resource.
+func (e *OpError) About() string { return e.Resource }
+
+// Unwrap returns the cause, and the sentinel that stands for it where there is one.
+func (e *OpError) Unwrap() []error {
+	switch o := Classify(e.Err); {
+	case o.Kind == NotFound:
+		return []error{ErrNotFound, e.Err}
+	case o.Kind == Conflict && o.Reason == Changed:
+		return []error{ErrConflict, e.Err}
+	}
+	return []error{e.Err}
+}
+
+// Op returns err as an *OpError, unless an error in its chain names its resource itself, in a method About, or err is the
+// cause of ctx's end. Op of nil is nil.
+func Op(ctx context.Context, op, resource string, err error) error {
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || Named(err) {
+		return err
+	}
+	return &OpError{Op: op, Resource: resource, Err: err}
+}
+
+// Named reports whether an error in err's chain names its resource itself.
+func Named(err error) bool {
+	_, ok := errors.AsType[interface {
+		error
+		About() string
+	}](err)
+	return ok
+}
