@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // LockInfo is what any client can see of a named lock. It describes the moment when the service answered and may be
@@ -115,7 +116,7 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 		if prefix := k.opts.Prefix + o.Prefix; prefix != "" {
 			from.Prefix = &prefix
 		}
-		for more := true; more; more = deref(from.Marker) != "" {
+		for more := true; more; more = ptr.Value(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
 			_, err := w.wire().Send(ctx, "list", adminAgain(listTry), func(ctx context.Context) (err error) {
 				// A pager cannot be used after its first error, so every request gets a new one.
@@ -139,13 +140,13 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 
 // listed reads one blob of a list.
 func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
-	if item.Properties == nil || deref(item.Name) == "" {
+	if item.Properties == nil || ptr.Value(item.Name) == "" {
 		return LockInfo{}, false
 	}
 	seen := lease.Observation{
-		State: lease.State(deref(item.Properties.LeaseState)), Term: lease.Term(deref(item.Properties.LeaseDuration)),
-		ETag: deref(item.Properties.ETag), Modified: deref(item.Properties.LastModified), Metadata: lowered(item.Metadata),
-		Size: deref(item.Properties.ContentLength),
+		State: lease.State(ptr.Value(item.Properties.LeaseState)), Term: lease.Term(ptr.Value(item.Properties.LeaseDuration)),
+		ETag: ptr.Value(item.Properties.ETag), Modified: ptr.Value(item.Properties.LastModified), Metadata: lowered(item.Metadata),
+		Size: ptr.Value(item.Properties.ContentLength),
 	}
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, false

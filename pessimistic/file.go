@@ -7,15 +7,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
-	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
-
-// keyBeat is the time of the last heartbeat of the holder of a file's lease, by the service's clock.
-const keyBeat = "azconcheartbeat"
 
 // File returns a file of Azure Files, which must exist, as a Resource. While it is leased, the service refuses every
 // write and the deletion without the lease id, and SMB clients cannot open it for writing or deletion; anybody may
@@ -46,8 +43,15 @@ func (f fileLease) Acquire(ctx context.Context, id string, seconds int32, c leas
 	if err != nil {
 		return reply, err
 	}
-	wire.Another(ctx)
-	if _, err := f.beat(ctx, id, true); err != nil {
+	var seen lease.Observation
+	err = wire.Part(ctx, "look", func(ctx context.Context) (err error) {
+		seen, err = f.Look(ctx, id)
+		return err
+	})
+	if err == nil {
+		_, err = f.beat(ctx, id, seen, true)
+	}
+	if err != nil {
 		return lease.Reply{}, &lease.GrantedError{Err: err}
 	}
 	return reply, nil
@@ -56,42 +60,30 @@ func (f fileLease) Acquire(ctx context.Context, id string, seconds int32, c leas
 // Renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
 // held under it.
 func (f fileLease) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Reply, error) {
-	date, err := f.beat(ctx, id, false)
+	seen, err := f.Look(ctx, id)
+	if err != nil {
+		return lease.Reply{}, err
+	}
+	date, err := f.beat(ctx, id, seen, false)
 	return lease.Reply{ID: id, Date: date}, err
 }
 
 // beat writes the heartbeat. Sending it twice does no harm: only the lease holder can write.
-func (f fileLease) beat(ctx context.Context, id string, first bool) (time.Time, error) {
-	seen, err := f.Look(ctx, id)
-	if err != nil {
-		return time.Time{}, err
-	}
+func (f fileLease) beat(ctx context.Context, id string, seen lease.Observation, first bool) (date time.Time, err error) {
 	metadata := make(map[string]*string, len(seen.Metadata)+3)
 	for name, value := range seen.Metadata {
 		metadata[name] = &value
 	}
 	at := seen.Date.UTC().Format(time.RFC3339)
-	metadata[keyBeat] = &at
+	metadata[holder.KeyHeartbeat] = &at
 	if first {
-		owner := url.PathEscape(ownName())
-		metadata[keyOwner], metadata[keySince] = &owner, &at
+		owner := url.PathEscape(holder.Own())
+		metadata[holder.KeyOwner], metadata[holder.KeySince] = &owner, &at
 	}
-	wire.Another(ctx)
-	resp, err := f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
-	return deref(resp.Date), err
-}
-
-// Heartbeat writes a heartbeat for the holder of a file's lease that was acquired without this package; leases of this
-// package send heartbeats by themselves. acquired also records the holder's name. Heartbeat returns the service's time.
-// Errors: ErrLost if the lease is not held under the id, ErrNotFound, *azerr.OpError. Requests: 2, retried according to the
-// client's options, which does no harm.
-func Heartbeat(ctx context.Context, client *file.Client, leaseID string, acquired bool) (time.Time, error) {
-	at, err := fileLease{filelease.File(client), client}.beat(ctx, leaseID, acquired)
-	switch v, reason := judge(err); {
-	case err == nil:
-		return at, nil
-	case v == definitive && reason != Deleted:
-		return at, &LostError{Resource: resource.Path(client.URL()), Reason: reason, Duration: Infinite, Err: err}
-	}
-	return at, azerr.Op(ctx, "heartbeat", resource.Path(client.URL()), err)
+	err = wire.Part(ctx, "heartbeat", func(ctx context.Context) error {
+		resp, err := f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: leasedBy(id)})
+		date = ptr.Value(resp.Date)
+		return err
+	})
+	return date, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -144,7 +145,7 @@ func (d *deleting) look(ctx context.Context) (end bool, err error) {
 	var id string
 	_, err = d.call.repeat(ctx, "look at", func(ctx context.Context) error {
 		resp, err := d.client.GetProperties(ctx, nil)
-		id = deref(resp.ID)
+		id = ptr.Value(resp.ID)
 		return err
 	})
 	o := azerr.Classify(err)

@@ -9,49 +9,52 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	ours "github.com/azconc/azconc/pkg/lease"
 )
 
-// TestWhoHoldsALeaseOfHisOwnCanBeHeardOf: without this package's Acquire, and so without its heartbeat.
-func TestWhoHoldsALeaseOfHisOwnCanBeHeardOf(t *testing.T) {
+// A program that has acquired a lease by itself can record itself as the holder, and write the heartbeat.
+func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		id := "11111111-2222-4333-8444-555555555555"
 		l, err := lease.NewFileClient(f, &lease.FileClientOptions{LeaseID: &id})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Heartbeat(t.Context(), f, id, true); !errors.Is(err, ErrLost) {
+		target := File(f)
+		if _, err := target.Renew(t.Context(), id, ours.Conditions{}); azerr.Classify(err).Kind != azerr.Lost {
 			t.Errorf("without a lease: %v", err)
 		}
 		if _, err := l.Acquire(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s.Reset()
-		began, err := Heartbeat(t.Context(), f, id, true)
-		if want := fileAcquire[1:]; err != nil || !slices.Equal(fileOps(s), want) {
+		reply, err := target.Acquire(t.Context(), id, ours.Forever, ours.Conditions{})
+		began := reply.Date
+		if want := fileAcquire; err != nil || !slices.Equal(fileOps(s), want) {
 			t.Errorf("%v, sent %q, want %q", err, fileOps(s), want)
 		}
 		pass(10 * time.Second)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set File Metadata"), Count: 1})
-		beat, err := Heartbeat(t.Context(), f, id, false) // the SDK sends it again
+		reply, err = target.Renew(t.Context(), id, ours.Conditions{}) // the SDK sends it again
+		beat := reply.Date
 		if err != nil || beat.Sub(began) < 10*time.Second {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
 		seen, err := Look(t.Context(), File(f), nil)
-		if h := HolderOf(seen); err != nil || h.Name != ownName() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
-			t.Errorf("%+v, %v, want since %v, heard of at %v", h, err, began, beat)
+		if h := HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
+			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
-			t.Errorf("he is alive: %v", err)
+			t.Errorf("a live holder: %v", err)
 		}
 		if _, err := l.Break(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Heartbeat(t.Context(), f, id, false); !errors.Is(err, ErrLost) {
+		if _, err := target.Renew(t.Context(), id, ours.Conditions{}); azerr.Classify(err).Kind != azerr.Lost {
 			t.Errorf("broken: %v", err)
-		}
-		if _, err := Heartbeat(t.Context(), s.File("box", "none"), id, false); !errors.Is(err, ErrNotFound) {
-			t.Errorf("no file: %v", err)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // fileRange is the number of bytes read or written at a time: the most that one request may write (REST: "Put Range").
@@ -205,13 +206,13 @@ func (r *fileReader) same(seen fileLook) bool {
 }
 
 func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
-	_, total, _ := strings.Cut(deref(resp.ContentRange), "/")
+	_, total, _ := strings.Cut(ptr.Value(resp.ContentRange), "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return fileLook{}, fmt.Errorf("the response has no size: Content-Range %q", deref(resp.ContentRange))
+		return fileLook{}, fmt.Errorf("the response has no size: Content-Range %q", ptr.Value(resp.ContentRange))
 	}
 	return fileLook{
-		size: size, etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(lease.Leased),
+		size: size, etag: ptr.Value(resp.ETag), written: ptr.Value(resp.FileLastWriteTime), leased: string(ptr.Value(resp.LeaseState)) == string(lease.Leased),
 		headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 			ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
 	}, nil
@@ -222,7 +223,7 @@ func seeFile(ctx context.Context, client *file.Client, c *fileCall, id string) (
 	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})
 		seen = fileLook{
-			size: deref(resp.ContentLength), etag: deref(resp.ETag), written: deref(resp.FileLastWriteTime), leased: string(deref(resp.LeaseState)) == string(lease.Leased),
+			size: ptr.Value(resp.ContentLength), etag: ptr.Value(resp.ETag), written: ptr.Value(resp.FileLastWriteTime), leased: string(ptr.Value(resp.LeaseState)) == string(lease.Leased),
 			headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 				ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
 		}

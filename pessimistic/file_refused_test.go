@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
@@ -106,7 +107,7 @@ func TestAnUpdateOfWhatIsNotThereOrNotOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = UpdateFile(t.Context(), f, to(nil), &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: time.Second}})
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != ownName() {
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != holder.Own() {
 			t.Errorf("%v", err)
 		}
 		mustRelease(t, l)

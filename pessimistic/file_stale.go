@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
@@ -103,7 +104,7 @@ func (s *stale) look(ctx context.Context) error {
 	if seen.State.Free() {
 		return &LostError{Resource: s.call.path, Reason: Taken, Duration: Infinite}
 	}
-	beat, err := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
+	beat, err := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
 	if err != nil || seen.Date.Sub(beat) < s.maxAge {
 		who := recordIn(seen.Metadata)
 		return &HeldError{Resource: s.call.path, Holder: who.owner, Since: who.since, State: seen.State}

@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -67,9 +68,9 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
-		since, _ := time.Parse(time.RFC3339, seen.Metadata[keySince])
-		last, _ := time.Parse(time.RFC3339, seen.Metadata[keyBeat])
-		if last.Sub(since) != 20*time.Second || recordIn(seen.Metadata).owner != ownName() {
+		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
+		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
+		if last.Sub(since) != 20*time.Second || recordIn(seen.Metadata).owner != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})
@@ -165,7 +166,7 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 		}
 		pass(5 * time.Minute)
 		held, ok := errors.AsType[*HeldError](BreakStale(t.Context(), f, time.Minute))
-		if !ok || held.Holder != ownName() {
+		if !ok || held.Holder != holder.Own() {
 			t.Errorf("a holder that lives is broken: %v", held)
 		}
 		// From here on nothing of the holder's arrives.

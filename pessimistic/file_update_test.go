@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // to is a change that makes the content what is given.
@@ -61,8 +62,8 @@ func TestAnUpdateOfAFileSendsThisAndNoMore(t *testing.T) {
 				t.Errorf("%s: the file has %d bytes, want %d", name, len(got), len(tt.content))
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || deref(seen.ContentType) != "text/plain" || deref(seen.CacheControl) != "no-store" || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%s: headers %q, %q, lease %v", name, deref(seen.ContentType), deref(seen.CacheControl), leaseState(t, File(f)))
+			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || ptr.Value(seen.CacheControl) != "no-store" || leaseState(t, File(f)) != lease.Available {
+				t.Errorf("%s: headers %q, %q, lease %v", name, ptr.Value(seen.ContentType), ptr.Value(seen.CacheControl), leaseState(t, File(f)))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func TestAnUploadSendsThisAndNoMore(t *testing.T) {
@@ -50,8 +51,8 @@ func TestAnUploadSendsThisAndNoMore(t *testing.T) {
 				t.Errorf("%s: %+v", name, out)
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || deref(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%s: headers %q, lease %v, %v", name, deref(seen.ContentType), leaseState(t, File(f)), err)
+			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != lease.Available {
+				t.Errorf("%s: headers %q, lease %v, %v", name, ptr.Value(seen.ContentType), leaseState(t, File(f)), err)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Handle is a file or directory that an SMB client has open. Fields that the service does not report are zero.
@@ -168,13 +169,13 @@ type closedPage struct {
 type fileHandles struct{ client *file.Client }
 
 func (f fileHandles) list(ctx context.Context, marker string) ([]Handle, string, error) {
-	resp, err := f.client.ListHandles(ctx, &file.ListHandlesOptions{Marker: optional(marker)})
-	return read(resp.Handles), deref(resp.NextMarker), err
+	resp, err := f.client.ListHandles(ctx, &file.ListHandlesOptions{Marker: ptr.Optional(marker)})
+	return read(resp.Handles), ptr.Value(resp.NextMarker), err
 }
 
 func (f fileHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
-	resp, err := f.client.ForceCloseHandles(ctx, id, &file.ForceCloseHandlesOptions{Marker: optional(marker)})
-	return closedPage{int(deref(resp.NumberOfHandlesClosed)), int(deref(resp.NumberOfHandlesFailedToClose)), deref(resp.Marker)}, err
+	resp, err := f.client.ForceCloseHandles(ctx, id, &file.ForceCloseHandlesOptions{Marker: ptr.Optional(marker)})
+	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
 }
 
 type directoryHandles struct {
@@ -191,22 +192,22 @@ func (d directoryHandles) deep() *bool {
 }
 
 func (d directoryHandles) list(ctx context.Context, marker string) ([]Handle, string, error) {
-	resp, err := d.client.ListHandles(ctx, &directory.ListHandlesOptions{Marker: optional(marker), Recursive: d.deep()})
-	return read(resp.Handles), deref(resp.NextMarker), err
+	resp, err := d.client.ListHandles(ctx, &directory.ListHandlesOptions{Marker: ptr.Optional(marker), Recursive: d.deep()})
+	return read(resp.Handles), ptr.Value(resp.NextMarker), err
 }
 
 func (d directoryHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
-	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: optional(marker), Recursive: d.deep()})
-	return closedPage{int(deref(resp.NumberOfHandlesClosed)), int(deref(resp.NumberOfHandlesFailedToClose)), deref(resp.Marker)}, err
+	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: ptr.Optional(marker), Recursive: d.deep()})
+	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
 }
 
 func read(handles []*file.Handle) []Handle {
 	var out []Handle
 	for _, h := range handles {
-		one := Handle{ID: deref(h.ID), Path: deref(h.Path), ClientName: deref(h.ClientName), ClientIP: deref(h.ClientIP),
-			Opened: deref(h.OpenTime), Reconnected: deref(h.LastReconnectTime)}
+		one := Handle{ID: ptr.Value(h.ID), Path: ptr.Value(h.Path), ClientName: ptr.Value(h.ClientName), ClientIP: ptr.Value(h.ClientIP),
+			Opened: ptr.Value(h.OpenTime), Reconnected: ptr.Value(h.LastReconnectTime)}
 		for _, right := range h.AccessRightList {
-			one.Access = append(one.Access, string(deref(right)))
+			one.Access = append(one.Access, string(ptr.Value(right)))
 		}
 		out = append(out, one)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -330,6 +331,6 @@ func rewrite(ctx context.Context, w *world, name, lease string, change func(map[
 	metadata := lowered(props.Metadata)
 	change(metadata)
 	_, err = client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: optional(lease)}}})
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(lease)}}})
 	return err
 }

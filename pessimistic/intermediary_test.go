@@ -18,7 +18,7 @@ func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.faults.SetFaults(portal("Acquire Blob Lease"), portal("Renew Blob Lease"), portal("Release Blob Lease"))
 		l := acquired(t, w, nil)
-		pass(11 * time.Second)
+		pass(13 * time.Second) // a renewal after 10 s, and again about 1 s later
 		if seen := w.state("b"); seen != lease.Leased || !l.Valid() {
 			t.Errorf("the lease is %s", seen)
 		}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
@@ -125,32 +125,18 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 		return nil, fmt.Errorf("LockerOptions.AtLeast: %v is negative", k.opts.AtLeast)
 	}
 	k.opts.HandOvers = cmp.Or(k.opts.HandOvers, 100)
-	if len(k.opts.Owner) > maxOwner {
-		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), maxOwner)
+	if len(k.opts.Owner) > holder.MaxOwner {
+		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), holder.MaxOwner)
 	}
-	k.opts.Owner = cmp.Or(k.opts.Owner, ownName())
+	k.opts.Owner = cmp.Or(k.opts.Owner, holder.Own())
 	if _, err := timingOf(cmp.Or(k.opts.Duration, defaultDuration)); err != nil {
 		return nil, fmt.Errorf("LockerOptions.%w", err)
 	}
 	return k, nil
 }
 
-// maxOwner leaves room in a blob's 8 KiB of metadata even when every byte has to be escaped.
-const maxOwner = 512
-
 // maxBlobName is the service's limit, in characters (REST: "Naming and referencing containers, blobs, and metadata").
 const maxBlobName = 1024
-
-func ownName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	if len(host) > maxOwner-32 {
-		host = host[:maxOwner-32]
-	}
-	return fmt.Sprintf("%s/%d", host, os.Getpid())
-}
 
 // Lock waits until it holds the lock. It returns a *HeldError when Wait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with

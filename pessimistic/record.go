@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -16,9 +17,7 @@ import (
 // act as the holder, and an earlier holder would, after losing its lease (Azure/azure-event-hubs-dotnet#115).
 const (
 	keyKind     = "azconclock"     // set when the blob is created: see kindOwn
-	keyOwner    = "azconcowner"    // the name the holder gave itself, percent-encoded
 	keyNonce    = "azconcnonce"    // random, new with each acquisition
-	keySince    = "azconcsince"    // when it was acquired, by the service's clock
 	keyDuration = "azconcduration" // of the lease, in seconds; -1 is infinite
 	keySeal     = "azconcseal"     // shows that the fence was written together with the nonce: see record.seal
 )
@@ -44,12 +43,12 @@ type record struct {
 func recordIn(metadata map[string]string) record {
 	r := record{nonce: metadata[keyNonce], own: metadata[keyKind] == kindOwn}
 	r.lock = metadata[keyKind] != "" || r.nonce != ""
-	if owner, err := url.PathUnescape(metadata[keyOwner]); err == nil {
+	if owner, err := url.PathUnescape(metadata[holder.KeyOwner]); err == nil {
 		r.owner = owner
 	}
 	r.fence, _ = fence.Parse(metadata[fence.Key])
 	r.sealed = r.nonce != "" && metadata[keySeal] == r.seal()
-	r.since, _ = time.Parse(time.RFC3339, metadata[keySince])
+	r.since, _ = time.Parse(time.RFC3339, metadata[holder.KeySince])
 	if seconds, err := strconv.Atoi(metadata[keyDuration]); err == nil {
 		r.duration = time.Duration(seconds) * time.Second
 		if seconds < 0 {
@@ -69,10 +68,10 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	if r.duration == Infinite {
 		seconds = -1
 	}
-	merged[keyOwner] = url.PathEscape(r.owner)
+	merged[holder.KeyOwner] = url.PathEscape(r.owner)
 	merged[keyNonce] = r.nonce
 	merged[fence.Key] = r.fence.String()
-	merged[keySince] = r.since.UTC().Format(time.RFC3339)
+	merged[holder.KeySince] = r.since.UTC().Format(time.RFC3339)
 	merged[keyDuration] = strconv.Itoa(seconds)
 	merged[keySeal] = r.seal()
 	return pointers(merged)
@@ -118,6 +117,6 @@ func recordOf(o lease.Observation) record {
 func HolderOf(o lease.Observation) Holder {
 	r := recordOf(o)
 	h := Holder{Name: r.owner, Since: r.since}
-	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[keyBeat])
+	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[holder.KeyHeartbeat])
 	return h
 }

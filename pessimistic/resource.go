@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Resource is something that can be leased: see Blob, Container and package files. It is safe for concurrent use.
@@ -76,25 +77,11 @@ func supportOf(target Resource) lease.Support {
 
 func onlyInfinite(target Resource) bool { return !supportOf(target).Expiry }
 
-func optional[S ~string](s S) *S {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 // lowered converts names to lower case, as HTTP may have changed their case.
 func lowered(metadata map[string]*string) map[string]string {
 	out := make(map[string]string, len(metadata))
 	for name, value := range metadata {
-		out[strings.ToLower(name)] = deref(value)
+		out[strings.ToLower(name)] = ptr.Value(value)
 	}
 	return out
 }

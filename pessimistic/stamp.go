@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -50,7 +51,7 @@ func (t *taking) create(ctx context.Context) (seen lease.Observation, err error)
 			Metadata:         pointers(metadata),
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &absent}},
 		})
-		seen = lease.Observation{State: lease.Available, ETag: deref(resp.ETag), Modified: deref(resp.LastModified), Metadata: metadata, Date: deref(resp.Date)}
+		seen = lease.Observation{State: lease.Available, ETag: ptr.Value(resp.ETag), Modified: ptr.Value(resp.LastModified), Metadata: metadata, Date: ptr.Value(resp.Date)}
 		return err
 	})
 	t.made = t.made || err == nil
@@ -106,12 +107,12 @@ func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
 	_, err := s.t.claim.remote.wire().Send(ctx, "stamp", again, func(ctx context.Context) error {
 		resp, err := s.t.client.SetMetadata(ctx, s.record.over(s.base.Metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
 			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &s.t.claim.id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: optional(s.base.ETag)},
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(s.base.ETag)},
 		}})
 		if err == nil && resp.Date != nil {
 			s.date = moment{*resp.Date, s.t.claim.remote.clock().now()}
 		}
-		s.etag = deref(resp.ETag)
+		s.etag = ptr.Value(resp.ETag)
 		return err
 	})
 	return s.etag, err

@@ -15,11 +15,11 @@ import (
 // Wire sends requests, and counts and traces them. The zero value does neither. A Wire does not change when it is used,
 // and is safe for concurrent use if its functions are.
 type Wire struct {
-	// Count is called before each request, and by Another.
+	// Count is called before each request.
 	Count func()
 
 	// Trace is called before each request, and the function it returns is called with the request's error. The request
-	// runs in the returned context. Trace is not called by Another.
+	// runs in the returned context.
 	Trace func(ctx context.Context, op string) (context.Context, func(error))
 }
 
@@ -32,26 +32,29 @@ func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(
 		ctx, cancel = context.WithTimeout(ctx, try)
 		defer cancel()
 	}
-	if w.Count != nil {
-		w.Count()
-		ctx = context.WithValue(ctx, countKey{}, w.Count)
-	}
-	done := func(error) {}
-	if w.Trace != nil {
-		ctx, done = w.Trace(ctx, op)
-	}
-	err := Plain(ctx, send)
-	done(err)
-	return err
+	return w.traced(context.WithValue(ctx, wireKey{}, w), op, func(ctx context.Context) error { return Plain(ctx, send) })
 }
 
-type countKey struct{}
+type wireKey struct{}
 
-// Another counts one more request of a send function that sends several. ctx is the one that send received.
-func Another(ctx context.Context) {
-	if count, ok := ctx.Value(countKey{}).(func()); ok {
-		count()
+// Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
+// and so on. It is counted and traced by that Wire. ctx is the one that the send function received.
+func Part(ctx context.Context, op string, send func(ctx context.Context) error) error {
+	w, _ := ctx.Value(wireKey{}).(Wire)
+	return w.traced(ctx, op, send)
+}
+
+func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Context) error) error {
+	if w.Count != nil {
+		w.Count()
 	}
+	if w.Trace == nil {
+		return send(ctx)
+	}
+	ctx, done := w.Trace(ctx, op)
+	err := send(ctx)
+	done(err)
+	return err
 }
 
 // Plain is Once without a bound, a count or a trace, for a caller that has its own.

@@ -83,16 +83,17 @@ func TestARequestIsSentOnceWithoutTheRetriesOfTheSDK(t *testing.T) {
 	s := &service{answers: []answer{busy}}
 	counted, traced := 0, ""
 	w := wire.Wire{Count: func() { counted++ }, Trace: func(ctx context.Context, op string) (context.Context, func(error)) {
-		return ctx, func(err error) { traced += op + ":" + azerr.Classify(err).Code }
+		return ctx, func(err error) { traced += op + ":" + azerr.Classify(err).Code + " " }
 	}}
 	err := w.Once(t.Context(), "write", 0, func(ctx context.Context) error {
-		wire.Another(ctx)
-		return s.send()(ctx)
+		return errors.Join(s.send()(ctx), wire.Part(ctx, "check", s.send()))
 	})
-	if azerr.Classify(err).Code != "ServerBusy" || s.requests != 1 || counted != 2 || traced != "write:ServerBusy" {
-		t.Errorf("%v after %d requests, counted %d, traced %q; want 1, counted as 2 with the one of Another", err, s.requests, counted, traced)
+	if azerr.Classify(err).Code != "ServerBusy" || s.requests != 2 || counted != 2 || traced != "check:ServerBusy write:ServerBusy " {
+		t.Errorf("%v after %d requests, counted %d, traced %q; want 2", err, s.requests, counted, traced)
 	}
-	wire.Another(t.Context()) // without a Wire nobody counts
+	if err := wire.Part(t.Context(), "check", func(context.Context) error { return nil }); err != nil { // without a Wire
+		t.Error(err)
+	}
 }
 
 func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {

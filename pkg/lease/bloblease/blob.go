@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -35,8 +36,8 @@ func (b ofBlob) under(id string) *sdklease.BlobClient {
 
 func blobConditions(c lease.Conditions) *blob.ModifiedAccessConditions {
 	return &blob.ModifiedAccessConditions{
-		IfMatch: sdk.Optional(c.IfMatch), IfNoneMatch: sdk.Optional(c.IfNoneMatch), IfTags: sdk.Optional(c.IfTags),
-		IfModifiedSince: sdk.Optional(c.IfModifiedSince), IfUnmodifiedSince: sdk.Optional(c.IfUnmodifiedSince),
+		IfMatch: ptr.Optional(c.IfMatch), IfNoneMatch: ptr.Optional(c.IfNoneMatch), IfTags: ptr.Optional(c.IfTags),
+		IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
 	}
 }
 
@@ -71,8 +72,8 @@ func (b ofBlob) Break(ctx context.Context, seconds int32, c lease.Conditions) (t
 
 func (b ofBlob) Look(ctx context.Context, id string) (lease.Observation, error) {
 	r, err := b.client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: &blob.AccessConditions{
-		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: sdk.Optional(id)}}})
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(id)}}})
 	seen := sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date)
-	seen.Size = sdk.Value(r.ContentLength)
+	seen.Size = ptr.Value(r.ContentLength)
 	return seen, err
 }

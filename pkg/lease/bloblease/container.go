@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -32,7 +33,7 @@ func (o ofContainer) under(id string) *sdklease.ContainerClient {
 }
 
 func containerConditions(c lease.Conditions) *container.ModifiedAccessConditions {
-	return &container.ModifiedAccessConditions{IfModifiedSince: sdk.Optional(c.IfModifiedSince), IfUnmodifiedSince: sdk.Optional(c.IfUnmodifiedSince)}
+	return &container.ModifiedAccessConditions{IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince)}
 }
 
 func (o ofContainer) String() string { return o.path }
@@ -66,6 +67,6 @@ func (o ofContainer) Break(ctx context.Context, seconds int32, c lease.Condition
 
 func (o ofContainer) Look(ctx context.Context, id string) (lease.Observation, error) {
 	r, err := o.client.GetProperties(ctx, &container.GetPropertiesOptions{
-		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: sdk.Optional(id)}})
+		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(id)}})
 	return sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -67,6 +68,6 @@ func (f ofFile) Break(ctx context.Context, _ int32, _ lease.Conditions) (time.Du
 
 func (f ofFile) Look(ctx context.Context, id string) (lease.Observation, error) {
 	r, err := f.client.GetProperties(ctx, &file.GetPropertiesOptions{
-		LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: sdk.Optional(id)}})
+		LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: ptr.Optional(id)}})
 	return sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date), err
 }

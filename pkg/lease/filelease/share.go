@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/internal/sdk"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -62,6 +63,6 @@ func (s ofShare) Break(ctx context.Context, seconds int32, _ lease.Conditions) (
 
 func (s ofShare) Look(ctx context.Context, id string) (lease.Observation, error) {
 	r, err := s.client.GetProperties(ctx, &share.GetPropertiesOptions{
-		LeaseAccessConditions: &share.LeaseAccessConditions{LeaseID: sdk.Optional(id)}})
+		LeaseAccessConditions: &share.LeaseAccessConditions{LeaseID: ptr.Optional(id)}})
 	return sdk.Observed(r.LeaseState, r.LeaseDuration, r.ETag, r.LastModified, r.Metadata, r.Date), err
 }
