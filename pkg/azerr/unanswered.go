@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -98,8 +99,29 @@ func onTheWay(err error) bool {
 		return true
 	}
 	// Only answers are parsed as XML.
-	_, ok := errors.AsType[*xml.SyntaxError](err)
-	return ok
+	if _, ok := errors.AsType[*xml.SyntaxError](err); ok {
+		return true
+	}
+	return unparsed(err)
+}
+
+// unparsed recognises that the SDK could not parse the body of a success, as when an intermediary has truncated it: the
+// request was carried out, and what it returned is lost. The SDK has no type for this, and does not wrap the parser's
+// error (runtime.UnmarshalAsJSON, runtime.UnmarshalAsXML).
+func unparsed(err error) bool {
+	if err == nil {
+		return false
+	}
+	if strings.HasPrefix(err.Error(), "unmarshalling type ") {
+		return true
+	}
+	switch wrapped := err.(type) {
+	case interface{ Unwrap() error }:
+		return unparsed(wrapped.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wrapped.Unwrap(), unparsed)
+	}
+	return false
 }
 
 // nonRetriable is the SDK's mark, declared here because its own package is internal to it.

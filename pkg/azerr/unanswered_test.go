@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -28,6 +29,11 @@ import (
 // failed is an error as http.Client returns it.
 func failed(err error) error {
 	return &url.Error{Op: "Put", URL: "https://acct.blob.core.windows.net/c/b", Err: err}
+}
+
+// truncated is a response of which half has arrived, with no sign of it.
+func truncated(body string) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}
 }
 
 func TestErrorsWithoutAnAnswer(t *testing.T) {
@@ -45,6 +51,9 @@ func TestErrorsWithoutAnAnswer(t *testing.T) {
 		{"connection closed under it", net.ErrClosed, "unknown ambiguous transient"},
 		{"something new of the transport", failed(errors.New("quic: surprise")), "unknown ambiguous transient"},
 		{"answer is not XML", xml.Unmarshal([]byte("<a><b></a>"), new(struct{})), "unknown ambiguous transient"},
+		{"a success that the SDK cannot parse as XML", runtime.UnmarshalAsXML(truncated(`<QueueMessagesList><Queue`), new(struct{})), "unknown ambiguous transient"},
+		{"a success that the SDK cannot parse as JSON", fmt.Errorf("read t/p/r: %w", runtime.UnmarshalAsJSON(truncated(`{"N": 1`), new(map[string]any))), "unknown ambiguous transient"},
+		{"the same, joined", errors.Join(errors.New("x"), runtime.UnmarshalAsJSON(truncated(`{"N": 1`), new(map[string]any))), "unknown ambiguous transient"},
 		{"deadline", failed(context.DeadlineExceeded), "unknown ambiguous transient"},
 		{"deadline, bare", fmt.Errorf("put: %w", context.DeadlineExceeded), "unknown ambiguous transient"},
 		{"cancelled", context.Canceled, "unknown ambiguous"},
