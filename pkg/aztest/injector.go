@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -31,6 +32,8 @@ type Injector struct {
 	rng     *rand.Rand
 	faults  []*activeFault
 	log     []Request
+	resets  int // of the log
+	met     map[FaultKind]int
 	pending []pendingRequest
 	answers uint64 // given by faults, to number them
 }
@@ -48,7 +51,7 @@ type pendingRequest struct {
 
 // Inject puts faults in front of next, which may be a Service or the transport to a real one.
 func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
-	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374))}
+	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}}
 	i.SetFaults(faults...)
 	return i
 }
@@ -77,11 +80,20 @@ func (i *Injector) Log() []Request {
 	return slices.Clone(i.log)
 }
 
+// Met returns how many requests have met each kind of fault since Inject, and, under "", how many have met none. Reset
+// does not change it.
+func (i *Injector) Met() map[FaultKind]int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.met)
+}
+
 // Reset empties the log.
 func (i *Injector) Reset() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.log = nil
+	i.resets++
 }
 
 // Flush carries out every request that is held back, due or not.
@@ -130,7 +142,7 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 	if body, ok := response.Body.(codedBody); ok && entry.Code == "" {
 		entry.Code = body.code
 	}
-	if entry.slot < len(i.log) { // the log has not been reset meanwhile
+	if entry.resets == i.resets {
 		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
 	}
 	return response, nil
@@ -138,14 +150,14 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 
 type logEntry struct {
 	Request
-	slot int
+	slot, resets int
 }
 
 // enter logs the request and draws its fault.
 func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	entry := logEntry{Request: describe(hr), slot: len(i.log)}
+	entry := logEntry{Request: describe(hr), slot: len(i.log), resets: i.resets}
 	var drawn Fault
 	for _, f := range i.faults {
 		if f.Match != nil && !f.Match(&entry.Request) {
@@ -163,6 +175,7 @@ func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 		break
 	}
 	entry.Fault = drawn.Kind
+	i.met[drawn.Kind]++
 	i.log = append(i.log, entry.Request)
 	return entry, drawn
 }

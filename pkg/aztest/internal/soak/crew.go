@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// crew is one worker: the process that is it now, and its line to the service.
+type crew struct {
+	index int
+	soak  *soak
+	line  *line
+
+	mu         sync.Mutex // guards what follows
+	generation int
+	process    *member
+}
+
+// member is one process.
+type member struct {
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stderr bytes.Buffer // to be read when done is closed
+	killed bool         // by us
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// start starts the next process of the worker: this program again.
+func (c *crew) start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	m := &member{name: fmt.Sprintf("w%d.%d", c.index, c.generation), done: make(chan struct{})}
+	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant})
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	m.cmd = exec.Command(self)
+	m.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+	m.cmd.Stderr, m.cmd.SysProcAttr = &m.stderr, endWithUs()
+	if m.stdin, err = m.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	started := make(chan error, 1)
+	go func() {
+		defer close(m.done)
+		runtime.LockOSThread() // the kernel ends the process with the thread that started it
+		defer runtime.UnlockOSThread()
+		err := m.cmd.Start()
+		started <- err
+		if err == nil {
+			m.err = m.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	c.process = m
+	return nil
+}
+
+func (c *crew) current() *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process
+}
+
+// kill ends the process at once.
+func (m *member) kill() {
+	m.killed = true
+	_ = m.cmd.Process.Kill() // fails only if it has ended, which its end will tell
+	<-m.done
+}
+
+// retire ends the process in order, and waits.
+func (m *member) retire(patience time.Duration) error {
+	_ = m.stdin.Close()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-m.done:
+	case <-timer.C:
+		m.kill()
+		return fmt.Errorf("%s did not end within %v", m.name, patience)
+	}
+	return m.verdict()
+}
+
+// calm tells the process that the weather is over.
+func (m *member) calm() { _, _ = io.WriteString(m.stdin, "calm\n") }
+
+// verdict returns how the process ended, if that was not our doing.
+func (m *member) verdict() error {
+	select {
+	case <-m.done:
+	default:
+		return nil
+	}
+	if m.killed || m.err == nil {
+		return nil
+	}
+	said := m.stderr.Bytes()
+	return fmt.Errorf("%s: %w: %s", m.name, m.err, said[:min(len(said), 4000)])
+}
+
+var errGone = errors.New("a worker has ended by itself")

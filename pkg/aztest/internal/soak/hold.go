@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest/history"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// holdCheck is how often a holder records that it holds.
+const holdCheck = 40 * time.Millisecond
+
+// hold records that a lane holds a lock from now on, for d, or until it no longer does. step, if any, is called at each
+// record.
+func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Held, d time.Duration, step func(ctx context.Context)) {
+	asked.V = int64(h.Fence())
+	l.journal.end(asked, ok)
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		at := now() // before the lease is asked: what is true afterwards may end in between
+		if !h.Valid() || ctx.Err() != nil {
+			return
+		}
+		l.journal.fact(note{Kind: "held", Lane: l.name, Of: asked.Of, V: asked.V, Begin: at})
+		if step != nil {
+			step(ctx)
+		}
+		if retry.Sleep(ctx, holdCheck) != nil {
+			return
+		}
+	}
+}
+
+// shared marks the notes of holds that do not exclude each other.
+const shared = 1
+
+// holdsOf returns the holds of each resource in r, from the notes "ask" and "held".
+func holdsOf(r records) map[string][]history.Hold {
+	last := map[string]int64{} // when a process last knew that it held with a fence
+	key := func(n note) string { return n.Process + n.Lane + n.Of + time.Duration(n.V).String() }
+	for _, n := range r.of("held") {
+		last[key(n)] = n.Begin
+	}
+	holds := map[string][]history.Hold{}
+	for _, n := range r.of("ask") {
+		if n.Out != ok {
+			continue
+		}
+		h := history.Hold{Who: n.Process + " " + n.Lane, Fence: n.V, Asked: time.Unix(0, n.Begin), From: time.Unix(0, n.End),
+			To: time.Unix(0, max(last[key(n)], n.End)), Shared: n.N == shared}
+		holds[n.Of] = append(holds[n.Of], h)
+	}
+	return holds
+}
+
+// known counts the holds whose clients have known that they held.
+func known(holds []history.Hold) (n int) {
+	for _, h := range holds {
+		if h.To.After(h.From) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// locks are named locks whose holders write with their fence: to a blob and to a partition. Some locks are broken by others
+// while they are held, so that only the fence keeps their holders apart.
+type locks struct{}
+
+const (
+	lockLanes   = 3
+	leaseTime   = 15 * time.Second // the shortest that there is
+	lockPatient = 8 * time.Second
+)
+
+var lockNames = []string{"gate-a", "gate-b", "broken-c", "broken-d"}
+
+// fenced is what is written under a lock, in a blob and in an entity.
+type fenced struct {
+	Fence int64 `json:"fence"`
+	N     int64 `json:"n"`
+}
+
+func (locks) create(ctx context.Context, s *site) error {
+	for _, name := range []string{"locks", "fenced"} {
+		if _, err := s.container(name).Create(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if _, err := s.table("fenced").CreateTable(ctx, nil); err != nil {
+		return err
+	}
+	for _, name := range lockNames {
+		if _, err := optimistic.Create(ctx, fencedBlob(s, name), fenced{}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fencedBlob(s *site, name string) optimistic.Blob[fenced] {
+	return optimistic.JSONBlob[fenced](s.container("fenced").NewBlockBlobClient(name))
+}
+
+func fencedEntity(s *site, name string) optimistic.Entity[fenced] {
+	return optimistic.TableEntity[fenced](s.table("fenced"), name, "r")
+}
+
+func (locks) work(ctx context.Context, w *worker) {
+	locker, err := pessimistic.NewLocker(w.site.container("locks"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
+		Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}})
+	must(err)
+	w.lanes("lock", lockLanes, func(l *lane) {
+		for !w.calmed() {
+			name := lockNames[l.roll(len(lockNames))]
+			n := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: name})
+			h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{Wait: lockPatient})
+			if err == nil {
+				l.under(ctx, n, h)
+				_ = h.Release(ctx)
+			} else {
+				l.done(ctx, n, err)
+			}
+			if strings.HasPrefix(name, "broken") && l.roll(4) == 0 {
+				_, _ = locker.Break(ctx, name, &pessimistic.BreakLockOptions{Now: true})
+			}
+			l.rest(ctx, 200*time.Millisecond)
+		}
+	})
+}
+
+// under holds a lock for up to two seconds, and writes under it.
+func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Held) {
+	work := h.Context()
+	if l.Plant.has(noFence) {
+		work = ctx
+	}
+	l.hold(work, asked, h, time.Duration(50+l.roll(2000))*time.Millisecond, func(ctx context.Context) {
+		switch l.roll(8) {
+		case 0:
+			l.writeBlob(ctx, asked.Of, h)
+		case 1:
+			l.writeEntity(ctx, asked.Of, h)
+		}
+	})
+	if l.Plant.has(noFence) { // it works on when the lock is lost
+		for range 10 {
+			l.writeBlob(ctx, asked.Of, h)
+			l.rest(ctx, 200*time.Millisecond)
+		}
+	}
+}
+
+func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Held) {
+	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "blob " + name, V: int64(h.Fence())})
+	change := func(_ context.Context, f *fenced) error {
+		n.N = f.Fence
+		f.Fence, f.N = int64(h.Fence()), f.N+1
+		return nil
+	}
+	target := fencedBlob(l.site, name)
+	var err error
+	if l.Plant.has(noFence) {
+		_, err = optimistic.Update(ctx, target, change, nil)
+	} else {
+		_, err = optimistic.Update(ctx, optimistic.Fenced(h, target), change, nil)
+	}
+	l.done(ctx, n, err)
+}
+
+func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Held) {
+	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "entity " + name, V: int64(h.Fence())})
+	_, err := optimistic.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *optimistic.Tx) error {
+		var f fenced
+		if _, err := tx.Get(ctx, "r", &f); err != nil {
+			return err
+		}
+		n.N = f.Fence
+		return tx.Put("r", fenced{int64(h.Fence()), f.N + 1})
+	}, &optimistic.TransactOptions{Holder: h})
+	l.done(ctx, n, err)
+}
+
+func (locks) judge(ctx context.Context, s *site, j *judgement) error {
+	judgeHolds(j, "locks", func(of string) bool { return strings.HasPrefix(of, "gate-") }, func(of string) bool { return strings.HasPrefix(of, "broken-") })
+	stale := j.say("no write by a stale holder")
+	counted := j.say("writes under a lock applied once")
+	for of, notes := range j.records.of("fenced").by(func(n note) string { return n.Of }) {
+		var least, most int64
+		for _, n := range notes {
+			stale.judged++
+			switch {
+			case n.Out == ok:
+				least, most = least+1, most+1
+			case n.Out == unknown, n.End == 0:
+				most++
+			}
+			if n.Out == ok && n.N > n.V {
+				stale.wrong("%s wrote to %s with fence %d over %d", n.Lane, of, n.V, n.N)
+			}
+		}
+		found := fenced{}
+		kind, name, _ := strings.Cut(of, " ")
+		var target optimistic.Target[fenced] = fencedBlob(s, name)
+		if kind == "entity" {
+			target = fencedEntity(s, name)
+		}
+		if v, err := optimistic.Read(ctx, target, nil); err == nil {
+			found = v.Value
+		} else if !errors.Is(err, optimistic.ErrNotFound) {
+			return err
+		}
+		counted.judged++
+		closing(counted, "all", of, least, most, found.N)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// logs append records to append blobs, a new one every so often.
+type logs struct{}
+
+const logLife = 20 * time.Second
+
+func (logs) create(ctx context.Context, s *site) error {
+	_, err := s.container("logs").Create(ctx, nil)
+	return err
+}
+
+func (logs) work(ctx context.Context, w *worker) {
+	box := w.site.container("logs")
+	w.lanes("log", 1, func(l *lane) {
+		for i := int64(0); !w.calmed(); i++ {
+			text := fmt.Sprintf("%s %s %d", l.name, w.Process, i)
+			of := fmt.Sprintf("log-%d", now()/int64(logLife))
+			n := l.journal.begin(note{Kind: "record", Lane: l.name, Of: of, Text: text})
+			_, err := optimistic.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &optimistic.AppendOptions{Create: true})
+			l.done(ctx, n, err)
+			l.rest(ctx, 400*time.Millisecond)
+		}
+	})
+}
+
+func (logs) judge(ctx context.Context, s *site, j *judgement) error {
+	found := map[string]int{}
+	box := s.container("logs")
+	for pages := box.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{}); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, b := range page.Segment.BlobItems {
+			var whole bytes.Buffer
+			if _, err := optimistic.Download(ctx, box.NewBlobClient(*b.Name), &whole, nil); err != nil {
+				return err
+			}
+			for record, err := range optimistic.Records(&whole) {
+				if err != nil {
+					return fmt.Errorf("%s: %w", *b.Name, err)
+				}
+				found[*b.Name+" "+string(record.Data)]++
+			}
+		}
+	}
+	once := j.say("records appended once")
+	for _, n := range j.records.of("record") {
+		once.judged++
+		count := found[n.Of+" "+n.Text]
+		switch {
+		case n.Out == ok && count == 0:
+			once.wrong("lost: record %q in %s", n.Text, n.Of)
+		case count > 1, count > 0 && (n.Out == refused || n.Out == failed):
+			once.wrong("record %q is %d times in %s after %q", n.Text, count, n.Of, n.Out)
+		}
+		delete(found, n.Of+" "+n.Text)
+	}
+	for text := range found {
+		once.wrong("nobody appended %q", text)
+	}
+	return nil
+}

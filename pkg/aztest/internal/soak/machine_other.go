@@ -1,0 +1,18 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+const supported = false
+
+func now() int64                      { return 0 }
+func stop(*os.Process) error          { return errors.ErrUnsupported }
+func goOn(*os.Process) error          { return errors.ErrUnsupported }
+func endWithUs() *syscall.SysProcAttr { return nil }
+func shiftClock(time.Duration) error  { return errors.ErrUnsupported }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// messages are sent one to three times each, to three queues: orders with markers and large bodies, jobs with sessions,
+// payments with an inbox. Some handlers fail, some messages become poison and are redriven.
+type messages struct{}
+
+const (
+	orders   = "orders"
+	jobs     = "jobs"
+	payments = "payments"
+)
+
+var queues = []string{orders, jobs, payments}
+
+const poisonSuffix = "-poison"
+
+// parts is how many partitions the payments are spread over.
+const parts = 4
+
+func (messages) create(ctx context.Context, s *site) error {
+	for _, q := range queues {
+		for _, name := range []string{q, q + poisonSuffix} {
+			if _, err := s.queue(name).Create(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"markers", payments} {
+		if _, err := s.table(name).CreateTable(ctx, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"bodies", "sessions"} {
+		if _, err := s.container(name).Create(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func markersOf(s *site) *idempotent.Markers {
+	k, err := idempotent.NewMarkers(s.table("markers"), nil)
+	must(err)
+	return k
+}
+
+func bodiesOf(s *site) *idempotent.ClaimCheck {
+	k, err := idempotent.NewClaimCheck(s.container("bodies"), nil)
+	must(err)
+	return k
+}
+
+func sessionsOf(s *site) *idempotent.Sessions {
+	k, err := idempotent.NewSessions(s.container("sessions"), &idempotent.SessionsOptions{Duration: leaseTime})
+	must(err)
+	return k
+}
+
+func (messages) work(ctx context.Context, w *worker) {
+	var all sync.WaitGroup
+	for _, q := range queues {
+		all.Go(func() { w.consume(ctx, q) })
+	}
+	all.Go(func() { w.lane("send", 0).send(ctx) })
+	all.Go(func() { w.lane("redrive", 0).redrive(ctx) })
+	all.Wait()
+}
+
+// bodyOf is the body of a key. Some are too large for a message.
+func bodyOf(queue, key string) []byte {
+	h := hash(key)
+	if queue != orders || h%16 != 0 {
+		return []byte(key)
+	}
+	body := make([]byte, 70_000)
+	random := rand.NewChaCha8([32]byte{byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32)})
+	_, _ = random.Read(body)
+	return body
+}
+
+// send sends messages as long as the weather lasts.
+func (l *lane) send(ctx context.Context) {
+	producers := map[string]*idempotent.Producer{}
+	for _, q := range queues {
+		p, err := idempotent.NewProducer(l.site.queue(q), &idempotent.ProducerOptions{ClaimCheck: bodiesOf(l.site)})
+		must(err)
+		producers[q] = p
+	}
+	for i := 0; !l.calmed(); i++ {
+		q, key := queues[l.roll(len(queues))], fmt.Sprintf("%s-%d", l.Process, i)
+		n := l.journal.begin(note{Kind: "send", Lane: l.name, Of: q, Text: key})
+		out := failed
+		for copies := 1 + l.roll(3); copies > 0; copies-- {
+			if l.Plant.has(noSend) && l.roll(4) == 0 {
+				out = ok
+				break
+			}
+			_, err := producers[q].Send(ctx, idempotent.Outgoing{ID: key, Body: bodyOf(q, key), TTL: time.Hour, Delay: time.Duration(l.roll(3)) * time.Second})
+			if err == nil {
+				out = ok
+			}
+		}
+		l.journal.end(n, out)
+		l.rest(ctx, 300*time.Millisecond)
+	}
+}
+
+// redrive moves poison messages back, also when the weather is over.
+func (l *lane) redrive(ctx context.Context) {
+	for ctx.Err() == nil {
+		for _, q := range queues {
+			o := &idempotent.RedriveOptions{}
+			if q != payments {
+				o.Markers = markersOf(l.site)
+			}
+			_, err := idempotent.Redrive(ctx, l.site.queue(q+poisonSuffix), l.site.queue(q), o)
+			l.journal.fact(note{Kind: "redrive", Lane: l.name, Of: q, Out: outcome(err)})
+		}
+		l.rest(ctx, 3*time.Second)
+	}
+}
+
+// consume runs one consumer after the other; an outage may end one.
+func (w *worker) consume(ctx context.Context, queue string) {
+	l := w.lane("consume-"+queue, 0)
+	inbox, err := idempotent.NewInbox(w.site.table(payments))
+	must(err)
+	for ctx.Err() == nil {
+		o := &idempotent.ConsumerOptions{
+			Concurrency: 4, Visibility: 6 * time.Second, Poison: w.site.queue(queue + poisonSuffix), ClaimCheck: bodiesOf(w.site),
+			Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
+			SoftStop: to.Ptr(3 * time.Second), HardStop: to.Ptr(3 * time.Second),
+		}
+		handler := l.effect
+		switch {
+		case queue == payments:
+			o.Dedupe = idempotent.DedupeInbox
+			handler = func(ctx context.Context, m *idempotent.Message) error { return l.pay(ctx, inbox, m) }
+		case w.Plant.has(noMarkers):
+			o.Dedupe = idempotent.DedupeNone
+		case queue == jobs:
+			o.Markers, o.Sessions = markersOf(w.site), sessionsOf(w.site)
+		default:
+			o.Markers = markersOf(w.site)
+		}
+		c, err := idempotent.NewConsumer(w.site.queue(queue), func(ctx context.Context, m *idempotent.Message) error {
+			return l.handle(ctx, queue, m, handler)
+		}, o)
+		must(err)
+		if err := c.Run(ctx); err != nil && ctx.Err() == nil {
+			l.journal.fact(note{Kind: "consumer", Lane: l.name, Of: queue, Out: failed, Text: err.Error()})
+			l.rest(ctx, time.Second)
+		}
+	}
+}
+
+// handle handles a message: it takes a while, fails now and then, and records until when it was right to work.
+func (l *lane) handle(ctx context.Context, queue string, m *idempotent.Message, effect idempotent.Handler) (err error) {
+	n := l.journal.begin(note{Kind: "handle", Lane: l.name, Of: queue, Text: m.Key})
+	defer func() { l.journal.end(n, outcome(err)) }()
+	if !bytes.Equal(m.Body, bodyOf(queue, m.Key)) {
+		l.journal.fact(note{Kind: "body", Lane: l.name, Of: queue, Text: m.Key, N: int64(len(m.Body))})
+	}
+	work := time.Duration(l.roll(100)) * time.Millisecond
+	if l.roll(100) == 0 {
+		work = 9 * time.Second // longer than a message is hidden
+	}
+	for until := time.Now().Add(work); ; {
+		at := now()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n.V = at
+		left := time.Until(until)
+		if left <= 0 {
+			break
+		}
+		_ = retry.Sleep(ctx, min(left, holdCheck))
+	}
+	if what := l.roll(100); !l.calmed() {
+		switch {
+		case what < 3:
+			return errors.New("failed")
+		case what < 4:
+			return idempotent.Poison(errors.New("broken"))
+		case what < 5:
+			return idempotent.Postpone(time.Second)
+		}
+	}
+	return effect(ctx, m)
+}
+
+// effect is one that only the markers keep from happening twice.
+func (l *lane) effect(ctx context.Context, m *idempotent.Message) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.journal.fact(note{Kind: "effect", Lane: l.name, Of: m.Queue[strings.LastIndexByte(m.Queue, '/')+1:], Text: m.Key})
+	return nil
+}
+
+// paid counts the effects of a payment.
+type paid struct {
+	N int64 `json:"n"`
+}
+
+func partOf(key string) string { return fmt.Sprintf("part-%d", hash(key)%parts) }
+
+func (l *lane) pay(ctx context.Context, inbox *idempotent.Inbox, m *idempotent.Message) error {
+	return inbox.Apply(ctx, m, partOf(m.Key), func(ctx context.Context, tx *optimistic.Tx) error {
+		var p paid
+		if _, err := tx.Get(ctx, "paid-"+m.Key, &p); err != nil {
+			return err
+		}
+		return tx.Put("paid-"+m.Key, paid{p.N + 1})
+	})
+}

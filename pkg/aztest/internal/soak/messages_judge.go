@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest/history"
+)
+
+// aftermath is how long after an effect a trouble of its process can keep it from being recorded.
+const aftermath = 15 * time.Second
+
+func (messages) judge(ctx context.Context, s *site, j *judgement) error {
+	effects := j.records.of("effect").by(func(n note) string { return n.Of + " " + n.Text })
+	lost, once, paidOnce := j.say("no message lost"), j.say("one effect for each message with markers, or a reason"), j.say("one effect for each message with an inbox")
+	for _, sent := range j.records.of("send") {
+		count := int64(len(effects[sent.Of+" "+sent.Text]))
+		if sent.Of == payments {
+			v, err := optimistic.Read(ctx, optimistic.TableEntity[paid](s.table(payments), partOf(sent.Text), "paid-"+sent.Text), nil)
+			if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
+				return err
+			}
+			if count = 0; err == nil {
+				count = v.Value.N
+			}
+			paidOnce.judged++
+			if count > 1 {
+				paidOnce.wrong("%s was paid %d times", sent.Text, count)
+			}
+		}
+		lost.judged++
+		if sent.Out == ok && count == 0 {
+			lost.wrong("%s in %s was sent, and never handled", sent.Text, sent.Of)
+		}
+	}
+	for what, all := range effects {
+		once.judged++
+		for _, e := range all[:len(all)-1] { // each but the last must be one that nobody could know of
+			if !j.troubled(e.Process, e.Begin, e.Begin+int64(aftermath)) {
+				once.wrong("%s had %d effects; nothing happened to %s after the one at %d", what, len(all), e.Process, e.Begin)
+				break
+			}
+		}
+	}
+	bodies := j.say("bodies arrive as they were sent")
+	bodies.judged = len(j.records.of("handle"))
+	for _, n := range j.records.of("body") {
+		bodies.wrong("%s in %s came with %d bytes that were not sent", n.Text, n.Of, n.N)
+	}
+	j.judgeHandlers()
+	return nil
+}
+
+// resumed is how long a process that was stopped may take to notice that time has passed.
+const resumed = 2 * time.Second
+
+// judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that.
+func (j *judgement) judgeHandlers() {
+	alone := j.say("handlers of a message alone")
+	for what, notes := range j.records.of("handle").by(func(n note) string { return n.Of + " " + n.Text }) {
+		var holds []history.Hold
+		for _, n := range notes {
+			if n.Of != payments && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
+				holds = append(holds, history.Hold{Who: n.Process, From: time.Unix(0, n.Begin), To: time.Unix(0, n.V)})
+			}
+		}
+		alone.judged += known(holds)
+		if err := history.Exclusive(holds); err != nil {
+			alone.wrong("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"hash/fnv"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite"
+)
+
+// storms is what the network does to requests, as shares of all.
+var storms = []aztest.Fault{
+	{Kind: aztest.LoseRequest, Probability: 0.010},
+	{Kind: aztest.LoseAnswer, Probability: 0.012},
+	{Kind: aztest.CutAnswer, Probability: 0.004},
+	{Kind: aztest.Truncate, Probability: 0.004},
+	{Kind: aztest.Rechunk, Probability: 0.004},
+	{Kind: aztest.Slow, Probability: 0.010, Delay: 300 * time.Millisecond},
+	{Kind: aztest.Page, Probability: 0.006, Status: http.StatusServiceUnavailable},
+	{Kind: aztest.PageAfterCommit, Probability: 0.004},
+	{Kind: aztest.Throttle, Probability: 0.005, RetryAfter: time.Second},
+	{Kind: aztest.FailAfterCommit, Probability: 0.004},
+	{Kind: aztest.AnswerTwice, Probability: 0.005},
+	{Kind: aztest.RepeatAtOnce, Probability: 0.005},
+	{Kind: aztest.RepeatLater, Probability: 0.005, Delay: 1500 * time.Millisecond},
+	{Kind: aztest.CommitAfterBreak, Probability: 0.005, Delay: 800 * time.Millisecond},
+}
+
+// line is one worker's way to the three services: a proxy over TCP for each.
+type line struct {
+	account azurite.Account // as seen through the line
+	proxies []*aztest.Proxy
+	servers []*http.Server
+	cut     atomic.Pointer[chan struct{}] // nil, or closed when the line is restored
+	dropped atomic.Int64                  // requests that met a cut line
+	all     sync.WaitGroup
+}
+
+// newLine makes a line. The faults are drawn from the seed: the same requests in the same order meet the same ones.
+func newLine(a azurite.Account, name string, seed uint64) (*line, error) {
+	l := &line{}
+	var fronts []string
+	for i, service := range []string{a.BlobURL, a.QueueURL, a.TableURL} {
+		target, err := url.Parse(service)
+		if err != nil {
+			return nil, err
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		proxy := aztest.NewProxy(&url.URL{Scheme: target.Scheme, Host: target.Host}, seed^hash(name)+uint64(i), storms...)
+		server := &http.Server{Handler: l.gate(proxy.Handler()), ReadHeaderTimeout: 10 * time.Second}
+		l.proxies, l.servers = append(l.proxies, proxy), append(l.servers, server)
+		fronts = append(fronts, "http://"+listener.Addr().String())
+		l.all.Go(func() { _ = server.Serve(listener) })
+	}
+	l.account = through(a, fronts[0], fronts[1], fronts[2])
+	return l, nil
+}
+
+// gate lets requests through unless the line is cut. Then half of them wait until it is restored and break, and the others
+// break at once.
+func (l *line) gate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut := l.cut.Load(); cut != nil {
+			if l.dropped.Add(1)%2 == 0 {
+				select {
+				case <-*cut:
+				case <-r.Context().Done():
+				}
+			}
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (l *line) sever() {
+	c := make(chan struct{})
+	l.cut.Store(&c)
+}
+
+func (l *line) restore() {
+	if c := l.cut.Swap(nil); c != nil {
+		close(*c)
+	}
+}
+
+// calm ends the faults, and delivers what was held back.
+func (l *line) calm() {
+	l.restore()
+	for _, p := range l.proxies {
+		p.SetFaults()
+		p.Flush()
+	}
+}
+
+// met returns how many requests met each kind of fault. The proxies' logs are emptied: they would grow for ever.
+func (l *line) met() map[aztest.FaultKind]int {
+	sum := map[aztest.FaultKind]int{"cut-line": int(l.dropped.Load())}
+	for _, p := range l.proxies {
+		p.Reset()
+		for kind, n := range p.Met() {
+			sum[kind] += n
+		}
+	}
+	maps.DeleteFunc(sum, func(_ aztest.FaultKind, n int) bool { return n == 0 })
+	return sum
+}
+
+func (l *line) close() {
+	l.restore()
+	for i, s := range l.servers {
+		_ = s.Close()
+		l.proxies[i].Close()
+	}
+	l.all.Wait()
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
+}

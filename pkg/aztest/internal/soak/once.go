@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// onces run a function once per key; all workers try the same keys at the same time.
+type onces struct{}
+
+const (
+	onceLife  = 5 * time.Second
+	onceLanes = 2
+)
+
+func (onces) create(ctx context.Context, s *site) error {
+	if _, err := s.container("onces").Create(ctx, nil); err != nil {
+		return err
+	}
+	_, err := s.table("onces").CreateTable(ctx, nil)
+	return err
+}
+
+func (onces) work(ctx context.Context, w *worker) {
+	locker, err := pessimistic.NewLocker(w.site.container("onces"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime, QuickFirst: true})
+	must(err)
+	once, err := idempotent.NewOnce(locker, w.site.table("onces"))
+	must(err)
+	w.lanes("once", onceLanes, func(l *lane) {
+		for i := 0; !w.calmed(); i++ {
+			key := fmt.Sprintf("key-%d-%d", now()/int64(onceLife), l.roll(4))
+			n := l.journal.begin(note{Kind: "once", Lane: l.name, Of: key})
+			out, err := once.Do(ctx, key, []byte(key), func(ctx context.Context, h *pessimistic.Held) ([]byte, error) {
+				l.rest(ctx, 80*time.Millisecond)
+				if l.roll(20) == 0 {
+					return nil, errors.New("failed")
+				}
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				n.N = 1 // it has run
+				l.journal.fact(note{Kind: "ran", Lane: l.name, Of: key, V: n.ID})
+				return fmt.Appendf(nil, "%s %d", l.name+w.Process, i), nil
+			})
+			if err == nil {
+				n.Text = string(out.Result)
+			}
+			l.journal.end(n, outcome(err))
+			l.rest(ctx, 400*time.Millisecond)
+		}
+	})
+}
+
+func (onces) judge(_ context.Context, _ *site, j *judgement) error {
+	same, once := j.say("one result for each key of a Once"), j.say("one run for each key of a Once, or a reason")
+	calls := j.records.of("once").by(func(n note) string { return n.Of })
+	runs := j.records.of("ran").by(func(n note) string { return n.Of })
+	for key, notes := range calls {
+		result, excused := "", 0
+		for _, n := range notes {
+			same.judged++
+			switch {
+			case n.Out == ok && result == "":
+				result = n.Text
+			case n.Out == ok && n.Text != result:
+				same.wrong("%s: %q for one caller, %q for another", key, result, n.Text)
+			case n.Out != ok && (n.N == 1 || n.End == 0): // it ran, and its caller was not told that it is done
+				excused++
+			}
+		}
+		once.judged++
+		if len(runs[key]) > 1+excused {
+			once.wrong("%s ran %d times, and %d runs ended without a result", key, len(runs[key]), excused)
+		}
+	}
+	return nil
+}

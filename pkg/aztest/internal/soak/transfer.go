@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// transfers move money between the accounts of a partition with Transact. Each transaction also counts itself in a row of
+// its lane.
+type transfers struct{}
+
+const (
+	accounts      = 8
+	opening       = 1000
+	transferLanes = 2
+)
+
+type balance struct {
+	Cents int64 `json:"cents"`
+}
+
+type moved struct {
+	N int64 `json:"n"`
+}
+
+func transferTable(s *site) *aztables.Client { return s.table("transfers") }
+
+func accountRow(i int) string { return fmt.Sprintf("account-%d", i) }
+
+// rowOf is a lane's row: a row key may not have a slash.
+func rowOf(lane string) string {
+	b := []byte(lane)
+	for i := range b {
+		if b[i] == '/' {
+			b[i] = '-'
+		}
+	}
+	return string(b)
+}
+
+func (transfers) create(ctx context.Context, s *site) error {
+	if _, err := transferTable(s).CreateTable(ctx, nil); err != nil {
+		return err
+	}
+	for i := range accounts {
+		if _, err := optimistic.Create(ctx, optimistic.TableEntity[balance](transferTable(s), "p", accountRow(i)), balance{opening}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (transfers) work(ctx context.Context, w *worker) {
+	table := transferTable(w.site)
+	w.lanes("transfer", transferLanes, func(l *lane) {
+		for !w.calmed() {
+			from, to, cents := l.roll(accounts), l.roll(accounts-1), int64(1+l.roll(100))
+			if to >= from {
+				to++
+			}
+			n := l.journal.begin(note{Kind: "transfer", Lane: l.name, Of: "partition"})
+			_, err := optimistic.Transact(ctx, table, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+				var a, b balance
+				var own moved
+				if _, err := tx.Get(ctx, accountRow(from), &a); err != nil {
+					return err
+				}
+				if _, err := tx.Get(ctx, accountRow(to), &b); err != nil {
+					return err
+				}
+				if _, err := tx.Get(ctx, rowOf(l.name), &own); err != nil {
+					return err
+				}
+				n.N = own.N
+				a.Cents, b.Cents, own.N = a.Cents-cents, b.Cents+cents, own.N+1
+				if err := tx.Put(accountRow(from), a); err != nil {
+					return err
+				}
+				if err := tx.Put(accountRow(to), b); err != nil {
+					return err
+				}
+				return tx.Put(rowOf(l.name), own)
+			}, nil)
+			l.done(ctx, n, err)
+			l.rest(ctx, 300*time.Millisecond)
+		}
+	})
+}
+
+func (transfers) judge(ctx context.Context, s *site, j *judgement) error {
+	table := transferTable(s)
+	sum := int64(0)
+	for i := range accounts {
+		v, err := optimistic.Read(ctx, optimistic.TableEntity[balance](table, "p", accountRow(i)), nil)
+		if err != nil {
+			return err
+		}
+		sum += v.Value.Cents
+	}
+	whole := j.say("transactions applied once, as a whole")
+	if sum != accounts*opening {
+		whole.wrong("the accounts hold %d cents, and began with %d", sum, accounts*opening)
+	}
+	for lane, calls := range j.records.of("transfer").by(func(n note) string { return n.Lane }) {
+		least, most := single(whole, calls)
+		v, err := optimistic.Read(ctx, optimistic.TableEntity[moved](table, "p", rowOf(lane)), nil)
+		found := int64(0)
+		if err == nil {
+			found = v.Value.N
+		} else if least > 0 {
+			return err
+		}
+		closing(whole, lane, "partition", least, most, found)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest/history"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// turns are the other ways to take turns: a lock for readers and writers, a semaphore, an election.
+type turns struct{}
+
+const (
+	readers   = 4
+	seats     = 2
+	turnLanes = 2 // of each kind
+)
+
+func (turns) create(ctx context.Context, s *site) error {
+	_, err := s.container("turns").Create(ctx, nil)
+	return err
+}
+
+func (turns) work(ctx context.Context, w *worker) {
+	locker, err := pessimistic.NewLocker(w.site.container("turns"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
+		Poll: retry.Backoff{Base: 200 * time.Millisecond, Cap: time.Second}})
+	must(err)
+	rw, err := pessimistic.NewRWLock(locker, "paper", &pessimistic.RWLockOptions{Readers: readers})
+	must(err)
+	semaphore, err := pessimistic.NewSemaphore(locker, "seats", seats)
+	must(err)
+	election, err := pessimistic.NewElection(locker, "leader", nil)
+	must(err)
+	wait := &pessimistic.LockOptions{Wait: lockPatient}
+	w.lanes("turn", 2*turnLanes+1, func(l *lane) {
+		kind := l.name[len(l.name)-1] - '0'
+		for !w.calmed() {
+			switch {
+			case kind == 2*turnLanes:
+				l.campaign(ctx, election)
+			case kind < turnLanes:
+				l.turn(ctx, "seats", 0, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+					return slot(semaphore.Acquire(ctx, wait))
+				})
+			case l.roll(4) == 0:
+				l.turn(ctx, "paper", 0, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+					h, err := rw.Lock(ctx, wait)
+					if err != nil {
+						return nil, nil, err
+					}
+					return h, h.Release, nil
+				})
+			default:
+				l.turn(ctx, "paper", shared, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+					return slot(rw.RLock(ctx, wait))
+				})
+			}
+			l.rest(ctx, 300*time.Millisecond)
+		}
+	})
+}
+
+func slot(s *pessimistic.Slot, err error) (*pessimistic.Held, func(context.Context) error, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Held, s.Release, nil
+}
+
+// turn takes one turn.
+func (l *lane) turn(ctx context.Context, of string, n int64, take func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error)) {
+	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
+	h, release, err := take(ctx)
+	if err != nil {
+		l.done(ctx, asked, err)
+		return
+	}
+	l.hold(h.Context(), asked, h, time.Duration(50+l.roll(1500))*time.Millisecond, nil)
+	_ = release(ctx)
+}
+
+// campaign runs for the lead until it has had it once, or the weather is over.
+func (l *lane) campaign(ctx context.Context, e *pessimistic.Election) {
+	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: "leader"})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-l.calm:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	led := false
+	_ = e.Run(ctx, func(ctx context.Context, h *pessimistic.Held) error {
+		if led { // the first term was lost
+			asked = l.journal.begin(note{Kind: "ask", Lane: l.name, Of: "leader"})
+		}
+		led = true
+		l.hold(ctx, asked, h, time.Duration(500+l.roll(3000))*time.Millisecond, nil)
+		return nil
+	})
+	cancel()
+	<-watched
+	if !led {
+		l.journal.end(asked, failed)
+	}
+}
+
+func (turns) judge(_ context.Context, _ *site, j *judgement) error {
+	judgeHolds(j, "readers and writers", func(of string) bool { return of == "paper" }, nil)
+	judgeHolds(j, "terms of a leader", func(of string) bool { return of == "leader" }, nil)
+	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
+	holds := holdsOf(j.records)["seats"]
+	limit.judged = known(holds)
+	limit.check(history.AtMost(seats, holds))
+	return nil
+}
+
+// judgeHolds judges the holds of resources: that they exclude each other, and that the fences of those that are exclusive
+// grow. Of the ones that others break, only the fences are judged.
+func judgeHolds(j *judgement, what string, exclusive, broken func(of string) bool) {
+	alone, growing := j.say(what+" exclusive"), j.say("fences of "+what+" grow")
+	for of, holds := range holdsOf(j.records) {
+		if exclusive(of) {
+			alone.judged += known(holds)
+			alone.check(history.Exclusive(holds))
+		}
+		if exclusive(of) || broken != nil && broken(of) {
+			var fences []history.Hold
+			for _, h := range holds {
+				if !h.Shared {
+					fences = append(fences, h)
+				}
+			}
+			growing.judged += len(fences)
+			growing.check(history.Growing(fences))
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azurite"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// workerVariable holds the config of a process that is a worker.
+const workerVariable = "AZCONC_SOAK_WORKER"
+
+// config is what a worker is given.
+type config struct {
+	Worker  int
+	Process string // w2.3 is the third process of worker 2
+	Seed    uint64
+	Account azurite.Account
+	Dir     string // for the journal
+	Plant   plant
+}
+
+// worker is a process that does all chores, until its standard input ends. A line there says that the weather is over:
+// what is under way is finished, and nothing new is begun.
+type worker struct {
+	config
+	site    *site
+	journal *journal
+	calm    chan struct{}
+	ctx     context.Context // ends with standard input
+}
+
+// work is the main function of a worker, and returns its exit status.
+func work(text string) int {
+	w := &worker{calm: make(chan struct{})}
+	if err := json.Unmarshal([]byte(text), &w.config); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	var err error
+	if w.journal, err = createJournal(w.Dir, w.Process); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	w.site = newSite(w.Account)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.ctx = ctx
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer cancel()
+		in := bufio.NewScanner(os.Stdin)
+		if in.Scan() {
+			close(w.calm)
+			for in.Scan() {
+			}
+		}
+	})
+	all.Go(func() { w.watch(ctx) })
+	for _, c := range chores() {
+		all.Go(func() { c.work(ctx, w) })
+	}
+	all.Wait()
+	w.site.close()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
+		return 3
+	}
+	return 0
+}
+
+// calmed reports that nothing new is to be begun.
+func (w *worker) calmed() bool {
+	select {
+	case <-w.calm:
+		return true
+	case <-w.ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// lane is one goroutine of a chore. Its choices follow from the seed. Its name is the same in each process of the worker,
+// and no two processes of a worker live at a time: what a lane alone changes has one writer.
+type lane struct {
+	*worker
+	name string
+	mu   sync.Mutex // guards rng: handlers share a lane
+	rng  *rand.Rand
+}
+
+func (w *worker) lane(chore string, i int) *lane {
+	name := fmt.Sprintf("w%d/%s/%d", w.Worker, chore, i)
+	return &lane{worker: w, name: name, rng: rand.New(rand.NewPCG(w.Seed, hash(w.Process+name)))}
+}
+
+// lanes runs n lanes and waits for them.
+func (w *worker) lanes(chore string, n int, run func(l *lane)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { run(w.lane(chore, i)) })
+	}
+	all.Wait()
+}
+
+func (l *lane) roll(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rng.IntN(n)
+}
+
+// rest pauses for up to twice d.
+func (l *lane) rest(ctx context.Context, d time.Duration) {
+	_ = retry.Sleep(ctx, time.Duration(l.roll(int(2*d))))
+}
+
+// done ends a note with what an operation returned.
+func (l *lane) done(ctx context.Context, n note, err error) string {
+	if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok && ctx.Err() == nil {
+		l.rest(ctx, 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if resolved := optimistic.Resolve(ctx, unknown); resolved == nil || errors.Is(resolved, optimistic.ErrConflict) {
+			err = resolved
+		}
+	}
+	out := outcome(err)
+	if err != nil && out != refused {
+		n.Text = cmp.Or(n.Text, err.Error())
+	}
+	l.journal.end(n, out)
+	return out
+}
+
+// What an operation can end in. Failed means not applied.
+const (
+	ok      = "ok"
+	refused = "refused"
+	unknown = "unknown"
+	failed  = "failed"
+)
+
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return ok
+	case errors.Is(err, optimistic.ErrOutcomeUnknown):
+		return unknown
+	case errors.Is(err, optimistic.ErrConflict):
+		return refused
+	default:
+		return failed
+	}
+}
