@@ -39,6 +39,8 @@ var layers = []layer{
 		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
 	{"pessimistic", []string{"pkg"},
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
+	{"pkg/aztest/internal/soak", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+		"the soak puts the libraries to work, like a test, and nothing can import it"},
 	{"pkg", []string{"pkg"},
 		"pkg is what everything else stands on"},
 }
@@ -56,8 +58,8 @@ var bans = []ban{
 		"only the command line knows cobra"},
 	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest"}, false,
 		"a service in memory must never reach production code"},
-	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli"}, false,
-		"a library does not start processes; azconc dev and the demo do"},
+	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "pkg/aztest/internal/soak"}, false,
+		"a library does not start processes; azconc dev, the demo and the soak do"},
 	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }

@@ -40,6 +40,9 @@ func (creations) work(ctx context.Context, w *worker) {
 			n := l.journal.begin(note{Kind: "creation", Lane: l.name, Of: of})
 			_, err := optimistic.Create(ctx, creation(w.site, of), created{w.Process}, nil)
 			l.done(ctx, n, err)
+			if w.Plant.has(noRelease) {
+				leaseForEver(ctx, creation(w.site, of).Client)
+			}
 		}
 	})
 }

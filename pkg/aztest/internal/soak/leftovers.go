@@ -36,8 +36,8 @@ const year = 365 * 24 * time.Hour
 // leftovers judges that nothing has outlived its life: no lease, no session, no body, no lock that GC does not find, no
 // marker without an end.
 func (s *soak) leftovers(ctx context.Context, j *judgement) error {
-	// Whoever was killed last has leases that end by themselves.
-	if err := retry.Sleep(ctx, leaseTime-time.Since(s.ended)+time.Second); err != nil {
+	// The leases of the process that was killed last end by themselves.
+	if err := retry.Sleep(ctx, leaseTime-time.Since(s.killed)+2*time.Second); err != nil {
 		return err
 	}
 	leases := j.say("no lease left")

@@ -62,6 +62,7 @@ func (s *soak) report(j *judgement, vitals []vital) report {
 func (r report) write(out io.Writer) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	p("seed %d, %v: %d requests, %d of them met a fault", r.Seed, r.Length.Round(time.Second), r.Requests, r.Faults)
+	p("kills and stops: %d; restarts of the service: %d", r.Events[kill]+r.Events[pause], r.Restarts)
 	p("faults      %s", counts(r.Kinds))
 	p("events      %s", counts(r.Events))
 	p("clock       %s", r.Clock)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,14 +22,13 @@ type options struct {
 	Plant   plant
 	Jump    bool // set the machine's clock
 	Keep    bool
+	Drain   time.Duration // how long the queues may take to be empty once the weather is over
+	Dir     string        // for the journals; removed unless it is given
 	Verbose bool
 }
 
 // patience is how long a worker may take to end in order: handlers finish, and leases are released, over a faulty network.
 const patience = 60 * time.Second
-
-// drain is how long the queues may take to be empty once the weather is over.
-const drain = 4 * time.Minute
 
 // soak is one run.
 type soak struct {
@@ -41,6 +41,7 @@ type soak struct {
 	events  []event
 	began   time.Time
 	ended   time.Time // of the last process
+	killed  time.Time // the last process that was ended by force
 
 	mu       sync.Mutex // guards what follows
 	troubles []trouble
@@ -59,12 +60,17 @@ func (s *soak) log(format string, args ...any) {
 // run runs a soak and writes its report to out. The error says why it could not be run; a violation is none, but in the
 // report.
 func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
-	dir, err := os.MkdirTemp("", "azconc-soak-")
-	if err != nil {
-		return r, err
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "azconc-soak-"); err != nil {
+			return r, err
+		}
 	}
 	s := &soak{options: o, out: out, dir: dir, events: forecast(o.Seed, time.Duration(o.Minutes*float64(time.Minute)), o.Workers, o.Jump)}
 	defer func() {
+		if o.Dir != "" {
+			return
+		}
 		if err == nil && r.Problems == 0 && !o.Keep {
 			err = os.RemoveAll(dir)
 			return
@@ -102,7 +108,7 @@ func (s *soak) play(ctx context.Context) (r report, err error) {
 		}
 	}
 	j := &judgement{}
-	if err := s.storm(ctx); err != nil && !errors.Is(err, errGone) {
+	if err := s.watched(ctx); err != nil && !errors.Is(err, errGone) {
 		return r, err
 	}
 	drained := s.settle(ctx)
@@ -135,26 +141,49 @@ func (s *soak) play(ctx context.Context) (r report, err error) {
 	return r, nil
 }
 
+// watched is storm, while this process is watched too: it is the network.
+func (s *soak) watched(ctx context.Context) error {
+	own, err := createJournal(s.dir, "network")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	all.Go(func() {
+		watch(ctx, func() bool {
+			for _, c := range s.crews {
+				c.line.met() // empties the logs
+			}
+			return ctx.Err() != nil
+		}, own)
+	})
+	return s.storm(ctx)
+}
+
 // settle ends the weather, and waits until all messages are handled.
 func (s *soak) settle(ctx context.Context) error {
 	for _, c := range s.crews {
 		c.line.calm()
 		c.current().calm()
 	}
-	until := time.Now().Add(drain)
+	until := time.Now().Add(s.Drain)
 	for {
 		left, err := s.waiting(ctx)
 		if err == nil && left == "" {
 			return nil
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("after %v: %s %w", drain, left, err)
+			return fmt.Errorf("after %v: %s%w", s.Drain, left, cmp.Or(err, errLeft))
 		}
 		if err := retry.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}
 }
+
+var errLeft = errors.New("they are not empty")
 
 // waiting says which queues are not empty; hidden messages count.
 func (s *soak) waiting(ctx context.Context) (left string, err error) {
@@ -182,6 +211,7 @@ func (s *soak) retire(v *verdict) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				v.check(err)
+				s.killed = time.Now()
 			}
 		})
 	}

@@ -13,13 +13,13 @@ import (
 // vitalsEvery is how often a worker records its live memory and its goroutines.
 const vitalsEvery = 2 * time.Second
 
-// watch records the vitals of a worker while it is at work.
-func (w *worker) watch(ctx context.Context) {
-	for !w.calmed() && retry.Sleep(ctx, vitalsEvery) == nil {
+// watch records the vitals of this process, until it is calm.
+func watch(ctx context.Context, calmed func() bool, j *journal) {
+	for !calmed() && retry.Sleep(ctx, vitalsEvery) == nil {
 		runtime.GC() // what is live, not what has not been collected yet
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		w.journal.fact(note{Kind: "vitals", N: int64(m.HeapAlloc), V: int64(runtime.NumGoroutine())})
+		j.fact(note{Kind: "vitals", N: int64(m.HeapAlloc), V: int64(runtime.NumGoroutine())})
 	}
 }
 

@@ -151,6 +151,9 @@ func (s *soak) happen(ctx context.Context, e event) error {
 	case kill:
 		s.note(t)
 		m.kill()
+		s.mu.Lock()
+		s.killed = time.Now()
+		s.mu.Unlock()
 		return c.start()
 	case replace:
 		if err := m.retire(patience); err != nil {

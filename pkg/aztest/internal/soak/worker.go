@@ -55,6 +55,9 @@ func work(text string) int {
 		return 2
 	}
 	w.site = newSite(w.Account)
+	if w.Plant.has(noIfMatch) {
+		w.site.calls = append(w.site.calls, unconditional{})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w.ctx = ctx
@@ -68,7 +71,7 @@ func work(text string) int {
 			}
 		}
 	})
-	all.Go(func() { w.watch(ctx) })
+	all.Go(func() { watch(ctx, w.calmed, w.journal) })
 	for _, c := range chores() {
 		all.Go(func() { c.work(ctx, w) })
 	}

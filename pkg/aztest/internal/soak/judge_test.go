@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func calls(outs ...string) (r records) {
+	for i, out := range outs {
+		n := note{Kind: "tally", Lane: "w0/tally/0", Of: "blob-0", Begin: int64(i + 1), End: int64(i + 1), Out: out, N: int64(i)}
+		if out == "" {
+			n.End = 0
+		}
+		r = append(r, n)
+	}
+	return r
+}
+
+func TestALaneAlone(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		calls    records
+		found    int64
+		problems int
+	}{
+		{"three applied", calls(ok, ok, ok), 3, 0},
+		{"one lost at the end", calls(ok, ok, ok), 2, 1},
+		{"one applied twice at the end", calls(ok, ok, ok), 4, 1},
+		{"one lost on the way", records{{Out: ok, N: 0, End: 1}, {Out: ok, N: 0, End: 2}}, 1, 1},
+		{"one applied twice on the way", records{{Out: ok, N: 0, End: 1}, {Out: ok, N: 2, End: 2}}, 3, 1},
+		{"unknown, applied", calls(ok, unknown), 2, 0},
+		{"unknown, not applied", calls(ok, unknown), 1, 0},
+		{"killed, applied", calls(ok, ""), 2, 0},
+		{"refused, applied", calls(ok, refused), 2, 1},
+		{"failed, not applied", calls(ok, failed), 1, 0},
+		{"after an unknown one", records{{Out: unknown, N: 0, End: 1}, {Out: ok, N: 0, End: 2}, {Out: ok, N: 1, End: 3}}, 2, 0},
+	} {
+		v := &verdict{}
+		least, most := single(v, test.calls)
+		closing(v, "lane", "blob", least, most, test.found)
+		if len(v.problems) != test.problems {
+			t.Errorf("%s: %q, want %d problems", test.name, v.problems, test.problems)
+		}
+	}
+}
+
+func TestGrowthIsNoticed(t *testing.T) {
+	course := func(bytes, goroutines int64) (r records) {
+		for i := range int64(100) {
+			r = append(r, note{Kind: "vitals", Process: "w0.1", N: 10<<20 + i*bytes, V: 100 + i*goroutines})
+		}
+		return r
+	}
+	for _, test := range []struct {
+		name             string
+		bytes, goroutine int64
+		flat             bool
+	}{
+		{"flat", 0, 0, true},
+		{"a little more", 1 << 10, 0, true},
+		{"memory", 200 << 10, 0, false},
+		{"goroutines", 0, 3, false},
+	} {
+		all := vitalsOf(course(test.bytes, test.goroutine))
+		if len(all) != 1 {
+			t.Fatalf("%d courses", len(all))
+		}
+		if err := all[0].flat(); (err == nil) != test.flat {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	if all := vitalsOf(course(0, 0)[:leastVitals-1]); len(all) != 0 {
+		t.Error("a short life was judged")
+	}
+}
+
+func TestAJournalSurvivesItsProcess(t *testing.T) {
+	dir := t.TempDir()
+	j, err := createJournal(dir, "w1.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := j.begin(note{Kind: "a"})
+	j.begin(note{Kind: "b"})
+	j.fact(note{Kind: "c"})
+	j.end(first, ok)
+	if err := j.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "w1.2"+journalSuffix), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"k":"half a li`); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := readJournals(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := all.of("a"), all.of("b"); len(all) != 3 || len(a) != 1 || a[0].Out != ok || len(b) != 1 || b[0].End != 0 && supported || a[0].Process != "w1.2" {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestTroubleExplains(t *testing.T) {
+	j := &judgement{troubles: []trouble{{process: "w1.1", from: 10, to: 20}, {from: 30, to: 40}}}
+	for _, test := range []struct {
+		process  string
+		from, to int64
+		want     bool
+	}{
+		{"w1.1", 5, 9, false}, {"w1.1", 5, 11, true}, {"w1.1", 19, 25, true}, {"w1.1", 20, 29, false},
+		{"w2.1", 5, 25, false}, {"w2.1", 35, 36, true},
+	} {
+		if got := j.troubled(test.process, test.from, test.to); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}
