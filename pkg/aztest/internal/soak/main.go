@@ -41,6 +41,7 @@ func command(args []string) int {
 	flags.Uint64Var(&o.Seed, "seed", 1, "decides the workload, the faults and the events")
 	flags.Float64Var(&o.Minutes, "minutes", 10, "how long the weather lasts")
 	flags.IntVar(&o.Workers, "workers", 4, "how many processes are at work at a time")
+	flags.Float64Var(&o.Rough, "rough", 1, "how many times as many faults of the network as the usual 8 % of requests, up to 10")
 	flags.StringVar((*string)(&o.Plant), "plant", "", "a mistake to plant in the workload, to see it convicted: "+strings.Join(plants, ", "))
 	flags.BoolVar(&o.Jump, "jump-clock", false, "set the machine's clock forward and back, which all its programs see; needs CAP_SYS_TIME")
 	flags.BoolVar(&o.Verbose, "verbose", false, "say what happens when it happens")
@@ -74,6 +75,8 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.Minutes <= 0:
 		return fmt.Errorf("--minutes: %v is not positive", o.Minutes)
+	case o.Rough <= 0 || o.Rough > 10:
+		return fmt.Errorf("--rough: %v is not above 0 and at most 10", o.Rough)
 	case o.Workers < 2:
 		return fmt.Errorf("--workers: %d is less than 2", o.Workers)
 	}

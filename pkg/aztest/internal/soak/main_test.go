@@ -44,7 +44,7 @@ func short(t *testing.T, o options) (report, string) {
 // TestAShortSoak stops a worker past its leases, kills others, cuts the network and restarts the service, within half a
 // minute. scripts/soak does it for longer.
 func TestAShortSoak(t *testing.T) {
-	r, said := short(t, options{Seed: shortSeed, Minutes: shortMinutes, Workers: 3})
+	r, said := short(t, options{Seed: shortSeed, Minutes: shortMinutes, Workers: 3, Rough: 1})
 	if r.Problems != 0 {
 		t.Errorf("promises are broken:\n%s", said)
 	}
@@ -66,7 +66,7 @@ func rare(what string) bool {
 
 // TestTheSoakConvicts plants mistakes and sees each convicted.
 func TestTheSoakConvicts(t *testing.T) {
-	r, said := short(t, options{Seed: 1, Minutes: 0.15, Workers: 3, Plant: plainRetry + "," + noFence + "," + noMarkers + "," + noRelease + "," + noSend})
+	r, said := short(t, options{Seed: 1, Minutes: 0.2, Workers: 3, Rough: 3, Plant: plainRetry + "," + noFence + "," + noMarkers + "," + noRelease + "," + noSend})
 	for _, what := range []string{"updates applied once", "no write by a stale holder", "one effect for each message with markers, or a reason", "no lease left", "no message lost"} {
 		convicted := false
 		for _, v := range r.Verdicts {
@@ -83,7 +83,7 @@ func TestTheSoakConvicts(t *testing.T) {
 
 // TestTheSoakConvictsWritesWithoutACondition sees lost updates, in sums and in histories.
 func TestTheSoakConvictsWritesWithoutACondition(t *testing.T) {
-	r, said := short(t, options{Seed: 2, Minutes: 0.15, Workers: 3, Plant: noIfMatch})
+	r, said := short(t, options{Seed: 2, Minutes: 0.15, Workers: 3, Rough: 1, Plant: noIfMatch})
 	for _, what := range []string{"updates applied once", "histories of registers linearizable"} {
 		convicted := false
 		for _, v := range r.Verdicts {

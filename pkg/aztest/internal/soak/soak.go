@@ -20,7 +20,8 @@ type options struct {
 	Minutes float64
 	Workers int
 	Plant   plant
-	Jump    bool // set the machine's clock
+	Rough   float64 // how many times as many faults as usual
+	Jump    bool    // set the machine's clock
 	Keep    bool
 	Drain   time.Duration // how long the queues may take to be empty once the weather is over
 	Dir     string        // for the journals; removed unless it is given
@@ -96,7 +97,7 @@ func (s *soak) play(ctx context.Context) (r report, err error) {
 	defer s.end()
 	for i := range s.Workers {
 		c := &crew{index: i, soak: s}
-		if c.line, err = newLine(s.site.account, fmt.Sprint("w", i), s.Seed); err != nil {
+		if c.line, err = newLine(s.site.account, fmt.Sprint("w", i), s.Seed, s.Rough); err != nil {
 			return r, err
 		}
 		s.crews = append(s.crews, c)
