@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -19,7 +19,7 @@ func TestATruncatedResponseIsALostResponse(t *testing.T) {
 				var done tally
 				r.consume(func(ctx context.Context, m *Message) error {
 					done.add(m.Key)
-					return r.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+					return r.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *tables.Tx) error {
 						var e effect
 						if _, err := tx.Get(ctx, "effect-"+m.Key, &e); err != nil {
 							return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // creations are races: all workers create the same blob, and one wins.
@@ -18,8 +19,8 @@ type created struct {
 	By string `json:"by"`
 }
 
-func creation(s *site, of string) optimistic.Blob[created] {
-	return optimistic.JSONBlob[created](s.container("creations").NewBlockBlobClient(of))
+func creation(s *site, of string) blobs.Blob[created] {
+	return blobs.NewJSON[created](s.container("creations").NewBlockBlobClient(of))
 }
 
 func (creations) create(ctx context.Context, s *site) error {

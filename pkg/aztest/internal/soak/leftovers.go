@@ -42,7 +42,7 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 	}
 	leases := j.say("no lease left")
 	for _, name := range []string{"tallies", "registers", "creations", "logs", "fenced", "locks", "turns", "onces", "bodies", "sessions"} {
-		if err := blobs(ctx, s.site, name, func(b *container.BlobItem) {
+		if err := eachBlob(ctx, s.site, name, func(b *container.BlobItem) {
 			leases.judged++
 			if state := b.Properties.LeaseState; state != nil && (*state == lease.StateTypeLeased || *state == lease.StateTypeBreaking) {
 				leases.wrong("%s/%s is leased", name, *b.Name)
@@ -59,7 +59,7 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 		v := j.say(what)
 		n, err := gc()
 		v.judged = n
-		failed = append(failed, err, blobs(ctx, s.site, box, func(b *container.BlobItem) { v.wrong("%s/%s is left", box, *b.Name) }))
+		failed = append(failed, err, eachBlob(ctx, s.site, box, func(b *container.BlobItem) { v.wrong("%s/%s is left", box, *b.Name) }))
 	}
 	collect("no session left after its life", "sessions", func() (int, error) { return sessionsOf(distant).GC(ctx) })
 	collect("no body left after its life", "bodies", func() (int, error) { return bodiesOf(distant).GC(ctx, time.Hour) })
@@ -75,7 +75,7 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 	return errors.Join(failed...)
 }
 
-func blobs(ctx context.Context, s *site, name string, each func(*container.BlobItem)) error {
+func eachBlob(ctx context.Context, s *site, name string, each func(*container.BlobItem)) error {
 	for pages := s.container(name).NewListBlobsFlatPager(nil); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

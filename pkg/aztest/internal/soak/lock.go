@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -46,12 +48,12 @@ func (locks) create(ctx context.Context, s *site) error {
 	return nil
 }
 
-func fencedBlob(s *site, name string) optimistic.Blob[fenced] {
-	return optimistic.JSONBlob[fenced](s.container("fenced").NewBlockBlobClient(name))
+func fencedBlob(s *site, name string) blobs.Blob[fenced] {
+	return blobs.NewJSON[fenced](s.container("fenced").NewBlockBlobClient(name))
 }
 
-func fencedEntity(s *site, name string) optimistic.Entity[fenced] {
-	return optimistic.TableEntity[fenced](s.table("fenced"), name, "r")
+func fencedEntity(s *site, name string) tables.Entity[fenced] {
+	return tables.NewEntity[fenced](s.table("fenced"), name, "r")
 }
 
 func (locks) work(ctx context.Context, w *worker) {
@@ -111,21 +113,21 @@ func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Held) 
 	if l.Plant.has(noFence) {
 		_, err = optimistic.Update(ctx, target, change, nil)
 	} else {
-		_, err = optimistic.Update(ctx, optimistic.Fenced(h, target), change, nil)
+		_, err = optimistic.Update(ctx, blobs.Fenced(h, target), change, nil)
 	}
 	l.done(ctx, n, err)
 }
 
 func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Held) {
 	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "entity " + name, V: int64(h.Fence())})
-	_, err := optimistic.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *optimistic.Tx) error {
+	_, err := tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
 		var f fenced
 		if _, err := tx.Get(ctx, "r", &f); err != nil {
 			return err
 		}
 		n.N = f.Fence
 		return tx.Put("r", fenced{int64(h.Fence()), f.N + 1})
-	}, &optimistic.TransactOptions{Holder: h})
+	}, &tables.TransactOptions{Holder: h})
 	l.done(ctx, n, err)
 }
 

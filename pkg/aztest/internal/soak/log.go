@@ -8,7 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // logs append records to append blobs, a new one every so often.
@@ -28,7 +28,7 @@ func (logs) work(ctx context.Context, w *worker) {
 			text := fmt.Sprintf("%s %s %d", l.name, w.Process, i)
 			of := fmt.Sprintf("log-%d", now()/int64(logLife))
 			n := l.journal.begin(note{Kind: "record", Lane: l.name, Of: of, Text: text})
-			_, err := optimistic.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &optimistic.AppendOptions{Create: true})
+			_, err := blobs.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &blobs.AppendOptions{Create: true})
 			l.done(ctx, n, err)
 			l.rest(ctx, 400*time.Millisecond)
 		}
@@ -45,10 +45,10 @@ func (logs) judge(ctx context.Context, s *site, j *judgement) error {
 		}
 		for _, b := range page.Segment.BlobItems {
 			var whole bytes.Buffer
-			if _, err := optimistic.Download(ctx, box.NewBlobClient(*b.Name), &whole, nil); err != nil {
+			if _, err := blobs.Download(ctx, box.NewBlobClient(*b.Name), &whole, nil); err != nil {
 				return err
 			}
-			for record, err := range optimistic.Records(&whole) {
+			for record, err := range blobs.Records(&whole) {
 				if err != nil {
 					return fmt.Errorf("%s: %w", *b.Name, err)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -224,7 +224,7 @@ type paid struct {
 func partOf(key string) string { return fmt.Sprintf("part-%d", hash(key)%parts) }
 
 func (l *lane) pay(ctx context.Context, inbox *idempotent.Inbox, m *idempotent.Message) error {
-	return inbox.Apply(ctx, m, partOf(m.Key), func(ctx context.Context, tx *optimistic.Tx) error {
+	return inbox.Apply(ctx, m, partOf(m.Key), func(ctx context.Context, tx *tables.Tx) error {
 		var p paid
 		if _, err := tx.Get(ctx, "paid-"+m.Key, &p); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
@@ -18,7 +19,7 @@ func (messages) judge(ctx context.Context, s *site, j *judgement) error {
 	for _, sent := range j.records.of("send") {
 		count := int64(len(effects[sent.Of+" "+sent.Text]))
 		if sent.Of == payments {
-			v, err := optimistic.Read(ctx, optimistic.TableEntity[paid](s.table(payments), partOf(sent.Text), "paid-"+sent.Text), nil)
+			v, err := optimistic.Read(ctx, tables.NewEntity[paid](s.table(payments), partOf(sent.Text), "paid-"+sent.Text), nil)
 			if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
 				return err
 			}

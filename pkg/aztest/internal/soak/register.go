@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
@@ -41,14 +42,14 @@ func (registers) work(ctx context.Context, w *worker) {
 				l.rest(ctx, 100*time.Millisecond)
 				continue
 			}
-			l.call(ctx, of, optimistic.JSONBlob[register](box.NewBlockBlobClient(of)))
+			l.call(ctx, of, blobs.NewJSON[register](box.NewBlockBlobClient(of)))
 			l.rest(ctx, 200*time.Millisecond)
 		}
 	})
 }
 
 // call adds to, sets or reads a register.
-func (l *lane) call(ctx context.Context, of string, target optimistic.Blob[register]) {
+func (l *lane) call(ctx context.Context, of string, target blobs.Blob[register]) {
 	kind, value := history.Kind(1+l.roll(3)), 1+l.roll(1_000_000)
 	n := l.journal.begin(note{Kind: "register", Lane: l.name, Of: of, V: int64(kind), N: int64(value)})
 	if kind == history.Read {

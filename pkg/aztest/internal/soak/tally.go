@@ -12,6 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 // tallies count with Update, Document and OperationID: a tally has a number for each lane, and all lanes change the same
@@ -28,8 +30,8 @@ const (
 	operationLife = 4 * time.Second // all workers try the same operation for so long
 )
 
-func tallyBlob(s *site, i int) optimistic.Blob[tally] {
-	return optimistic.JSONBlob[tally](s.container("tallies").NewBlockBlobClient(tallyName(i)))
+func tallyBlob(s *site, i int) blobs.Blob[tally] {
+	return blobs.NewJSON[tally](s.container("tallies").NewBlockBlobClient(tallyName(i)))
 }
 
 func tallyName(i int) string {
@@ -39,8 +41,8 @@ func tallyName(i int) string {
 	return fmt.Sprintf("blob-%d", i)
 }
 
-func tallyEntity(s *site) optimistic.Entity[tally] {
-	return optimistic.TableEntity[tally](s.table("tallies"), "p", "r")
+func tallyEntity(s *site) tables.Entity[tally] {
+	return tables.NewEntity[tally](s.table("tallies"), "p", "r")
 }
 
 func (tallies) create(ctx context.Context, s *site) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 // transfers move money between the accounts of a partition with Transact. Each transaction also counts itself in a row of
@@ -48,7 +49,7 @@ func (transfers) create(ctx context.Context, s *site) error {
 		return err
 	}
 	for i := range accounts {
-		if _, err := optimistic.Create(ctx, optimistic.TableEntity[balance](transferTable(s), "p", accountRow(i)), balance{opening}, nil); err != nil {
+		if _, err := optimistic.Create(ctx, tables.NewEntity[balance](transferTable(s), "p", accountRow(i)), balance{opening}, nil); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func (transfers) work(ctx context.Context, w *worker) {
 				to++
 			}
 			n := l.journal.begin(note{Kind: "transfer", Lane: l.name, Of: "partition"})
-			_, err := optimistic.Transact(ctx, table, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+			_, err := tables.Transact(ctx, table, "p", func(ctx context.Context, tx *tables.Tx) error {
 				var a, b balance
 				var own moved
 				if _, err := tx.Get(ctx, accountRow(from), &a); err != nil {
@@ -96,7 +97,7 @@ func (transfers) judge(ctx context.Context, s *site, j *judgement) error {
 	table := transferTable(s)
 	sum := int64(0)
 	for i := range accounts {
-		v, err := optimistic.Read(ctx, optimistic.TableEntity[balance](table, "p", accountRow(i)), nil)
+		v, err := optimistic.Read(ctx, tables.NewEntity[balance](table, "p", accountRow(i)), nil)
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (transfers) judge(ctx context.Context, s *site, j *judgement) error {
 	}
 	for lane, calls := range j.records.of("transfer").by(func(n note) string { return n.Lane }) {
 		least, most := single(whole, calls)
-		v, err := optimistic.Read(ctx, optimistic.TableEntity[moved](table, "p", rowOf(lane)), nil)
+		v, err := optimistic.Read(ctx, tables.NewEntity[moved](table, "p", rowOf(lane)), nil)
 		found := int64(0)
 		if err == nil {
 			found = v.Value.N
