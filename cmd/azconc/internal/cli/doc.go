@@ -4,9 +4,9 @@
 // together. What the verbs share is in packages too: flags has their common flags, ref the names of resources, fail the errors
 // and exit codes, and show the forms of values.
 //
-// A verb is three parts in one file: an options struct, newXCmd(f, runF) which parses and validates, and xRun(ctx, opts) which works
-// and never sees cobra. Tests pass a runF to look at the parsed options alone. A run function returns a result through
-// Factory.Print and an error for everything else: Factory.Report makes of it the message, the hint, the JSON object and the exit code.
+// A command is a Verb in a file of its own, which holds three things: its options, a function xVerb that says how flags and arguments
+// become options, and xRun, which carries it out and never sees cobra. A run function returns a result through Factory.Print and an
+// error for everything else: Factory.Report makes of it the message, the hint, the JSON object and the exit code.
 //
 // stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor, which also
 // knows the secrets of this run's connection by value.

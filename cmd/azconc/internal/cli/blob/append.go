@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,7 +21,6 @@ import (
 const maxAppend = 100 << 20
 
 type appendOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	File        string
 	Position    int64 // -1: wherever it ends
@@ -34,10 +33,9 @@ type appendOptions struct {
 	Conditions  optimistic.Conditions
 }
 
-func newAppendCmd(f *cli.Factory, runF func(*appendOptions) error) *cobra.Command {
-	opts := &appendOptions{factory: f}
+func appendVerb() cli.Verb[appendOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[appendOptions]{
 		Use:   "append <container/blob> --file <file>",
 		Short: "Append a file, or stdin, to an append blob, exactly once",
 		Long: `Append a file, or stdin, of at most 100 MiB to an append blob, as one block, exactly once.
@@ -48,14 +46,24 @@ writer appends first, azconc retries at the new end; with --position that is a c
 If a response is lost, azconc reads the bytes at the position. If they differ, another writer appended, and azconc retries at
 the new end. If they are the same, another writer may have appended the same bytes, so the exit code is 5. To avoid that,
 --record frames the content with an id, and --unique asserts that no other writer appends the same bytes.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
   azconc blob append logs/events --file event.json --record --max-size 1073741824`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *appendOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+			set.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
+			set.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
+			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
+			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
+			set.BoolVar(&opts.Record, "record", false, "frame the content with an id")
+			set.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
+			opts.Sending.Add(set)
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *appendOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
-			set := cmd.Flags()
+			set := in.Flags
 			switch {
 			case opts.File == "":
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
@@ -70,7 +78,7 @@ the new end. If they are the same, another writer may have appended the same byt
 			if opts.ContentType != "" && !opts.Create {
 				return fail.Usagef("--content-type applies to a blob that is created: add --create")
 			}
-			if err := opts.Sending.Parse(cmd); err != nil {
+			if err := opts.Sending.Parse(in.Flags); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -82,23 +90,10 @@ the new end. If they are the same, another writer may have appended the same byt
 			if opts.Conditions.IfNoneMatch == "*" {
 				return fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return appendRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: appendRun,
 	}
-	set := cmd.Flags()
-	set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	set.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
-	set.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
-	set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
-	set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
-	set.BoolVar(&opts.Record, "record", false, "frame the content with an id")
-	set.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
-	opts.Sending.Add(cmd)
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 type appendResult struct {
@@ -116,8 +111,7 @@ func (r appendResult) Text(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func appendRun(ctx context.Context, opts *appendOptions) error {
-	f := opts.factory
+func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 	c, err := f.Container(opts.Blob)
 	if err != nil {
 		return err

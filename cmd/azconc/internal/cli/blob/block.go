@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -22,9 +23,9 @@ import (
 
 func newBlockCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("block", "Build a block blob step by step",
-		newBlockPutCmd(f, nil),
-		newBlockCommitCmd(f, nil),
-		newBlockListCmd(f, nil),
+		blockPutVerb().Command(f),
+		blockCommitVerb().Command(f),
+		blockListVerb().Command(f),
 	)
 }
 
@@ -32,7 +33,6 @@ func newBlockCmd(f *cli.Factory) *cobra.Command {
 const maxStaged = 256 << 20
 
 type blockPutOptions struct {
-	factory *cli.Factory
 	Blob    ref.Blob
 	ID      string
 	File    string
@@ -40,9 +40,8 @@ type blockPutOptions struct {
 	Sending flags.Sending
 }
 
-func newBlockPutCmd(f *cli.Factory, runF func(*blockPutOptions) error) *cobra.Command {
-	opts := &blockPutOptions{factory: f}
-	cmd := &cobra.Command{
+func blockPutVerb() cli.Verb[blockPutOptions] {
+	return cli.Verb[blockPutOptions]{
 		Use:   "put <container/blob> --id <id> --file <file>",
 		Short: "Stage a block without changing the blob yet",
 		Long: `Stage a block of at most 256 MiB. The blob does not change until azconc blob block commit commits the block.
@@ -50,10 +49,15 @@ func newBlockPutCmd(f *cli.Factory, runF func(*blockPutOptions) error) *cobra.Co
 The id is any text of up to 64 bytes; all ids of a blob must have the same length. Staging under an id that is already in use
 replaces that block, so writers should use distinct ids. Blocks that are not committed within a week are discarded. azconc blob
 put does all of this itself.`,
-		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *blockPutOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.ID, "id", "", "`id` of the block")
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+			opts.Sending.Add(set)
+		},
+		Parse: func(opts *blockPutOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			switch {
@@ -64,27 +68,17 @@ put does all of this itself.`,
 			case opts.File == "":
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if err := opts.Sending.Parse(cmd); err != nil {
+			if err := opts.Sending.Parse(in.Flags); err != nil {
 				return err
 			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return blockPutRun(cmd.Context(), opts)
+			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
+			return err
 		},
+		Run: blockPutRun,
 	}
-	cmd.Flags().StringVar(&opts.ID, "id", "", "`id` of the block")
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
-	opts.Sending.Add(cmd)
-	return cmd
 }
 
-func blockPutRun(ctx context.Context, opts *blockPutOptions) error {
-	f := opts.factory
+func blockPutRun(ctx context.Context, f *cli.Factory, opts *blockPutOptions) error {
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
@@ -104,7 +98,6 @@ func blockPutRun(ctx context.Context, opts *blockPutOptions) error {
 }
 
 type blockCommitOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	IDs         []string
 	ContentType string
@@ -113,11 +106,10 @@ type blockCommitOptions struct {
 	Conditions  optimistic.Conditions
 }
 
-func newBlockCommitCmd(f *cli.Factory, runF func(*blockCommitOptions) error) *cobra.Command {
-	opts := &blockCommitOptions{factory: f}
+func blockCommitVerb() cli.Verb[blockCommitOptions] {
 	var conditions flags.Conditions
 	var metadata, tags []string
-	cmd := &cobra.Command{
+	return cli.Verb[blockCommitOptions]{
 		Use:   "commit <container/blob> <id>…",
 		Short: "Commit blocks, in this order, as the blob's content",
 		Long: `Commit blocks, in this order, as the blob's content. For each id, the block staged last is used, or else the block that is
@@ -125,18 +117,24 @@ already committed. The whole content is replaced, under the conditions given.
 
 A missing block, one that was never staged or that another commit discarded, is a conflict (exit code 4, reason
 "blocklist").`,
+		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return cli.ResourceArgs("<container/blob>", "<id>")(nil, args)
 			}
 			return nil
 		},
-		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *blockCommitOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+			set.StringArrayVar(&tags, "tag", nil, "index tag `name=value`; may be repeated")
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *blockCommitOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
-			opts.IDs = args[1:]
+			opts.IDs = in.Args[1:]
 			for _, id := range opts.IDs {
 				if id == "" || len(id) > 64 || len(id) != len(opts.IDs[0]) {
 					return fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
@@ -148,24 +146,14 @@ A missing block, one that was never staged or that another commit discarded, is 
 			if opts.Tags, err = parseTags(tags); err != nil {
 				return err
 			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return blockCommitRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForWrite()
+			return err
 		},
+		Run: blockCommitRun,
 	}
-	cmd.Flags().StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-	cmd.Flags().StringArrayVar(&tags, "tag", nil, "index tag `name=value`; may be repeated")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
-func blockCommitRun(ctx context.Context, opts *blockCommitOptions) error {
-	f := opts.factory
+func blockCommitRun(ctx context.Context, f *cli.Factory, opts *blockCommitOptions) error {
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
@@ -184,21 +172,22 @@ func blockCommitRun(ctx context.Context, opts *blockCommitOptions) error {
 }
 
 type blockListOptions struct {
-	factory *cli.Factory
 	Blob    ref.Blob
 	Type    string
 	LeaseID string
 }
 
-func newBlockListCmd(f *cli.Factory, runF func(*blockListOptions) error) *cobra.Command {
-	opts := &blockListOptions{factory: f}
-	cmd := &cobra.Command{
+func blockListVerb() cli.Verb[blockListOptions] {
+	return cli.Verb[blockListOptions]{
 		Use:     "list <container/blob>",
 		Short:   "List the blocks of a blob",
-		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob block list jobs/big --type uncommitted",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
+		Flags: func(opts *blockListOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Type, "type", "all", "which: {all | committed | uncommitted}")
+			set.StringVar(&opts.LeaseID, "lease-id", "", "only if this is the `id` of the lease on it")
+		},
+		Parse: func(opts *blockListOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
 				return err
 			}
 			switch opts.Type {
@@ -206,18 +195,11 @@ func newBlockListCmd(f *cli.Factory, runF func(*blockListOptions) error) *cobra.
 			default:
 				return fail.Usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
 			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return blockListRun(cmd.Context(), opts)
+			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
+			return err
 		},
+		Run: blockListRun,
 	}
-	cmd.Flags().StringVar(&opts.Type, "type", "all", "which: {all | committed | uncommitted}")
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "only if this is the `id` of the lease on it")
-	return cmd
 }
 
 type blockListResult struct {
@@ -243,8 +225,8 @@ func (r blockListResult) Text(w io.Writer) {
 	}
 }
 
-func blockListRun(ctx context.Context, opts *blockListOptions) error {
-	client, err := opts.factory.BlockBlob(opts.Blob)
+func blockListRun(ctx context.Context, f *cli.Factory, opts *blockListOptions) error {
+	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -259,5 +241,5 @@ func blockListRun(ctx context.Context, opts *blockListOptions) error {
 	for _, b := range blocks {
 		r.Blocks = append(r.Blocks, blockShown(b))
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

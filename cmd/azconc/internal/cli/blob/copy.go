@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -20,7 +20,6 @@ import (
 )
 
 type copyOptions struct {
-	factory          *cli.Factory
 	From, To         ref.Blob
 	Metadata         map[string]string
 	Wait             bool
@@ -29,12 +28,11 @@ type copyOptions struct {
 	SourceConditions optimistic.Conditions
 }
 
-func newCopyCmd(f *cli.Factory, runF func(*copyOptions) error) *cobra.Command {
-	opts := &copyOptions{factory: f}
+func copyVerb() cli.Verb[copyOptions] {
 	var conditions, source flags.Conditions
 	var metadata []string
 	var snapshot string
-	cmd := &cobra.Command{
+	return cli.Verb[copyOptions]{
 		Use:   "copy <container/blob> <container/blob>",
 		Short: "Copy a blob onto another within the service",
 		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
@@ -42,18 +40,30 @@ func newCopyCmd(f *cli.Factory, runF func(*copyOptions) error) *cobra.Command {
 Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
 so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
 the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
-		Args:        cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
 		Annotations: map[string]string{cli.ResourceArg: "true"},
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
   azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.From, err = ref.ParseBlob(args[0]); err != nil {
+		Args: cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
+		Flags: func(opts *copyOptions, set *pflag.FlagSet) {
+			set.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
+			set.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
+			conditions.Add(set, flags.CondAll)
+			flags.AddSnapshot(set, &snapshot, " of the source")
+			set.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
+			set.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
+			set.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
+			set.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
+			set.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
+		},
+		Parse: func(opts *copyOptions, in cli.Input) (err error) {
+			if opts.From, err = ref.ParseBlob(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.From, err = opts.From.At(snapshot); err != nil {
 				return err
 			}
-			if opts.To, err = ref.ParseWritable(args[1]); err != nil {
+			if opts.To, err = ref.ParseWritable(in.Args[1]); err != nil {
 				return err
 			}
 			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
@@ -68,24 +78,10 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			if opts.Poll <= 0 {
 				return fail.Usagef("--poll %v is not positive", opts.Poll)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return copyRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: copyRun,
 	}
-	set := cmd.Flags()
-	set.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
-	set.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
-	set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
-	conditions.Add(cmd, flags.CondAll)
-	flags.AddSnapshot(cmd, &snapshot, " of the source")
-	set.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
-	set.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
-	set.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
-	set.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
-	set.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
-	return cmd
 }
 
 // sourceConditions parses what the flags named --source say. They obey the rules of a write, whose part they are.
@@ -111,8 +107,7 @@ func (r copyResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s to %s etag %s, copy %s\n", r.Outcome, r.Source, r.Resource, r.ETag, r.CopyID)
 }
 
-func copyRun(ctx context.Context, opts *copyOptions) error {
-	f := opts.factory
+func copyRun(ctx context.Context, f *cli.Factory, opts *copyOptions) error {
 	from, err := f.Blob(opts.From)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,28 +16,28 @@ import (
 )
 
 type copyAbortOptions struct {
-	factory *cli.Factory
 	Blob    ref.Blob
 	CopyID  string
 	LeaseID string
 }
 
-func newCopyAbortCmd(f *cli.Factory, runF func(*copyAbortOptions) error) *cobra.Command {
-	opts := &copyAbortOptions{factory: f}
+func copyAbortVerb() cli.Verb[copyAbortOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[copyAbortOptions]{
 		Use:   "copy-abort <container/blob> <copy-id>",
 		Short: "End a pending copy and leave its destination empty",
 		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
 
 If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
-		Args:    cli.ResourceArgs("<container/blob>", "<copy-id>"),
 		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(_ *copyAbortOptions, set *pflag.FlagSet) {
+			conditions.Add(set, flags.CondLease)
+		},
+		Parse: func(opts *copyAbortOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
-			if opts.CopyID = args[1]; !flags.GUID.MatchString(opts.CopyID) {
+			if opts.CopyID = in.Args[1]; !flags.GUID.MatchString(opts.CopyID) {
 				return fail.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
 			}
 			c, err := conditions.ForWrite()
@@ -45,14 +45,10 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 				return err
 			}
 			opts.LeaseID = c.LeaseID
-			if runF != nil {
-				return runF(opts)
-			}
-			return copyAbortRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: copyAbortRun,
 	}
-	conditions.Add(cmd, flags.CondLease)
-	return cmd
 }
 
 type copyAbortResult struct {
@@ -69,8 +65,8 @@ func (r copyAbortResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s copy %s to %s\n", r.Outcome, r.CopyID, r.Resource)
 }
 
-func copyAbortRun(ctx context.Context, opts *copyAbortOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func copyAbortRun(ctx context.Context, f *cli.Factory, opts *copyAbortOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ func copyAbortRun(ctx context.Context, opts *copyAbortOptions) error {
 	if r.AlreadyApplied {
 		out.Outcome = "already_applied"
 	}
-	return opts.factory.Print(out)
+	return f.Print(out)
 }
 
 // stateError is a conflict with the state that a resource is in, which no version tells.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,28 +18,30 @@ import (
 )
 
 type deleteOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	Snapshots  bool
 	Conditions optimistic.Conditions
 }
 
-func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
-	opts := &deleteOptions{factory: f}
+func deleteVerb() cli.Verb[deleteOptions] {
 	var conditions flags.Conditions
 	var snapshot string
-	cmd := &cobra.Command{
+	return cli.Verb[deleteOptions]{
 		Use:   "delete <container/blob>",
 		Short: "Delete a blob, or a snapshot of one",
 		Long: `Delete a blob, or a snapshot of one.
 
 A deletion leaves no trace of which client requested it. If the response is lost and the blob is gone, a delete with a
 condition ends with exit code 5, because another client may have deleted it; a delete without one has succeeded.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  azconc blob delete jobs/state.json
   azconc blob delete jobs/ticket-7 --if-match 0x8DE0A1B2C3D4E5F`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
+		Flags: func(opts *deleteOptions, set *pflag.FlagSet) {
+			set.BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
+			flags.AddSnapshot(set, &snapshot, ", and not the blob")
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
@@ -48,19 +50,11 @@ condition ends with exit code 5, because another client may have deleted it; a d
 			if opts.Snapshots && (opts.Blob.Snapshot != "" || opts.Blob.Version != "") {
 				return fail.Usagef("--snapshots is for a blob: %s has none", opts.Blob)
 			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return deleteRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForWrite()
+			return err
 		},
+		Run: deleteRun,
 	}
-	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
-	flags.AddSnapshot(cmd, &snapshot, ", and not the blob")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 // deletion is a blob whose deletion carries all conditions, and that knows whether the service confirmed it.
@@ -90,8 +84,8 @@ func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optim
 	}, nil
 }
 
-func deleteRun(ctx context.Context, opts *deleteOptions) error {
-	f, c := opts.factory, opts.Conditions
+func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
+	f, c := f, opts.Conditions
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err

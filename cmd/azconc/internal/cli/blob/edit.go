@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -22,17 +22,15 @@ import (
 )
 
 type editOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	Create     bool
 	MaxSize    int64
 	Conditions optimistic.Conditions
 }
 
-func newEditCmd(f *cli.Factory, runF func(*editOptions) error) *cobra.Command {
-	opts := &editOptions{factory: f}
+func editVerb() cli.Verb[editOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[editOptions]{
 		Use:   "edit <container/blob>",
 		Short: "Edit a blob in your editor without losing concurrent changes",
 		Long: `Edit a blob in $VISUAL or $EDITOR.
@@ -40,10 +38,14 @@ func newEditCmd(f *cli.Factory, runF func(*editOptions) error) *cobra.Command {
 If another writer changes the blob meanwhile, the two changes are merged. If they do not merge, azconc asks what to do if it
 runs on a terminal, and otherwise ends with exit code 4. Text that was not written stays in its file, and azconc prints the
 command that writes it.`,
-		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *editOptions, set *pflag.FlagSet) {
+			set.BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
+			flags.AddMaxSize(set, &opts.MaxSize)
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *editOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -58,23 +60,15 @@ command that writes it.`,
 			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
 				opts.Create = true
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			if _, err := change.Editor(f); err != nil {
-				return err
-			}
-			return editRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: editRun,
 	}
-	cmd.Flags().BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
-	flags.AddMaxSize(cmd, &opts.MaxSize)
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 // editing is one blob in the editor: the version that the text in file began with, and the text.
 type editing struct {
+	f      *cli.Factory
 	opts   *editOptions
 	target blobs.Blob[[]byte]
 	base   *optimistic.Version[[]byte]
@@ -83,13 +77,15 @@ type editing struct {
 	total  optimistic.Result
 }
 
-func editRun(ctx context.Context, opts *editOptions) error {
-	f := opts.factory
+func editRun(ctx context.Context, f *cli.Factory, opts *editOptions) error {
+	if _, err := change.Editor(f); err != nil {
+		return err
+	}
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
 	}
-	e := &editing{opts: opts, target: contentOf(client, opts.Blob.Blob, flags.Headers{})}
+	e := &editing{f: f, opts: opts, target: contentOf(client, opts.Blob.Blob, flags.Headers{})}
 	e.target.MaxSize = opts.MaxSize
 	if e.base, err = e.read(ctx); err != nil {
 		return flags.MaxSizeHint(err)
@@ -160,7 +156,7 @@ func (e *editing) run(ctx context.Context) (outcome string, err error) {
 
 // open lets the user edit the file, and says "cancelled" when there is nothing to write then.
 func (e *editing) open(ctx context.Context) (outcome string, err error) {
-	if err := change.Edit(e.opts.factory, e.file); err != nil {
+	if err := change.Edit(e.f, e.file); err != nil {
 		return "", err
 	}
 	if err := ctx.Err(); err != nil {
@@ -197,7 +193,7 @@ func (e *editing) write(ctx context.Context) error {
 // reconcile merges the text with the version another writer has stored. It leaves the result in mine, and the version that
 // it may replace in base.
 func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
-	f := e.opts.factory
+	f := e.f
 	theirs, err := e.read(ctx)
 	if err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 )
 
 func TestBlobPutFlags(t *testing.T) {
-	clitest.CheckFlags(t, newPutCmd, []clitest.FlagCase[putOptions]{
+	clitest.CheckFlags(t, putVerb(), []clitest.FlagCase[putOptions]{
 		{Args: []string{"jobs/a/b.json", "--file", "-"}, Want: putOptions{Blob: clitest.Ref("jobs", "a/b.json"), File: "-"}},
 		{
 			Args: []string{"jobs/a", "-f", "x", "--metadata", "K=v=w", "--metadata", "l=", "--content-type", "text/plain", "--cache-control", "no-store", "--content-encoding", "gzip"},
@@ -38,7 +38,7 @@ func TestBlobPutFlags(t *testing.T) {
 }
 
 func TestBlobGetFlags(t *testing.T) {
-	clitest.CheckFlags(t, newGetCmd, []clitest.FlagCase[getOptions]{
+	clitest.CheckFlags(t, getVerb(), []clitest.FlagCase[getOptions]{
 		{Args: []string{"jobs/a"}, Want: getOptions{Blob: clitest.Ref("jobs", "a")}},
 		{Args: []string{"jobs/a", "-f", "out", "-o", "json"}, Want: getOptions{Blob: clitest.Ref("jobs", "a"), File: "out"}},
 		{
@@ -52,7 +52,7 @@ func TestBlobGetFlags(t *testing.T) {
 
 func TestBlobUpdateFlags(t *testing.T) {
 	lease := "00000000-0000-4000-8000-00000000000a"
-	clitest.CheckFlags(t, newUpdateCmd, []clitest.FlagCase[updateOptions]{
+	clitest.CheckFlags(t, updateVerb(), []clitest.FlagCase[updateOptions]{
 		{Args: []string{"jobs/a", "--jq", ".n += 1"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Source: change.ChangeFlags{JQ: ".n += 1"}}},
 		{Args: []string{"jobs/a", "--set", "a.b=1", "--set", "c=x"}, Want: updateOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Source: change.ChangeFlags{Set: []string{"a.b=1", "c=x"}}}},
 		{
@@ -82,7 +82,7 @@ func TestBlobUpdateFlags(t *testing.T) {
 }
 
 func TestBlobEditFlags(t *testing.T) {
-	clitest.CheckFlags(t, newEditCmd, []clitest.FlagCase[editOptions]{
+	clitest.CheckFlags(t, editVerb(), []clitest.FlagCase[editOptions]{
 		{Args: []string{"jobs/a", "--if-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Conditions: optimistic.Conditions{IfMatch: "*"}}},
 		{Args: []string{"jobs/a", "--if-none-match", "*"}, Want: editOptions{Blob: clitest.Ref("jobs", "a"), MaxSize: blobs.DefaultMaxSize, Create: true, Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
 		{Args: []string{"jobs/a", "--create", "--if-match", "x"}, Err: "--create and --if-match"},
@@ -91,33 +91,33 @@ func TestBlobEditFlags(t *testing.T) {
 
 func TestOtherBlobFlags(t *testing.T) {
 	day := time.Date(2026, 1, 31, 12, 0, 5, 0, time.UTC)
-	clitest.CheckFlags(t, newDeleteCmd, []clitest.FlagCase[deleteOptions]{
+	clitest.CheckFlags(t, deleteVerb(), []clitest.FlagCase[deleteOptions]{
 		{Args: []string{"jobs/a", "--snapshots", "--if-unmodified-since", "2026-01-31T12:00:05Z"}, Want: deleteOptions{
 			Blob: clitest.Ref("jobs", "a"), Snapshots: true, Conditions: optimistic.Conditions{IfUnmodifiedSince: day},
 		}},
 		{Args: []string{"jobs"}, Err: "names a container"},
 	})
-	clitest.CheckFlags(t, newShowCmd, []clitest.FlagCase[readOptions]{
+	clitest.CheckFlags(t, showVerb(), []clitest.FlagCase[readOptions]{
 		{Args: []string{"$root/a", "--if-modified-since", "Sat, 31 Jan 2026 12:00:05 GMT"}, Want: readOptions{
 			Blob: clitest.Ref("$root", "a"), Conditions: optimistic.Conditions{IfModifiedSince: day},
 		}},
 		{Args: []string{"jobs/a", "--if-modified-since", "yesterday"}, Err: "is not a time"},
 	})
-	clitest.CheckFlags(t, newListCmd, []clitest.FlagCase[listOptions]{
+	clitest.CheckFlags(t, listVerb(), []clitest.FlagCase[listOptions]{
 		{Args: []string{"jobs/", "--prefix", "a/", "--max", "2", "--snapshots"}, Want: listOptions{Container: clitest.Ref("jobs", ""), Prefix: "a/", Max: 2, Snapshots: true}},
 		{Args: []string{"jobs", "--max", "-1"}, Err: "negative"},
 		{Args: []string{"jobs/a"}, Err: "names a blob"},
 	})
-	clitest.CheckFlags(t, newMetadataShowCmd, []clitest.FlagCase[readOptions]{
+	clitest.CheckFlags(t, metadataShowVerb(), []clitest.FlagCase[readOptions]{
 		{Args: []string{"jobs/a", "--if-tags", `"x" = 'y'`}, Want: readOptions{Blob: clitest.Ref("jobs", "a"), Conditions: optimistic.Conditions{IfTags: `"x" = 'y'`}}},
 	})
-	clitest.CheckFlags(t, newMetadataSetCmd, []clitest.FlagCase[pairsOptions]{
+	clitest.CheckFlags(t, metadataSetVerb(), []clitest.FlagCase[pairsOptions]{
 		{Args: []string{"jobs/a"}, Want: pairsOptions{Blob: clitest.Ref("jobs", "a")}},
 		{Args: []string{"jobs/a", "K=v", "--metadata", "l=w"}, Want: pairsOptions{Blob: clitest.Ref("jobs", "a"), Pairs: map[string]string{"k": "v", "l": "w"}}},
 		{Args: []string{"jobs/a", "k=1", "K=2"}, Err: "given twice"},
 		{Args: []string{}, Err: "<container/blob> is missing"},
 	})
-	clitest.CheckFlags(t, newMetadataUpdateCmd, []clitest.FlagCase[pairsOptions]{
+	clitest.CheckFlags(t, metadataUpdateVerb(), []clitest.FlagCase[pairsOptions]{
 		{Args: []string{"jobs/a", "k=v", "--remove", "L", "--op-id", "7"}, Want: pairsOptions{
 			Blob: clitest.Ref("jobs", "a"), Pairs: map[string]string{"k": "v"}, Remove: []string{"L"}, OperationID: "7",
 		}},
@@ -126,7 +126,7 @@ func TestOtherBlobFlags(t *testing.T) {
 }
 
 func TestBlobCopyFlags(t *testing.T) {
-	clitest.CheckFlags(t, newCopyCmd, []clitest.FlagCase[copyOptions]{
+	clitest.CheckFlags(t, copyVerb(), []clitest.FlagCase[copyOptions]{
 		{
 			Args: []string{"jobs/a", "jobs/b", "--source-if-match", "0x8D", "--if-none-match", "*", "--wait", "--poll", "2s", "--metadata", "K=v"},
 			Want: copyOptions{
@@ -140,7 +140,7 @@ func TestBlobCopyFlags(t *testing.T) {
 		{Args: []string{"jobs/a", "jobs/b", "--poll", "0s"}, Err: "not positive"},
 	})
 	id := "1f812371-a41d-49e6-b123-f4b542e851c5"
-	clitest.CheckFlags(t, newCopyAbortCmd, []clitest.FlagCase[copyAbortOptions]{
+	clitest.CheckFlags(t, copyAbortVerb(), []clitest.FlagCase[copyAbortOptions]{
 		{Args: []string{"jobs/b", id}, Want: copyAbortOptions{Blob: clitest.Ref("jobs", "b"), CopyID: id}},
 		{Args: []string{"jobs/b"}, Err: "<copy-id> is missing"},
 		{Args: []string{"jobs/b", "x"}, Err: "not the id of a copy"},
@@ -149,18 +149,18 @@ func TestBlobCopyFlags(t *testing.T) {
 
 func TestSnapshotFlags(t *testing.T) {
 	at := "2026-01-31T12:00:05.1234567Z"
-	clitest.CheckFlags(t, newGetCmd, []clitest.FlagCase[getOptions]{
+	clitest.CheckFlags(t, getVerb(), []clitest.FlagCase[getOptions]{
 		{Args: []string{"jobs/a", "--snapshot", at}, Want: getOptions{Blob: ref.Blob{Container: "jobs", Blob: "a", Snapshot: at}}},
 		{Args: []string{"jobs/a?snapshot=" + at}, Want: getOptions{Blob: ref.Blob{Container: "jobs", Blob: "a", Snapshot: at}}},
 		{Args: []string{"jobs/a?snapshot=1"}, Want: getOptions{Blob: clitest.Ref("jobs", "a?snapshot=1")}},
 		{Args: []string{"jobs/a", "--snapshot", "yesterday"}, Err: "not the time of a snapshot"},
 		{Args: []string{"jobs/a?snapshot=" + at, "--snapshot", strings.Replace(at, "5.", "6.", 1)}, Err: "two versions"},
 	})
-	clitest.CheckFlags(t, newDeleteCmd, []clitest.FlagCase[deleteOptions]{
+	clitest.CheckFlags(t, deleteVerb(), []clitest.FlagCase[deleteOptions]{
 		{Args: []string{"jobs/a", "--snapshot", at, "--snapshots"}, Err: "--snapshots is for a blob"},
 	})
-	clitest.CheckFlags(t, newUpdateCmd, []clitest.FlagCase[updateOptions]{{Args: []string{"jobs/a?snapshot=" + at, "--jq", "."}, Err: "cannot be changed"}})
-	clitest.CheckFlags(t, newBlockListCmd, []clitest.FlagCase[blockListOptions]{
+	clitest.CheckFlags(t, updateVerb(), []clitest.FlagCase[updateOptions]{{Args: []string{"jobs/a?snapshot=" + at, "--jq", "."}, Err: "cannot be changed"}})
+	clitest.CheckFlags(t, blockListVerb(), []clitest.FlagCase[blockListOptions]{
 		{Args: []string{"jobs/a", "--lease-id", "x"}, Err: "not a GUID"},
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,54 +18,48 @@ import (
 )
 
 type getOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	File       string
 	Sending    flags.Sending
 	Conditions optimistic.Conditions
 }
 
-func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
-	opts := &getOptions{factory: f}
+func getVerb() cli.Verb[getOptions] {
 	var conditions flags.Conditions
 	var snapshot string
-	cmd := &cobra.Command{
+	return cli.Verb[getOptions]{
 		Use:   "get <container/blob>",
 		Short: "Read a blob, all of it from one version",
 		Long: `Read a blob, all of it from one version, to stdout or a file.
 
 The content is all from one version, however long the read takes: if the blob changes meanwhile, a read into a file starts
 over, and a read to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  azconc blob get jobs/state.json
   azconc blob get backup/src.tar --file src.tar`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
+		Flags: func(opts *getOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+			flags.AddSnapshot(set, &snapshot, "")
+			opts.Sending.Add(set)
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *getOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
 				return err
 			}
-			if f.JSON() && (opts.File == "" || opts.File == "-") {
+			if in.JSON && (opts.File == "" || opts.File == "-") {
 				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
-			if err := opts.Sending.Parse(cmd); err != nil {
+			if err := opts.Sending.Parse(in.Flags); err != nil {
 				return err
 			}
-			if opts.Conditions, err = conditions.ForRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return getRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForRead()
+			return err
 		},
+		Run: getRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
-	flags.AddSnapshot(cmd, &snapshot, "")
-	opts.Sending.Add(cmd)
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 type getResult struct {
@@ -86,8 +80,7 @@ func (r getResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
 }
 
-func getRun(ctx context.Context, opts *getOptions) error {
-	f := opts.factory
+func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err

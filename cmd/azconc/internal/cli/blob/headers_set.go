@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -17,7 +17,6 @@ import (
 )
 
 type headersSetOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	Set         map[string]string // by flag; an empty value takes the header away
 	Conditions  optimistic.Conditions
@@ -37,10 +36,9 @@ var headerFields = []struct {
 	{"cache-control", "Cache-Control", func(h *blobs.HTTPHeaders) *string { return &h.CacheControl }},
 }
 
-func newHeadersSetCmd(f *cli.Factory, runF func(*headersSetOptions) error) *cobra.Command {
-	opts := &headersSetOptions{factory: f}
+func headersSetVerb() cli.Verb[headersSetOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[headersSetOptions]{
 		Use:   "set <container/blob> --<header> <value>…",
 		Short: "Set some of a blob's HTTP headers and keep the rest",
 		Long: `Set some of a blob's HTTP headers and keep the rest. An empty value removes a header.
@@ -48,16 +46,23 @@ func newHeadersSetCmd(f *cli.Factory, runF func(*headersSetOptions) error) *cobr
 The service replaces all headers at once, so azconc reads them and writes them back on condition that the blob has not
 changed; with --if-match a conflict is final. Headers have no room for an id: if a response is lost and the blob has changed
 since, the change may be this write or another, and the exit code is 5. It is safe to set the headers again.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  azconc blob headers set site/app.js --cache-control 'max-age=3600' --content-type text/javascript
   azconc blob headers set site/app.js --content-encoding ''`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *headersSetOptions, set *pflag.FlagSet) {
+			for _, h := range headerFields {
+				set.String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
+				flags.AllowEmpty(set, h.flag)
+			}
+			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *headersSetOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			opts.Set = map[string]string{}
 			for _, h := range headerFields {
-				if flag := cmd.Flags().Lookup(h.flag); flag.Changed {
+				if flag := in.Flags.Lookup(h.flag); flag.Changed {
 					opts.Set[h.flag] = flag.Value.String()
 				}
 			}
@@ -70,26 +75,17 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
 				return err
 			}
-			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
+			if opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0 {
 				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return headersSetRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: headersSetRun,
 	}
-	for _, h := range headerFields {
-		cmd.Flags().String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
-		flags.AllowEmpty(cmd, h.flag)
-	}
-	cmd.Flags().IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
-func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -109,5 +105,5 @@ func headersSetRun(ctx context.Context, opts *headersSetOptions) error {
 	if err != nil {
 		return change.UpdateHint(fail.Tally(err, r), opts.Conditions, true)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "updated", r))
+	return f.Print(cli.NewWriteResult(opts.Blob, "updated", r))
 }

@@ -6,17 +6,24 @@ import (
 	"io"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-func newHeadersShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, flags.CondAll, headersShowRun)
-	cmd.Short, cmd.Example = "Show the HTTP headers that a blob is served with", "  azconc blob headers show site/app.js -o json"
-	return cmd
+func headersShowVerb() cli.Verb[readOptions] {
+	return cli.Verb[readOptions]{
+		Use:     "show <container/blob>",
+		Short:   "Show the HTTP headers that a blob is served with",
+		Example: "  azconc blob headers show site/app.js -o json",
+		Flags: func(opts *readOptions, set *pflag.FlagSet) {
+			opts.add(set, flags.CondAll)
+		},
+		Parse: (*readOptions).parse,
+		Run:   headersShowRun,
+	}
 }
 
 type headersResult struct {
@@ -36,8 +43,8 @@ func (r headersResult) Text(w io.Writer) {
 		"content disposition", r.Disposition, "content md5", r.MD5, "cache control", r.Cache)
 }
 
-func headersShowRun(ctx context.Context, opts *readOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func headersShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -45,7 +52,7 @@ func headersShowRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(headersResult{
+	return f.Print(headersResult{
 		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Type: cli.Deref(p.ContentType), Encoding: cli.Deref(p.ContentEncoding),
 		Language: cli.Deref(p.ContentLanguage), Disposition: cli.Deref(p.ContentDisposition), MD5: base64.StdEncoding.EncodeToString(p.ContentMD5), Cache: cli.Deref(p.CacheControl),
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -17,39 +17,35 @@ import (
 )
 
 type listOptions struct {
-	factory   *cli.Factory
 	Container ref.Blob
 	Prefix    string
 	Max       int
 	Snapshots bool
 }
 
-func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
-	opts := &listOptions{factory: f}
-	cmd := &cobra.Command{
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
 		Use:   "list <container>",
 		Short: "List the blobs of a container",
-		Args:  cli.ResourceArgs("<container>"),
 		Example: `  azconc blob list jobs --prefix 2026/
   azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
+		Flags: func(opts *listOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+			flags.AllowEmpty(set, "prefix")
+			set.IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
+			set.BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
+		},
+		Parse: func(opts *listOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Max < 0 {
 				return fail.Usagef("--max %d is negative", opts.Max)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return listRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: listRun,
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	flags.AllowEmpty(cmd, "prefix")
-	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
-	cmd.Flags().BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
-	return cmd
 }
 
 type listResult struct {
@@ -85,12 +81,12 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, opts *listOptions) error {
-	client, err := opts.factory.Container(opts.Container)
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err
 	}
-	r := listResult{Outcome: "listed", Container: opts.Container.String(), Blobs: []item{}, wide: opts.factory.OutTerminal}
+	r := listResult{Outcome: "listed", Container: opts.Container.String(), Blobs: []item{}, wide: f.OutTerminal}
 	pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		Prefix: flags.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
 	})
@@ -102,7 +98,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 		for _, b := range page.Segment.BlobItems {
 			if opts.Max > 0 && len(r.Blobs) == opts.Max {
 				r.Truncated = true
-				return opts.factory.Print(r)
+				return f.Print(r)
 			}
 			item := item{Name: cli.Deref(b.Name), Snapshot: cli.Deref(b.Snapshot)}
 			if p := b.Properties; p != nil {
@@ -112,5 +108,5 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			r.Blobs = append(r.Blobs, item)
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

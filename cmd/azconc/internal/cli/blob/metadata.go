@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -24,27 +24,34 @@ var metadataPairs = pairsKind{
 	},
 }
 
-func newMetadataSetCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
-	cmd := newPairsSetCmd(f, runF, metadataPairs)
-	cmd.Short = "Replace a blob's metadata"
-	cmd.Long = `Replace a blob's metadata: names that are not given are removed.
+func metadataSetVerb() cli.Verb[pairsOptions] {
+	v := metadataPairs.set()
+	v.Short = "Replace a blob's metadata"
+	v.Long = `Replace a blob's metadata: names that are not given are removed.
 
 To keep them use blob metadata update.`
-	cmd.Example = "  azconc blob metadata set jobs/state.json owner=web-1 stage=2 --if-match 0x8DE0A1B2C3D4E5F"
-	return cmd
+	v.Example = "  azconc blob metadata set jobs/state.json owner=web-1 stage=2 --if-match 0x8DE0A1B2C3D4E5F"
+	return v
 }
 
-func newMetadataUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
-	cmd := newPairsUpdateCmd(f, runF, metadataPairs)
-	cmd.Short = "Set some of a blob's metadata and keep the rest"
-	cmd.Example = "  azconc blob metadata update jobs/state.json stage=3 --remove owner"
-	return cmd
+func metadataUpdateVerb() cli.Verb[pairsOptions] {
+	v := metadataPairs.update()
+	v.Short = "Set some of a blob's metadata and keep the rest"
+	v.Example = "  azconc blob metadata update jobs/state.json stage=3 --remove owner"
+	return v
 }
 
-func newMetadataShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, flags.CondAll, metadataShowRun)
-	cmd.Short, cmd.Example = "Show a blob's metadata", "  azconc blob metadata show jobs/state.json -o json"
-	return cmd
+func metadataShowVerb() cli.Verb[readOptions] {
+	return cli.Verb[readOptions]{
+		Use:     "show <container/blob>",
+		Short:   "Show a blob's metadata",
+		Example: "  azconc blob metadata show jobs/state.json -o json",
+		Flags: func(opts *readOptions, set *pflag.FlagSet) {
+			opts.add(set, flags.CondAll)
+		},
+		Parse: (*readOptions).parse,
+		Run:   metadataShowRun,
+	}
 }
 
 type metadataResult struct {
@@ -56,8 +63,8 @@ type metadataResult struct {
 
 func (r metadataResult) Text(w io.Writer) { printPairs(w, r.Metadata) }
 
-func metadataShowRun(ctx context.Context, opts *readOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func metadataShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -65,7 +72,7 @@ func metadataShowRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(metadataResult{
+	return f.Print(metadataResult{
 		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Metadata: cli.OwnMetadata(p.Metadata),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -19,10 +20,10 @@ import (
 
 func newPageCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("page", "Create page blobs, and write and clear their pages",
-		newPageCreateCmd(f, nil),
-		newPagePutCmd(f, nil),
-		newPageClearCmd(f, nil),
-		newPageRangesCmd(f, nil),
+		pageCreateVerb().Command(f),
+		pagePutVerb().Command(f),
+		pageClearVerb().Command(f),
+		pageRangesVerb().Command(f),
 	)
 }
 
@@ -36,7 +37,6 @@ func PageBlob(f *cli.Factory, r ref.Blob) (*pageblob.Client, error) {
 }
 
 type pageCreateOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	Size        int64
 	Sequence    int64
@@ -45,23 +45,28 @@ type pageCreateOptions struct {
 	Conditions  optimistic.Conditions
 }
 
-func newPageCreateCmd(f *cli.Factory, runF func(*pageCreateOptions) error) *cobra.Command {
-	opts := &pageCreateOptions{factory: f}
+func pageCreateVerb() cli.Verb[pageCreateOptions] {
 	var conditions flags.Conditions
 	var metadata []string
-	cmd := &cobra.Command{
+	return cli.Verb[pageCreateOptions]{
 		Use:   "create <container/blob> --size <bytes>",
 		Short: "Create a page blob of zeros, or replace an existing blob",
 		Long: `Create a page blob of zeros. An existing blob is replaced unless a condition forbids it; with --if-none-match '*' the blob
 must not exist.`,
-		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob page create jobs/disk --size 1048576 --if-none-match '*'",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *pageCreateOptions, set *pflag.FlagSet) {
+			set.Int64Var(&opts.Size, "size", 0, "length in `bytes`, a multiple of 512")
+			set.Int64Var(&opts.Sequence, "sequence", 0, "sequence `number` to begin with")
+			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *pageCreateOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			switch {
-			case !cmd.Flags().Changed("size"):
+			case !in.Flags.Changed("size"):
 				return fail.Usagef("--size is missing")
 			case opts.Size < 0 || opts.Size%blobs.PageSize != 0:
 				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
@@ -71,25 +76,15 @@ must not exist.`,
 			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return pageCreateRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForWrite()
+			return err
 		},
+		Run: pageCreateRun,
 	}
-	cmd.Flags().Int64Var(&opts.Size, "size", 0, "length in `bytes`, a multiple of 512")
-	cmd.Flags().Int64Var(&opts.Sequence, "sequence", 0, "sequence `number` to begin with")
-	cmd.Flags().StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
-func pageCreateRun(ctx context.Context, opts *pageCreateOptions) error {
-	client, err := PageBlob(opts.factory, opts.Blob)
+func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions) error {
+	client, err := PageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -103,91 +98,89 @@ func pageCreateRun(ctx context.Context, opts *pageCreateOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "written", r))
+	return f.Print(cli.NewWriteResult(opts.Blob, "written", r))
 }
 
 // pageWriteOptions are those of the verbs that write pages.
 type pageWriteOptions struct {
-	factory *cli.Factory
 	Blob    ref.Blob
 	Offset  int64
 	Size    int64  // to clear
 	File    string // to put
 	Options blobs.PageOptions
+
+	conditions          flags.Conditions
+	equal, atMost, less int64
 }
 
-// newPageWriteCmd makes the command around a write of pages.
-func newPageWriteCmd(f *cli.Factory, runF func(*pageWriteOptions) error, check func(*cobra.Command, *pageWriteOptions) error, run func(context.Context, *pageWriteOptions) error) (*cobra.Command, *pageWriteOptions) {
-	opts := &pageWriteOptions{factory: f}
-	var conditions flags.Conditions
-	sequence := map[string]**int64{
-		"if-sequence-eq": &opts.Options.Sequence.IfEqual, "if-sequence-le": &opts.Options.Sequence.IfAtMost, "if-sequence-lt": &opts.Options.Sequence.IfLess,
+func (o *pageWriteOptions) add(set *pflag.FlagSet) {
+	set.Int64Var(&o.Offset, "offset", 0, "where to begin, in `bytes`, a multiple of 512")
+	set.Int64Var(&o.equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
+	set.Int64Var(&o.atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
+	set.Int64Var(&o.less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
+	o.conditions.Add(set, flags.CondAll)
+}
+
+func (o *pageWriteOptions) parse(in cli.Input) (err error) {
+	if o.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
+		return err
 	}
-	numbers := map[string]*int64{}
-	cmd := &cobra.Command{
-		Args: cli.ResourceArgs("<container/blob>"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
-				return err
-			}
-			if opts.Offset < 0 || opts.Offset%blobs.PageSize != 0 {
-				return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", opts.Offset, blobs.PageSize), "pages have 512 bytes")
-			}
-			if err := check(cmd, opts); err != nil {
-				return err
-			}
-			for name, into := range sequence {
-				if !cmd.Flags().Changed(name) {
-					continue
-				}
-				if *numbers[name] < 0 {
-					return fail.Usagef("--%s %d is negative", name, *numbers[name])
-				}
-				*into = numbers[name]
-			}
-			if opts.Options.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
+	if o.Offset < 0 || o.Offset%blobs.PageSize != 0 {
+		return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", o.Offset, blobs.PageSize), "pages have 512 bytes")
 	}
-	cmd.Flags().Int64Var(&opts.Offset, "offset", 0, "where to begin, in `bytes`, a multiple of 512")
-	numbers["if-sequence-eq"] = cmd.Flags().Int64("if-sequence-eq", 0, "only if the sequence number is this `number`")
-	numbers["if-sequence-le"] = cmd.Flags().Int64("if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
-	numbers["if-sequence-lt"] = cmd.Flags().Int64("if-sequence-lt", 0, "only if the sequence number is less than this `number`")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd, opts
+	if in.Flags.Lookup("file") != nil && o.File == "" {
+		return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
+	}
+	if in.Flags.Lookup("size") != nil && (o.Size <= 0 || o.Size%blobs.PageSize != 0) {
+		return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", o.Size, blobs.PageSize), "pages have 512 bytes")
+	}
+	for _, c := range []struct {
+		flag  string
+		value *int64
+		into  **int64
+	}{
+		{"if-sequence-eq", &o.equal, &o.Options.Sequence.IfEqual},
+		{"if-sequence-le", &o.atMost, &o.Options.Sequence.IfAtMost},
+		{"if-sequence-lt", &o.less, &o.Options.Sequence.IfLess},
+	} {
+		if !in.Flags.Changed(c.flag) {
+			continue
+		}
+		if *c.value < 0 {
+			return fail.Usagef("--%s %d is negative", c.flag, *c.value)
+		}
+		*c.into = c.value
+	}
+	o.Options.Conditions, err = o.conditions.ForWrite()
+	return err
 }
 
 const MaxPut = 4 << 20 // REST: "Put Page"
 
-func newPagePutCmd(f *cli.Factory, runF func(*pageWriteOptions) error) *cobra.Command {
-	cmd, opts := newPageWriteCmd(f, runF, func(_ *cobra.Command, opts *pageWriteOptions) error {
-		if opts.File == "" {
-			return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-		}
-		return nil
-	}, pagePutRun)
-	cmd.Use = "put <container/blob> --offset <bytes> --file <file>"
-	cmd.Short = "Write pages, on condition of version or sequence number"
-	cmd.Long = `Write pages: a file of at most 4 MiB whose length is a multiple of 512, in one request. Pages that are all zeros are cleared.
+func pagePutVerb() cli.Verb[pageWriteOptions] {
+	return cli.Verb[pageWriteOptions]{
+		Use:   "put <container/blob> --offset <bytes> --file <file>",
+		Short: "Write pages, on condition of version or sequence number",
+		Long: `Write pages: a file of at most 4 MiB whose length is a multiple of 512, in one request. Pages that are all zeros are cleared.
 
 A failed condition is a conflict (exit code 4; reason "sequence" when it was the sequence number). Without a condition, the
-last writer wins.`
-	cmd.Example = "  azconc blob page put jobs/disk --offset 4096 --file page --if-sequence-le 7"
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	return cmd
+last writer wins.`,
+		Example: "  azconc blob page put jobs/disk --offset 4096 --file page --if-sequence-le 7",
+		Flags: func(opts *pageWriteOptions, set *pflag.FlagSet) {
+			opts.add(set)
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+		},
+		Parse: (*pageWriteOptions).parse,
+		Run:   pagePutRun,
+	}
 }
 
-func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
-	client, err := PageBlob(opts.factory, opts.Blob)
+func pagePutRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
+	client, err := PageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
-	data, err := WholeContent(opts.factory, ctx, opts.File, MaxPut)
+	data, err := WholeContent(f, ctx, opts.File, MaxPut)
 	if err != nil {
 		return err
 	}
@@ -198,26 +191,26 @@ func pagePutRun(ctx context.Context, opts *pageWriteOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "written", r))
+	return f.Print(cli.NewWriteResult(opts.Blob, "written", r))
 }
 
-func newPageClearCmd(f *cli.Factory, runF func(*pageWriteOptions) error) *cobra.Command {
-	cmd, opts := newPageWriteCmd(f, runF, func(cmd *cobra.Command, opts *pageWriteOptions) error {
-		if opts.Size <= 0 || opts.Size%blobs.PageSize != 0 {
-			return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
-		}
-		return nil
-	}, pageClearRun)
-	cmd.Use = "clear <container/blob> --offset <bytes> --size <bytes>"
-	cmd.Short = "Clear pages, on condition of version or sequence number"
-	cmd.Long = "Clear pages, in one request, so that they read as zeros and use no storage. The conditions are those of page put."
-	cmd.Example = "  azconc blob page clear jobs/disk --offset 4096 --size 512"
-	cmd.Flags().Int64Var(&opts.Size, "size", 0, "how many `bytes`, a multiple of 512")
-	return cmd
+func pageClearVerb() cli.Verb[pageWriteOptions] {
+	return cli.Verb[pageWriteOptions]{
+		Use:     "clear <container/blob> --offset <bytes> --size <bytes>",
+		Short:   "Clear pages, on condition of version or sequence number",
+		Long:    "Clear pages, in one request, so that they read as zeros and use no storage. The conditions are those of page put.",
+		Example: "  azconc blob page clear jobs/disk --offset 4096 --size 512",
+		Flags: func(opts *pageWriteOptions, set *pflag.FlagSet) {
+			opts.add(set)
+			set.Int64Var(&opts.Size, "size", 0, "how many `bytes`, a multiple of 512")
+		},
+		Parse: (*pageWriteOptions).parse,
+		Run:   pageClearRun,
+	}
 }
 
-func pageClearRun(ctx context.Context, opts *pageWriteOptions) error {
-	client, err := PageBlob(opts.factory, opts.Blob)
+func pageClearRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
+	client, err := PageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -225,38 +218,32 @@ func pageClearRun(ctx context.Context, opts *pageWriteOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "cleared", r))
+	return f.Print(cli.NewWriteResult(opts.Blob, "cleared", r))
 }
 
 type pageRangesOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	Conditions optimistic.Conditions
 }
 
-func newPageRangesCmd(f *cli.Factory, runF func(*pageRangesOptions) error) *cobra.Command {
-	opts := &pageRangesOptions{factory: f}
+func pageRangesVerb() cli.Verb[pageRangesOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[pageRangesOptions]{
 		Use:     "ranges <container/blob>",
 		Short:   "List the ranges of a page blob that are not clear",
-		Args:    cli.ResourceArgs("<container/blob>"),
 		Example: "  azconc blob page ranges jobs/disk",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return pageRangesRun(cmd.Context(), opts)
+		Flags: func(_ *pageRangesOptions, set *pflag.FlagSet) {
+			conditions.Add(set, flags.CondAll)
 		},
+		Parse: func(opts *pageRangesOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
+				return err
+			}
+			opts.Conditions, err = conditions.ForRead()
+			return err
+		},
+		Run: pageRangesRun,
 	}
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 type pageRangesResult struct {
@@ -278,8 +265,8 @@ func (r pageRangesResult) Text(w io.Writer) {
 	}
 }
 
-func pageRangesRun(ctx context.Context, opts *pageRangesOptions) error {
-	client, err := PageBlob(opts.factory, opts.Blob)
+func pageRangesRun(ctx context.Context, f *cli.Factory, opts *pageRangesOptions) error {
+	client, err := PageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -295,5 +282,5 @@ func pageRangesRun(ctx context.Context, opts *pageRangesOptions) error {
 			r.Ranges = append(r.Ranges, pageRange{cli.Deref(p.Start), cli.Deref(p.End) - cli.Deref(p.Start) + 1})
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -17,7 +18,6 @@ import (
 
 // pairsOptions are those of the verbs that change names with values: a blob's metadata, or its tags.
 type pairsOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	Pairs       map[string]string
 	Remove      []string
@@ -25,6 +25,9 @@ type pairsOptions struct {
 	OperationID string
 	MaxAttempts int
 	Trust       bool
+
+	pairs      []string
+	conditions flags.Conditions
 }
 
 // pairsKind is how metadata and tags differ.
@@ -39,73 +42,76 @@ type pairsKind struct {
 	versioned  bool // the ETag is one that others can use
 }
 
-// newPairsSetCmd makes a command that replaces all pairs.
-func newPairsSetCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind) *cobra.Command {
-	cmd, _ := newPairsCmd(f, runF, kind, func(opts *pairsOptions, pairs map[string]string) {
+// set is a verb that replaces all pairs.
+func (kind pairsKind) set() cli.Verb[pairsOptions] {
+	v := kind.verb(func(opts *pairsOptions, pairs map[string]string) {
 		clear(pairs)
 		maps.Copy(pairs, opts.Pairs)
 	})
-	cmd.Use = "set <container/blob> [<name>=<value>]…"
-	return cmd
+	v.Use, v.Flags = "set <container/blob> [<name>=<value>]…", kind.flags
+	return v
 }
 
-// newPairsUpdateCmd returns an update command, which keeps the pairs that are not named.
-func newPairsUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind) *cobra.Command {
-	cmd, opts := newPairsCmd(f, runF, kind, func(opts *pairsOptions, pairs map[string]string) {
+// update is a verb that keeps the pairs that are not named.
+func (kind pairsKind) update() cli.Verb[pairsOptions] {
+	v := kind.verb(func(opts *pairsOptions, pairs map[string]string) {
 		maps.Copy(pairs, opts.Pairs)
 		for _, name := range opts.Remove {
 			delete(pairs, kind.name(name))
 		}
 	})
-	cmd.Use = "update <container/blob> [<name>=<value>]…"
-	cmd.Flags().StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
-	return cmd
+	v.Use = "update <container/blob> [<name>=<value>]…"
+	v.Flags = func(opts *pairsOptions, set *pflag.FlagSet) {
+		kind.flags(opts, set)
+		set.StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
+	}
+	return v
 }
 
-func newPairsCmd(f *cli.Factory, runF func(*pairsOptions) error, kind pairsKind, edit func(*pairsOptions, map[string]string)) (*cobra.Command, *pairsOptions) {
-	opts := &pairsOptions{factory: f}
-	var conditions flags.Conditions
-	var pairs []string
-	cmd := &cobra.Command{
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if len(args) == 0 {
-				return fail.Usagef("<container/blob> is missing")
-			}
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
-				return err
-			}
-			if opts.Pairs, err = kind.parse(append(pairs, args[1:]...)); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0 {
-				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
-			}
-			if cmd.Flags().Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
-				return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return pairsRun(cmd.Context(), opts, kind, edit)
+func (kind pairsKind) verb(edit func(*pairsOptions, map[string]string)) cli.Verb[pairsOptions] {
+	return cli.Verb[pairsOptions]{
+		Args:  cobra.ArbitraryArgs,
+		Parse: kind.parseOptions,
+		Run: func(ctx context.Context, f *cli.Factory, opts *pairsOptions) error {
+			return pairsRun(ctx, f, opts, kind, edit)
 		},
 	}
-	set := cmd.Flags()
-	if kind.flag != "" {
-		set.StringArrayVar(&pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
-	}
-	flags.AddOperationID(cmd, &opts.OperationID, kind.what, kind.remembers)
-	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	flags.AddTrustConflicts(cmd, &opts.Trust)
-	conditions.Add(cmd, kind.conditions)
-	return cmd, opts
 }
 
-func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, edit func(*pairsOptions, map[string]string)) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func (kind pairsKind) flags(opts *pairsOptions, set *pflag.FlagSet) {
+	if kind.flag != "" {
+		set.StringArrayVar(&opts.pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
+	}
+	flags.AddOperationID(set, &opts.OperationID, kind.what, kind.remembers)
+	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	flags.AddTrustConflicts(set, &opts.Trust)
+	opts.conditions.Add(set, kind.conditions)
+}
+
+func (kind pairsKind) parseOptions(opts *pairsOptions, in cli.Input) (err error) {
+	if len(in.Args) == 0 {
+		return fail.Usagef("<container/blob> is missing")
+	}
+	if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
+		return err
+	}
+	if opts.Pairs, err = kind.parse(append(opts.pairs, in.Args[1:]...)); err != nil {
+		return err
+	}
+	if opts.Conditions, err = opts.conditions.ForWrite(); err != nil {
+		return err
+	}
+	if opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0 {
+		return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
+	}
+	if in.Flags.Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
+		return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
+	}
+	return nil
+}
+
+func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pairsKind, edit func(*pairsOptions, map[string]string)) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -129,5 +135,5 @@ func pairsRun(ctx context.Context, opts *pairsOptions, kind pairsKind, edit func
 	if !kind.versioned {
 		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Blob, "updated", r))
+	return f.Print(cli.NewWriteResult(opts.Blob, "updated", r))
 }

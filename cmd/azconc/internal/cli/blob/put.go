@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -17,7 +17,6 @@ import (
 )
 
 type putOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	File       string
 	Headers    flags.Headers
@@ -26,10 +25,9 @@ type putOptions struct {
 	Trust      bool
 }
 
-func newPutCmd(f *cli.Factory, runF func(*putOptions) error) *cobra.Command {
-	opts := &putOptions{factory: f}
+func putVerb() cli.Verb[putOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[putOptions]{
 		Use:   "put <container/blob> --file <file>",
 		Short: "Store a file, or stdin, as a blob",
 		Long: `Store a file, or stdin, as a blob.
@@ -41,11 +39,17 @@ An append or page blob is not replaced: delete it first.
 
 Content above 8 MiB is sent in blocks. If another upload of the same blob is committed meanwhile, the service discards
 them. A file is then sent again; stdin cannot be, so the command ends with exit code 4.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
   tar c . | azconc blob put backup/src.tar --file -`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *putOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+			flags.AddTrustConflicts(set, &opts.Trust)
+			opts.Headers.Add(set)
+			opts.Sending.Add(set)
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *putOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
@@ -54,28 +58,17 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 			if err := opts.Headers.Parse(); err != nil {
 				return err
 			}
-			if err := opts.Sending.Parse(cmd); err != nil {
+			if err := opts.Sending.Parse(in.Flags); err != nil {
 				return err
 			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return putRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForWrite()
+			return err
 		},
+		Run: putRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-	flags.AddTrustConflicts(cmd, &opts.Trust)
-	opts.Headers.Add(cmd)
-	opts.Sending.Add(cmd)
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
-func putRun(ctx context.Context, opts *putOptions) error {
-	f := opts.factory
+func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err

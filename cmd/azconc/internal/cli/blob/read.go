@@ -1,13 +1,12 @@
 package blob
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -17,38 +16,27 @@ import (
 
 // readOptions are those of a verb that shows something of a blob.
 type readOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	Conditions optimistic.Conditions
+
+	conditions flags.Conditions
+	snapshot   string
 }
 
-// newReadCmd makes the command around run; the caller says what it does.
-func newReadCmd(f *cli.Factory, runF func(*readOptions) error, takes flags.ConditionSet, run func(context.Context, *readOptions) error) *cobra.Command {
-	opts := &readOptions{factory: f}
-	var conditions flags.Conditions
-	var snapshot string
-	cmd := &cobra.Command{
-		Use:  "show <container/blob>",
-		Args: cli.ResourceArgs("<container/blob>"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseBlob(args[0]); err != nil {
-				return err
-			}
-			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
+func (o *readOptions) add(set *pflag.FlagSet, takes flags.ConditionSet) {
+	flags.AddSnapshot(set, &o.snapshot, "")
+	o.conditions.Add(set, takes)
+}
+
+func (o *readOptions) parse(in cli.Input) (err error) {
+	if o.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
+		return err
 	}
-	flags.AddSnapshot(cmd, &snapshot, "")
-	conditions.Add(cmd, takes)
-	return cmd
+	if o.Blob, err = o.Blob.At(o.snapshot); err != nil {
+		return err
+	}
+	o.Conditions, err = o.conditions.ForRead()
+	return err
 }
 
 // printPairs prints names with their values, a line each.

@@ -9,19 +9,25 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-func newShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, flags.CondAll, showRun)
-	cmd.Short = "Show a blob's ETag, properties and metadata"
-	cmd.Example = `  azconc blob show jobs/state.json
-  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`
-	return cmd
+func showVerb() cli.Verb[readOptions] {
+	return cli.Verb[readOptions]{
+		Use:   "show <container/blob>",
+		Short: "Show a blob's ETag, properties and metadata",
+		Example: `  azconc blob show jobs/state.json
+  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`,
+		Flags: func(opts *readOptions, set *pflag.FlagSet) {
+			opts.add(set, flags.CondAll)
+		},
+		Parse: (*readOptions).parse,
+		Run:   showRun,
+	}
 }
 
 type showResult struct {
@@ -55,8 +61,8 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, fields...)
 }
 
-func showRun(ctx context.Context, opts *readOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func showRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func showRun(ctx context.Context, opts *readOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(showResult{
+	return f.Print(showResult{
 		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
 		Created: cli.Deref(p.CreationTime).UTC(), Type: string(cli.Deref(p.BlobType)), Size: cli.Deref(p.ContentLength),
 		ContentType: cli.Deref(p.ContentType), ContentEncoding: cli.Deref(p.ContentEncoding), CacheControl: cli.Deref(p.CacheControl),

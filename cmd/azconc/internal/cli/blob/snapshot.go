@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,17 +18,15 @@ import (
 )
 
 type snapshotOptions struct {
-	factory    *cli.Factory
 	Blob       ref.Blob
 	Metadata   map[string]string
 	Conditions optimistic.Conditions
 }
 
-func newSnapshotCmd(f *cli.Factory, runF func(*snapshotOptions) error) *cobra.Command {
-	opts := &snapshotOptions{factory: f}
+func snapshotVerb() cli.Verb[snapshotOptions] {
 	var conditions flags.Conditions
 	var metadata []string
-	cmd := &cobra.Command{
+	return cli.Verb[snapshotOptions]{
 		Use:   "snapshot <container/blob>",
 		Short: "Take a single snapshot of a blob",
 		Long: `Take a single snapshot of a blob.
@@ -36,28 +34,24 @@ func newSnapshotCmd(f *cli.Factory, runF func(*snapshotOptions) error) *cobra.Co
 The snapshot carries an id in its metadata. If the response is lost, azconc lists the snapshots before it sends the request
 again, so that no second one is taken unnoticed; without the right to list, the exit code is 5 then. A request that the
 network delivers late can still take a second snapshot, which azconc reports if it appears before the command ends.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
   azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(_ *snapshotOptions, set *pflag.FlagSet) {
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *snapshotOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
 				return err
 			}
-			if opts.Conditions, err = conditions.ForRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return snapshotRun(cmd.Context(), opts)
+			opts.Conditions, err = conditions.ForRead()
+			return err
 		},
+		Run: snapshotRun,
 	}
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 type snapshotResult struct {
@@ -70,8 +64,7 @@ func (r snapshotResult) Text(w io.Writer) {
 	fmt.Fprintln(w, r.Snapshot)
 }
 
-func snapshotRun(ctx context.Context, opts *snapshotOptions) error {
-	f := opts.factory
+func snapshotRun(ctx context.Context, f *cli.Factory, opts *snapshotOptions) error {
 	client, err := f.Container(opts.Blob)
 	if err != nil {
 		return err

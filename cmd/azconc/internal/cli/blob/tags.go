@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -25,24 +25,24 @@ var tagPairs = pairsKind{
 	},
 }
 
-func newTagsSetCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
-	cmd := newPairsSetCmd(f, runF, tagPairs)
-	cmd.Short = "Replace a blob's index tags"
-	cmd.Long = `Replace a blob's index tags: those that are not given are removed. To keep them use blob tags update.
+func tagsSetVerb() cli.Verb[pairsOptions] {
+	v := tagPairs.set()
+	v.Short = "Replace a blob's index tags"
+	v.Long = `Replace a blob's index tags: those that are not given are removed. To keep them use blob tags update.
 
 Tags do not affect the blob's ETag. The write is conditional on every tag that was read still having its value. It also writes
 the tag ` + optimistic.LineageKey + `, which shows the next write whether this one was applied. A predicate cannot require that a
 tag is absent: a tag that another tool adds at the same time is lost.`
-	cmd.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
+	v.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
   azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`
-	return cmd
+	return v
 }
 
-func newTagsUpdateCmd(f *cli.Factory, runF func(*pairsOptions) error) *cobra.Command {
-	cmd := newPairsUpdateCmd(f, runF, tagPairs)
-	cmd.Short = "Set some of a blob's index tags and keep the rest"
-	cmd.Example = "  azconc blob tags update jobs/state.json state=done --remove prio"
-	return cmd
+func tagsUpdateVerb() cli.Verb[pairsOptions] {
+	v := tagPairs.update()
+	v.Short = "Set some of a blob's index tags and keep the rest"
+	v.Example = "  azconc blob tags update jobs/state.json state=done --remove prio"
+	return v
 }
 
 // tagCharacters are what names and values may consist of (REST: "Set Blob Tags").
@@ -83,10 +83,17 @@ func parseTags(pairs []string) (map[string]string, error) {
 	return tags, nil
 }
 
-func newTagsShowCmd(f *cli.Factory, runF func(*readOptions) error) *cobra.Command {
-	cmd := newReadCmd(f, runF, flags.CondTags|flags.CondLease, tagsShowRun)
-	cmd.Short, cmd.Example = "Show a blob's index tags", "  azconc blob tags show jobs/state.json -o json"
-	return cmd
+func tagsShowVerb() cli.Verb[readOptions] {
+	return cli.Verb[readOptions]{
+		Use:     "show <container/blob>",
+		Short:   "Show a blob's index tags",
+		Example: "  azconc blob tags show jobs/state.json -o json",
+		Flags: func(opts *readOptions, set *pflag.FlagSet) {
+			opts.add(set, flags.CondTags|flags.CondLease)
+		},
+		Parse: (*readOptions).parse,
+		Run:   tagsShowRun,
+	}
 }
 
 type tagsResult struct {
@@ -97,8 +104,8 @@ type tagsResult struct {
 
 func (r tagsResult) Text(w io.Writer) { printPairs(w, r.Tags) }
 
-func tagsShowRun(ctx context.Context, opts *readOptions) error {
-	client, err := opts.factory.Blob(opts.Blob)
+func tagsShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
+	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -112,5 +119,5 @@ func tagsShowRun(ctx context.Context, opts *readOptions) error {
 			tags[name] = cli.Deref(t.Value)
 		}
 	}
-	return opts.factory.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})
+	return f.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -18,7 +18,6 @@ import (
 )
 
 type updateOptions struct {
-	factory     *cli.Factory
 	Blob        ref.Blob
 	Source      change.ChangeFlags
 	Headers     flags.Headers
@@ -34,10 +33,9 @@ type updateOptions struct {
 	change change.Change
 }
 
-func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
-	opts := &updateOptions{factory: f}
+func updateVerb() cli.Verb[updateOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[updateOptions]{
 		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a blob's content exactly once, despite concurrent writers",
 		Long: `Change a blob's content exactly once, despite concurrent writers.
@@ -46,21 +44,32 @@ The content is read, changed, and written back on condition that the blob has no
 from the new content. With --if-match the base must be that version and a conflict is final. A change that leaves the content
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
 code is 5.`,
-		Args: cli.ResourceArgs("<container/blob>"),
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Blob, err = ref.ParseWritable(args[0]); err != nil {
+		Flags: func(opts *updateOptions, set *pflag.FlagSet) {
+			opts.Source.Add(set)
+			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
+			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+			flags.AddOperationID(set, &opts.OperationID, "the content", optimistic.OperationsKept)
+			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+			flags.AddTrustConflicts(set, &opts.Trust)
+			opts.Headers.Add(set)
+			opts.Sending.Add(set)
+			flags.AddMaxSize(set, &opts.MaxSize)
+			conditions.Add(set, flags.CondAll)
+		},
+		Parse: func(opts *updateOptions, in cli.Input) (err error) {
+			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
 				return err
 			}
-			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
+			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
 				return err
 			}
 			if err := opts.Headers.Parse(); err != nil {
 				return err
 			}
-			if err := cmp.Or(opts.Sending.Parse(cmd), flags.CheckMaxSize(opts.MaxSize)); err != nil {
+			if err := cmp.Or(opts.Sending.Parse(in.Flags), flags.CheckMaxSize(opts.MaxSize)); err != nil {
 				return err
 			}
 			if opts.Conditions, err = conditions.ForWrite(); err != nil {
@@ -69,30 +78,16 @@ code is 5.`,
 			switch {
 			case opts.Create && opts.Conditions.IfMatch != "":
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
-			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
+			case opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0:
 				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
 				opts.Create = true
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return updateRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: updateRun,
 	}
-	opts.Source.Add(cmd)
-	set := cmd.Flags()
-	set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
-	set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	flags.AddOperationID(cmd, &opts.OperationID, "the content", optimistic.OperationsKept)
-	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	flags.AddTrustConflicts(cmd, &opts.Trust)
-	opts.Headers.Add(cmd)
-	opts.Sending.Add(cmd)
-	flags.AddMaxSize(cmd, &opts.MaxSize)
-	conditions.Add(cmd, flags.CondAll)
-	return cmd
 }
 
 // typedBytes is content as it is, of a type for the case that it is new.
@@ -111,8 +106,7 @@ func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blo
 	return target
 }
 
-func updateRun(ctx context.Context, opts *updateOptions) error {
-	f := opts.factory
+func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err

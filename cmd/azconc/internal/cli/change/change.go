@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -36,12 +36,11 @@ type ChangeFlags struct {
 	Properties bool // set an entity's properties, not members of a document
 }
 
-func (c *ChangeFlags) Add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&c.Exec, "exec", "", "shell `command` that reads the content and writes the new one")
-	f.StringVar(&c.JQ, "jq", "", "jq `expression` for a JSON document; exactly one result")
-	f.StringArrayVar(&c.Set, "set", nil, "`path=value` to set in a JSON document, such as a.b=1; may be repeated")
-	f.StringVarP(&c.File, "file", "f", "", "`file` with the new content; - is stdin")
+func (c *ChangeFlags) Add(set *pflag.FlagSet) {
+	set.StringVar(&c.Exec, "exec", "", "shell `command` that reads the content and writes the new one")
+	set.StringVar(&c.JQ, "jq", "", "jq `expression` for a JSON document; exactly one result")
+	set.StringArrayVar(&c.Set, "set", nil, "`path=value` to set in a JSON document, such as a.b=1; may be repeated")
+	set.StringVarP(&c.File, "file", "f", "", "`file` with the new content; - is stdin")
 }
 
 // Parse checks what can be checked without the content.

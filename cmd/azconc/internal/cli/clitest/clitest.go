@@ -16,8 +16,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
-// parsed runs a command line through newCmd up to the runF seam and returns the options it arrived at, or the error.
-func parsed[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobra.Command, args ...string) (*T, error) {
+// parsed runs a command line through verb and returns the options it arrived at, or the error.
+func parsed[T any](t *testing.T, verb cli.Verb[T], args ...string) (*T, error) {
 	t.Helper()
 	s, _, _, _ := cli.TestStreams()
 	f := cli.NewFactory(s, cli.Env{})
@@ -26,7 +26,7 @@ func parsed[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobr
 	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
 	root.SetFlagErrorFunc(flags.FlagError)
 	f.AddFlags(root)
-	cmd := newCmd(f, func(opts *T) error { got = opts; return nil })
+	cmd := verb.Seam(f, func(_ context.Context, opts *T) error { got = opts; return nil })
 	root.AddCommand(cmd)
 	flags.SecondsWithoutUnit(root)
 	root.SetArgs(append([]string{cmd.Name()}, args...))
@@ -49,12 +49,12 @@ type FlagCase[T any] struct {
 	Err  string // part of the message of a usage error
 }
 
-func CheckFlags[T any](t *testing.T, newCmd func(*cli.Factory, func(*T) error) *cobra.Command, cases []FlagCase[T]) {
+func CheckFlags[T any](t *testing.T, verb cli.Verb[T], cases []FlagCase[T]) {
 	t.Helper()
 	var zero T
 	for _, c := range cases {
 		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
-			got, err := parsed(t, newCmd, c.Args...)
+			got, err := parsed(t, verb, c.Args...)
 			if c.Err != "" {
 				if v := fail.Judge(err); err == nil || v.Code != fail.ExitUsage || !strings.Contains(err.Error(), c.Err) {
 					t.Fatalf("error = %v (exit %d), want a usage error about %q", err, v.Code, c.Err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -23,8 +24,8 @@ import (
 
 func newACLCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("acl", "Show and change a container's access control list",
-		newACLShowCmd(f, nil),
-		newACLSetCmd(f, nil),
+		aclShowVerb().Command(f),
+		aclSetVerb().Command(f),
 	)
 }
 
@@ -86,28 +87,21 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 }
 
 type aCLOptions struct {
-	factory   *cli.Factory
 	Container ref.Blob
 	File      string
 	LeaseID   string
 }
 
-func newACLShowCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command {
-	opts := &aCLOptions{factory: f}
-	return &cobra.Command{
+func aclShowVerb() cli.Verb[aCLOptions] {
+	return cli.Verb[aCLOptions]{
 		Use:     "show <container>",
 		Short:   "Print a container's access control list as JSON",
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container acl show jobs > acl.json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return aCLShowRun(cmd.Context(), opts)
+		Parse: func(opts *aCLOptions, in cli.Input) (err error) {
+			opts.Container, err = ref.ParseContainer(in.Args[0])
+			return err
 		},
+		Run: aCLShowRun,
 	}
 }
 
@@ -126,8 +120,8 @@ func (r aclResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-func aCLShowRun(ctx context.Context, opts *aCLOptions) error {
-	client, err := opts.factory.Container(opts.Container)
+func aCLShowRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
+	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err
 	}
@@ -135,51 +129,46 @@ func aCLShowRun(ctx context.Context, opts *aCLOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
+	return f.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
 }
 
-func newACLSetCmd(f *cli.Factory, runF func(*aCLOptions) error) *cobra.Command {
-	opts := &aCLOptions{factory: f}
-	cmd := &cobra.Command{
+func aclSetVerb() cli.Verb[aCLOptions] {
+	return cli.Verb[aCLOptions]{
 		Use:   "set <container> --file <file>",
 		Short: "Replace a container's access control list",
 		Long: strings.Join([]string{
 			"Replace a container's access control list: public access and up to five stored policies, as acl show prints them.",
 			turnsLong,
 		}, "\n\n"),
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
+		Flags: func(opts *aCLOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the list as JSON; - is stdin")
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+		},
+		Parse: func(opts *aCLOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return aCLSetRun(cmd.Context(), opts)
+			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
+			return err
 		},
+		Run: aCLSetRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the list as JSON; - is stdin")
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
-	return cmd
 }
 
-func aCLSetRun(ctx context.Context, opts *aCLOptions) error {
+func aCLSetRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
 	file := &change.FileChange{Name: opts.File}
-	if err := file.Load(ctx, opts.factory); err != nil {
+	if err := file.Load(ctx, f); err != nil {
 		return err
 	}
 	acl, err := parseACL(file.Data)
 	if err != nil {
 		return err
 	}
-	client, err := opts.factory.Container(opts.Container)
+	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err
 	}
@@ -190,5 +179,5 @@ func aCLSetRun(ctx context.Context, opts *aCLOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.Container, "updated", r))
+	return f.Print(cli.NewWriteResult(opts.Container, "updated", r))
 }

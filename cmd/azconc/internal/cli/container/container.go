@@ -9,10 +9,10 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("container", "Create, show and delete containers",
-		newCreateCmd(f, nil),
-		newShowCmd(f, nil),
-		newDeleteCmd(f, nil),
-		newListCmd(f, nil),
+		createVerb().Command(f),
+		showVerb().Command(f),
+		deleteVerb().Command(f),
+		listVerb().Command(f),
 		newMetadataCmd(f),
 		newACLCmd(f),
 		lease.NewCmd(f, "container"),

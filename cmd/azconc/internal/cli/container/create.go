@@ -10,7 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -22,38 +22,32 @@ import (
 )
 
 type createOptions struct {
-	factory   *cli.Factory
 	Container ref.Blob
 	Metadata  map[string]string
 }
 
-func newCreateCmd(f *cli.Factory, runF func(*createOptions) error) *cobra.Command {
-	opts := &createOptions{factory: f}
+func createVerb() cli.Verb[createOptions] {
 	var metadata []string
-	cmd := &cobra.Command{
+	return cli.Verb[createOptions]{
 		Use:   "create <container>",
 		Short: "Create a container",
 		Long: `Create a container. If it already exists, the exit code is 7.
 
 The container gets an id in its metadata, so that if the response is lost, azconc can recognize the container it created.`,
-		Args: cli.ResourceArgs("<container>"),
 		Example: `  azconc container create jobs
   azconc container create jobs --metadata team=billing`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
-				return err
-			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return createRun(cmd.Context(), opts)
+		Flags: func(_ *createOptions, set *pflag.FlagSet) {
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
 		},
+		Parse: func(opts *createOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
+				return err
+			}
+			opts.Metadata, err = flags.ParsePairs("--metadata", metadata)
+			return err
+		},
+		Run: createRun,
 	}
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-	return cmd
 }
 
 type createResult struct {
@@ -69,8 +63,7 @@ type createResult struct {
 
 func (r createResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Container) }
 
-func createRun(ctx context.Context, opts *createOptions) error {
-	f := opts.factory
+func createRun(ctx context.Context, f *cli.Factory, opts *createOptions) error {
 	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -15,42 +15,35 @@ import (
 )
 
 type deleteOptions struct {
-	factory    *cli.Factory
 	Container  ref.Blob
 	Conditions optimistic.Conditions
 }
 
-func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
-	opts := &deleteOptions{factory: f}
+func deleteVerb() cli.Verb[deleteOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[deleteOptions]{
 		Use:   "delete <container>",
 		Short: "Delete a container and everything in it",
 		Long: `Delete a container and everything in it.
 
 The service frees the name about half a minute later; until then, creating it again fails with 409 ContainerBeingDeleted.`,
-		Args: cli.ResourceArgs("<container>"),
 		Example: `  azconc container delete jobs
   azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return deleteRun(cmd.Context(), opts)
+		Flags: func(_ *deleteOptions, set *pflag.FlagSet) {
+			conditions.Add(set, flags.CondDates|flags.CondLease)
 		},
+		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
+				return err
+			}
+			opts.Conditions, err = conditions.ForWrite()
+			return err
+		},
+		Run: deleteRun,
 	}
-	conditions.Add(cmd, flags.CondDates|flags.CondLease)
-	return cmd
 }
 
-func deleteRun(ctx context.Context, opts *deleteOptions) error {
-	f := opts.factory
+func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,32 +16,28 @@ import (
 )
 
 type listOptions struct {
-	factory *cli.Factory
-	Prefix  string
-	Max     int
+	Prefix string
+	Max    int
 }
 
-func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
-	opts := &listOptions{factory: f}
-	cmd := &cobra.Command{
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
 		Use:     "list",
 		Short:   "List the account's containers",
-		Args:    cli.ResourceArgs(),
 		Example: "  azconc container list --prefix job",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Flags: func(opts *listOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+			flags.AllowEmpty(set, "prefix")
+			set.IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
+		},
+		Parse: func(opts *listOptions, _ cli.Input) error {
 			if opts.Max < 0 {
 				return fail.Usagef("--max %d is negative", opts.Max)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return listRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: listRun,
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	flags.AllowEmpty(cmd, "prefix")
-	cmd.Flags().IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
-	return cmd
 }
 
 type listResult struct {
@@ -69,12 +65,12 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, opts *listOptions) error {
-	client, err := opts.factory.BlobService()
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	client, err := f.BlobService()
 	if err != nil {
 		return err
 	}
-	r := listResult{Outcome: "listed", Containers: []item{}, wide: opts.factory.OutTerminal}
+	r := listResult{Outcome: "listed", Containers: []item{}, wide: f.OutTerminal}
 	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: flags.Optional(opts.Prefix)})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
@@ -84,7 +80,7 @@ func listRun(ctx context.Context, opts *listOptions) error {
 		for _, c := range page.ContainerItems {
 			if opts.Max > 0 && len(r.Containers) == opts.Max {
 				r.Truncated = true
-				return opts.factory.Print(r)
+				return f.Print(r)
 			}
 			item := item{Name: cli.Deref(c.Name)}
 			if p := c.Properties; p != nil {
@@ -93,5 +89,5 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			r.Containers = append(r.Containers, item)
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spf13/pflag"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -42,9 +44,7 @@ var noun = MetadataNoun{
 
 func (n MetadataNoun) arg() string { return "<" + n.Name + ">" }
 
-type nounMetadataOptions struct {
-	factory     *cli.Factory
-	noun        MetadataNoun
+type metadataOptions struct {
 	On          ref.Blob
 	Metadata    map[string]string
 	Remove      []string
@@ -56,48 +56,41 @@ func newMetadataCmd(f *cli.Factory) *cobra.Command { return NewNounMetadataCmd(f
 
 func NewNounMetadataCmd(f *cli.Factory, noun MetadataNoun) *cobra.Command {
 	return cli.NewGroupCmd("metadata", "Show and change a "+noun.Name+"'s metadata",
-		newNounMetadataShowCmd(f, noun, nil),
-		newNounMetadataSetCmd(f, noun, nil),
-		newNounMetadataUpdateCmd(f, noun, nil),
+		noun.showVerb().Command(f),
+		noun.setVerb().Command(f),
+		noun.updateVerb().Command(f),
 	)
 }
 
-// newNounMetadataWriteCmd makes the command around a change of the metadata.
-func newNounMetadataWriteCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounMetadataOptions) error, change func(*nounMetadataOptions, map[string]string)) (*cobra.Command, *nounMetadataOptions) {
-	opts := &nounMetadataOptions{factory: f, noun: noun}
-	cmd := &cobra.Command{
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if len(args) == 0 {
-				return fail.Usagef("%s is missing", noun.arg())
-			}
-			if opts.On, err = noun.Parse(args[0]); err != nil {
-				return err
-			}
-			if opts.Metadata, err = flags.ParsePairs("metadata", args[1:]); err != nil {
-				return err
-			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if cmd.Flags().Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
-				return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return nounMetadataRun(cmd.Context(), opts, change)
-		},
+func (n MetadataNoun) addFlags(opts *metadataOptions, set *pflag.FlagSet) {
+	if n.lease {
+		set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
 	}
-	if noun.lease {
-		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
-	}
-	flags.AddOperationID(cmd, &opts.OperationID, "the metadata", optimistic.OperationsKept)
-	return cmd, opts
+	flags.AddOperationID(set, &opts.OperationID, "the metadata", optimistic.OperationsKept)
 }
 
-func nounMetadataRun(ctx context.Context, opts *nounMetadataOptions, change func(*nounMetadataOptions, map[string]string)) error {
-	target, err := opts.noun.Target(opts.factory, opts.On)
+func (n MetadataNoun) parseWrite(opts *metadataOptions, in cli.Input) (err error) {
+	if len(in.Args) == 0 {
+		return fail.Usagef("%s is missing", n.arg())
+	}
+	if opts.On, err = n.Parse(in.Args[0]); err != nil {
+		return err
+	}
+	if opts.Metadata, err = flags.ParsePairs("metadata", in.Args[1:]); err != nil {
+		return err
+	}
+	if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
+		return err
+	}
+	if in.Flags.Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
+		return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
+	}
+	return nil
+}
+
+// write carries out a change of the metadata.
+func (n MetadataNoun) write(ctx context.Context, f *cli.Factory, opts *metadataOptions, change func(map[string]string)) error {
+	target, err := n.Target(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -106,31 +99,78 @@ func nounMetadataRun(ctx context.Context, opts *nounMetadataOptions, change func
 		if changed == nil {
 			changed = map[string]string{}
 		}
-		change(opts, changed)
+		change(changed)
 		*metadata = changed
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID})
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(opts.On, "updated", r))
+	return f.Print(cli.NewWriteResult(opts.On, "updated", r))
 }
 
-func newNounMetadataShowCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
-	opts := &nounMetadataOptions{factory: f, noun: noun}
-	return &cobra.Command{
-		Use:     "show " + noun.arg(),
-		Short:   "Show a " + noun.Name + "'s metadata",
-		Args:    cli.ResourceArgs(noun.arg()),
-		Example: "  azconc " + noun.Name + " metadata show " + noun.Example,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.On, err = noun.Parse(args[0]); err != nil {
+func (n MetadataNoun) setVerb() cli.Verb[metadataOptions] {
+	return cli.Verb[metadataOptions]{
+		Use:     "set " + n.arg() + " [<name>=<value>]…",
+		Short:   "Replace a " + n.Name + "'s metadata",
+		Long:    "Replace a " + n.Name + "'s metadata: names that are not given go.\n\n" + n.Warning,
+		Example: "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
+		Args:    cobra.ArbitraryArgs,
+		Flags:   n.addFlags,
+		Parse:   n.parseWrite,
+		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
+			return n.write(ctx, f, opts, func(metadata map[string]string) {
+				clear(metadata)
+				maps.Copy(metadata, opts.Metadata)
+			})
+		},
+	}
+}
+
+func (n MetadataNoun) updateVerb() cli.Verb[metadataOptions] {
+	return cli.Verb[metadataOptions]{
+		Use:     "update " + n.arg() + " [<name>=<value>]…",
+		Short:   "Set some of a " + n.Name + "'s metadata and keep the rest",
+		Long:    "Set some of a " + n.Name + "'s metadata and keep the rest.\n\n" + n.Warning,
+		Example: "  azconc " + n.Name + " metadata update " + n.Example + " owner=web-1 --remove stage",
+		Args:    cobra.ArbitraryArgs,
+		Flags: func(opts *metadataOptions, set *pflag.FlagSet) {
+			n.addFlags(opts, set)
+			set.StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
+		},
+		Parse: n.parseWrite,
+		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
+			return n.write(ctx, f, opts, func(metadata map[string]string) {
+				maps.Copy(metadata, opts.Metadata)
+				for _, name := range opts.Remove {
+					delete(metadata, strings.ToLower(name))
+				}
+			})
+		},
+	}
+}
+
+func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
+	return cli.Verb[metadataOptions]{
+		Use:     "show " + n.arg(),
+		Short:   "Show a " + n.Name + "'s metadata",
+		Example: "  azconc " + n.Name + " metadata show " + n.Example,
+		Parse: func(opts *metadataOptions, in cli.Input) (err error) {
+			opts.On, err = n.Parse(in.Args[0])
+			return err
+		},
+		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
+			target, err := n.Target(f, opts.On)
+			if err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(opts)
+			v, err := optimistic.Read(ctx, target, nil)
+			if err != nil {
+				return err
 			}
-			return nounMetadataShowRun(cmd.Context(), opts)
+			metadata := maps.Clone(v.Value)
+			delete(metadata, flags.CreateStamp)
+			return f.Print(nounMetadataResult{noun: n.Name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
 		},
 	}
 }
@@ -152,45 +192,4 @@ func PrintMetadata(w io.Writer, metadata map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
 		show.Fields(w, name, metadata[name])
 	}
-}
-
-func nounMetadataShowRun(ctx context.Context, opts *nounMetadataOptions) error {
-	target, err := opts.noun.Target(opts.factory, opts.On)
-	if err != nil {
-		return err
-	}
-	v, err := optimistic.Read(ctx, target, nil)
-	if err != nil {
-		return err
-	}
-	metadata := maps.Clone(v.Value)
-	delete(metadata, flags.CreateStamp)
-	return opts.factory.Print(nounMetadataResult{noun: opts.noun.Name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
-}
-
-func newNounMetadataSetCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
-	cmd, _ := newNounMetadataWriteCmd(f, noun, runF, func(opts *nounMetadataOptions, metadata map[string]string) {
-		clear(metadata)
-		maps.Copy(metadata, opts.Metadata)
-	})
-	cmd.Use = "set " + noun.arg() + " [<name>=<value>]…"
-	cmd.Short = "Replace a " + noun.Name + "'s metadata"
-	cmd.Long = "Replace a " + noun.Name + "'s metadata: names that are not given go.\n\n" + noun.Warning
-	cmd.Example = "  azconc " + noun.Name + " metadata set " + noun.Example + " owner=web-1"
-	return cmd
-}
-
-func newNounMetadataUpdateCmd(f *cli.Factory, noun MetadataNoun, runF func(*nounMetadataOptions) error) *cobra.Command {
-	cmd, opts := newNounMetadataWriteCmd(f, noun, runF, func(opts *nounMetadataOptions, metadata map[string]string) {
-		maps.Copy(metadata, opts.Metadata)
-		for _, name := range opts.Remove {
-			delete(metadata, strings.ToLower(name))
-		}
-	})
-	cmd.Use = "update " + noun.arg() + " [<name>=<value>]…"
-	cmd.Short = "Set some of a " + noun.Name + "'s metadata and keep the rest"
-	cmd.Long = "Set some of a " + noun.Name + "'s metadata and keep the rest.\n\n" + noun.Warning
-	cmd.Example = "  azconc " + noun.Name + " metadata update " + noun.Example + " owner=web-1 --remove stage"
-	cmd.Flags().StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
-	return cmd
 }

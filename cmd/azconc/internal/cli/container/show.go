@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -18,34 +18,28 @@ import (
 )
 
 type showOptions struct {
-	factory    *cli.Factory
 	Container  ref.Blob
 	Conditions optimistic.Conditions
 }
 
-func newShowCmd(f *cli.Factory, runF func(*showOptions) error) *cobra.Command {
-	opts := &showOptions{factory: f}
+func showVerb() cli.Verb[showOptions] {
 	var conditions flags.Conditions
-	cmd := &cobra.Command{
+	return cli.Verb[showOptions]{
 		Use:     "show <container>",
 		Short:   "Show a container's properties and metadata",
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc container show jobs -o json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForRead(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return showRun(cmd.Context(), opts)
+		Flags: func(_ *showOptions, set *pflag.FlagSet) {
+			conditions.Add(set, flags.CondLease)
 		},
+		Parse: func(opts *showOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
+				return err
+			}
+			opts.Conditions, err = conditions.ForRead()
+			return err
+		},
+		Run: showRun,
 	}
-	conditions.Add(cmd, flags.CondLease)
-	return cmd
 }
 
 type showResult struct {
@@ -68,8 +62,8 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, fields...)
 }
 
-func showRun(ctx context.Context, opts *showOptions) error {
-	client, err := opts.factory.Container(opts.Container)
+func showRun(ctx context.Context, f *cli.Factory, opts *showOptions) error {
+	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err
 	}
@@ -77,7 +71,7 @@ func showRun(ctx context.Context, opts *showOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(showResult{
+	return f.Print(showResult{
 		Outcome: "found", Container: opts.Container.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
 		LeaseState: string(cli.Deref(p.LeaseState)), LeaseStatus: string(cli.Deref(p.LeaseStatus)),
 		PublicAccess: string(cli.Deref(p.BlobPublicAccess)), Metadata: cli.OwnMetadata(p.Metadata),

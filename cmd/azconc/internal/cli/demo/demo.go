@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -26,38 +27,34 @@ import (
 )
 
 type options struct {
-	factory    *cli.Factory
 	Increments int
 	OneIn      int
 }
 
-func NewCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	opts := &options{factory: f}
-	cmd := &cobra.Command{
+func NewCmd(f *cli.Factory) *cobra.Command {
+	return cli.Verb[options]{
 		Use:   "demo",
 		Short: "Show failures on an emulator, and how azconc prevents them",
 		Long: `Show failures on an emulator, and how azconc prevents them.
 
 The demo starts a real Azurite (installing it first if it is missing, which takes a minute) behind a proxy that drops some
 responses, and stops it at the end. It needs Node.js and npm, and no account.`,
-		Args:    cli.ResourceArgs(),
 		Example: "  azconc demo\n  azconc demo --increments 200 --lose-one-in 3 -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Flags: func(opts *options, set *pflag.FlagSet) {
+			set.IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
+			set.IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
+		},
+		Parse: func(opts *options, _ cli.Input) error {
 			if opts.Increments < 1 {
 				return fail.Usagef("--increments %d is not positive", opts.Increments)
 			}
 			if opts.OneIn < 3 {
 				return fail.Usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
+			return nil
 		},
-	}
-	cmd.Flags().IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
-	cmd.Flags().IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
-	return cmd
+		Run: run,
+	}.Command(f)
 }
 
 // tally compares the successes that a loop reported with the increments that were stored.
@@ -98,8 +95,7 @@ type counter struct {
 	N int `json:"n"`
 }
 
-func run(ctx context.Context, opts *options) error {
-	f := opts.factory
+func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	d := &demo{f: f, o: opts, result: result{Outcome: "done", Increments: opts.Increments}}
 	d.say("starting Azurite …")
 	server, err := azurite.Start(ctx, nil)

@@ -17,9 +17,9 @@ const connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("dev", "Azurite on this machine, for development and tests",
-		newRunCmd(f, nil),
-		newUpCmd(f, nil),
-		newInstallCmd(f, nil),
+		runVerb().Command(f),
+		upVerb().Command(f),
+		installVerb().Command(f),
 	)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestDevRunFlags(t *testing.T) {
-	clitest.CheckFlags(t, newRunCmd, []clitest.FlagCase[runOptions]{
+	clitest.CheckFlags(t, runVerb(), []clitest.FlagCase[runOptions]{
 		{Args: []string{"--", "go", "test", "-o", "json"}, Want: runOptions{Command: []string{"go", "test", "-o", "json"}}},
 		{Args: []string{"go", "test", "-o", "json"}, Want: runOptions{Command: []string{"go", "test", "-o", "json"}}},
 		{Args: []string{"--timeout", "1m", "--", "--odd", "--"}, Want: runOptions{Command: []string{"--odd", "--"}}},
@@ -19,7 +19,7 @@ func TestDevRunFlags(t *testing.T) {
 }
 
 func TestDevUpFlags(t *testing.T) {
-	clitest.CheckFlags(t, newUpCmd, []clitest.FlagCase[upOptions]{
+	clitest.CheckFlags(t, upVerb(), []clitest.FlagCase[upOptions]{
 		{Args: nil, Want: upOptions{}},
 		{Args: []string{"--location", "data", "--default-ports", "-o", "json"}, Want: upOptions{Location: "data", DefaultPorts: true}},
 		{Args: []string{"data"}, Err: "unexpected argument"},
@@ -27,7 +27,7 @@ func TestDevUpFlags(t *testing.T) {
 }
 
 func TestDevInstallFlags(t *testing.T) {
-	clitest.CheckFlags(t, newInstallCmd, []clitest.FlagCase[installOptions]{
+	clitest.CheckFlags(t, installVerb(), []clitest.FlagCase[installOptions]{
 		{Args: nil, Want: installOptions{}},
 		{Args: []string{"3.35.0"}, Err: "unexpected argument"},
 	})

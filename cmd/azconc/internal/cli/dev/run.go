@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,13 +22,11 @@ import (
 )
 
 type runOptions struct {
-	factory *cli.Factory
 	Command []string
 }
 
-func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
-	opts := &runOptions{factory: f}
-	cmd := &cobra.Command{
+func runVerb() cli.Verb[runOptions] {
+	return cli.Verb[runOptions]{
 		Use:   "run -- <command> [<arg>...]",
 		Short: "Run a command with its own Azurite",
 		Long: `Run a command with its own Azurite, which starts empty and is removed afterwards.
@@ -35,35 +34,32 @@ func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
 The command finds it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
 environment. Signals are passed on to it, and its exit status is azconc's: 128+n if a signal killed it, 126 or 127 if it
 could not start.`,
+		Example: `  azconc dev run -- go test ./...
+  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail.Usagef("<command> is missing")
 			}
 			return nil
 		},
-		Example: `  azconc dev run -- go test ./...
-  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.JSON() {
+		Flags: func(_ *runOptions, set *pflag.FlagSet) {
+			set.SetInterspersed(false)
+		},
+		Parse: func(opts *runOptions, in cli.Input) error {
+			if in.JSON {
 				return fail.Usagef("-o json and the command's output cannot both go to stdout")
 			}
-			opts.Command = args
-			if runF != nil {
-				return runF(opts)
-			}
-			return runRun(cmd.Context(), opts)
+			opts.Command = in.Args
+			return nil
 		},
+		Run: runRun,
 	}
-	// What comes after the command's name is the command's, also when the -- was forgotten.
-	cmd.Flags().SetInterspersed(false)
-	return cmd
 }
 
 // commandGrace is the time between TERM and KILL for the command when it timed out or its Azurite has died.
 const commandGrace = 10 * time.Second
 
-func runRun(ctx context.Context, opts *runOptions) (err error) {
-	f := opts.factory
+func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 	// Looked for before Azurite is started, which may take a while.
 	path, err := exec.LookPath(opts.Command[0])
 	if err != nil {

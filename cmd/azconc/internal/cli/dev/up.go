@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -15,33 +15,26 @@ import (
 )
 
 type upOptions struct {
-	factory      *cli.Factory
 	Location     string
 	DefaultPorts bool
 }
 
-func newUpCmd(f *cli.Factory, runF func(*upOptions) error) *cobra.Command {
-	opts := &upOptions{factory: f}
-	cmd := &cobra.Command{
+func upVerb() cli.Verb[upOptions] {
+	return cli.Verb[upOptions]{
 		Use:   "up",
 		Short: "Run Azurite until interrupted",
 		Long: `Run Azurite until interrupted, and print the line that makes a shell use it.
 
 It listens on 127.0.0.1 only, on free ports, and its data is deleted when it ends; --default-ports and --location change
 that. When interrupted, it ends with exit code 0.`,
-		Args: cli.ResourceArgs(),
 		Example: `  azconc dev up
   azconc dev up --default-ports --location ./azurite-data`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(opts)
-			}
-			return upRun(cmd.Context(), opts)
+		Flags: func(opts *upOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Location, "location", "", "`directory` for the data, which is kept")
+			set.BoolVar(&opts.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks")
 		},
+		Run: upRun,
 	}
-	cmd.Flags().StringVar(&opts.Location, "location", "", "`directory` for the data, which is kept")
-	cmd.Flags().BoolVar(&opts.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks")
-	return cmd
 }
 
 type upResult struct {
@@ -52,8 +45,7 @@ type upResult struct {
 	TableEndpoint    string `json:"table_endpoint"`
 }
 
-func upRun(ctx context.Context, opts *upOptions) (err error) {
-	f := opts.factory
+func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
 	o := &azurite.Options{Location: opts.Location}
 	if opts.DefaultPorts {
 		o.BlobPort, o.QueuePort, o.TablePort = 10000, 10001, 10002

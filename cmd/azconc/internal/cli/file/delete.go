@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -14,15 +14,13 @@ import (
 )
 
 type deleteOptions struct {
-	factory *cli.Factory
 	File    ref.File
 	LeaseID string
 	Wait    time.Duration
 }
 
-func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Command {
-	opts := &deleteOptions{factory: f}
-	cmd := &cobra.Command{
+func deleteVerb() cli.Verb[deleteOptions] {
+	return cli.Verb[deleteOptions]{
 		Use:   "delete <share/path>",
 		Short: "Delete a file, and detect deletions by SMB clients",
 		Long: `Delete a file. If an SMB client has it open, the exit code is 6; --wait waits for the client and reports progress on stderr.
@@ -30,10 +28,13 @@ func newDeleteCmd(f *cli.Factory, runF func(*deleteOptions) error) *cobra.Comman
 An SMB client can mark a file for deletion, which then stays until all handles are closed, unless the mark is withdrawn. --wait
 waits for either: if the file is gone, the command succeeds; if the mark was withdrawn, the file is left as it is and the exit
 code is 4. The last writer wins: anything written since you last looked is deleted too, unless you hold the lease.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file delete reports/q3.csv\n  azconc file delete reports/q3.csv --wait 5m",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = ref.ParseFile(args[0]); err != nil {
+		Flags: func(opts *deleteOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients to close it")
+		},
+		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
+			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
@@ -42,15 +43,10 @@ code is 4. The last writer wins: anything written since you last looked is delet
 			if opts.Wait < 0 {
 				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return deleteRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: deleteRun,
 	}
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients to close it")
-	return cmd
 }
 
 // waitOptions is how a verb waits for SMB clients; nil for not at all.
@@ -61,8 +57,7 @@ func waitingFor(f *cli.Factory, wait time.Duration) *pessimistic.WaitOptions {
 	return &pessimistic.WaitOptions{Wait: wait, Waiting: func(e pessimistic.InUseError) { waiting(f, e) }}
 }
 
-func deleteRun(ctx context.Context, opts *deleteOptions) error {
-	f := opts.factory
+func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	client, err := f.File(opts.File)
 	if err != nil {
 		return err

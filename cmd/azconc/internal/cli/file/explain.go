@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -15,37 +13,30 @@ import (
 )
 
 type explainOptions struct {
-	factory *cli.Factory
-	Code    string
-	File    ref.File // instead of a code
+	Code string
+	File ref.File // instead of a code
 }
 
-func newExplainCmd(f *cli.Factory, runF func(*explainOptions) error) *cobra.Command {
-	opts := &explainOptions{factory: f}
-	return &cobra.Command{
+func explainVerb() cli.Verb[explainOptions] {
+	return cli.Verb[explainOptions]{
 		Use:   "explain <share/path> | <code>",
 		Short: "Explain what blocks a file, or what an error code means",
 		Long: `Show what currently prevents a file from being written or deleted: a lease, SMB clients that have it open, a pending
 deletion, its read-only attribute. Or, given an error code of the service, explain what it means, whether it is temporary, and
 how to resolve it; then no request is sent.`,
-		Args:    cli.ResourceArgs("<share/path> or <code>"),
 		Example: "  azconc file explain reports/q3.xlsx\n  azconc file explain SharingViolation",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if strings.Contains(args[0], "/") {
-				if opts.File, err = ref.ParseFile(args[0]); err != nil {
+		Args:    cli.ResourceArgs("<share/path> or <code>"),
+		Parse: func(opts *explainOptions, in cli.Input) (err error) {
+			if strings.Contains(in.Args[0], "/") {
+				if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
 					return err
 				}
 			} else {
-				opts.Code = args[0]
+				opts.Code = in.Args[0]
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			if opts.Code != "" {
-				return explainCode(opts)
-			}
-			return explainRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: explainRun,
 	}
 }
 
@@ -68,7 +59,7 @@ func (r codeExplained) Text(w io.Writer) {
 	show.Fields(w, "code", r.Code, "kind", r.Kind, "means", r.Means, "passes", passes, "until", r.Until, "do", r.Do)
 }
 
-func explainCode(opts *explainOptions) error {
+func explainCode(f *cli.Factory, opts *explainOptions) error {
 	e, ok := azerr.Explain(opts.Code)
 	if !ok {
 		return fail.WithHint(fail.Usagef("%q is not an error code of the service, nor a file", opts.Code), "codes are spelled like SharingViolation, files like share/path")
@@ -77,7 +68,7 @@ func explainCode(opts *explainOptions) error {
 	if e.Reason != azerr.None {
 		r.Reason = e.Reason.String()
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
 // hindrance is something that blocks a write or a deletion.
@@ -108,8 +99,10 @@ func (r explained) Text(w io.Writer) {
 	}
 }
 
-func explainRun(ctx context.Context, opts *explainOptions) error {
-	f := opts.factory
+func explainRun(ctx context.Context, f *cli.Factory, opts *explainOptions) error {
+	if opts.Code != "" {
+		return explainCode(f, opts)
+	}
 	r := explained{Outcome: "free", Resource: opts.File.String(), Hindrances: []hindrance{}}
 	add := func(h hindrance) { r.Outcome, r.Hindrances = "hindered", append(r.Hindrances, h) }
 	seen, err := showFile(f, ctx, opts.File)

@@ -13,26 +13,26 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("file", "Read and write Azure Files alongside SMB clients",
-		newPutCmd(f, nil),
-		newGetCmd(f, nil),
-		newShowCmd(f, nil),
-		newUpdateCmd(f, nil),
-		newDeleteCmd(f, nil),
-		newWaitCmd(f, nil),
-		newExplainCmd(f, nil),
+		putVerb().Command(f),
+		getVerb().Command(f),
+		showVerb().Command(f),
+		updateVerb().Command(f),
+		deleteVerb().Command(f),
+		waitVerb().Command(f),
+		explainVerb().Command(f),
 		lease.NewCmd(f, "file"),
 		cli.NewGroupCmd("handles", "List and close the handles of SMB clients",
-			newHandlesListCmd(f, nil),
-			newHandlesCloseCmd(f, nil),
+			handlesListVerb().Command(f),
+			handlesCloseVerb().Command(f),
 		),
 	)
 }
 
 func NewShareCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("share", "Create, delete and lease shares",
-		newShareCreateCmd(f, nil),
-		newShareShowCmd(f, nil),
-		newShareDeleteCmd(f, nil),
+		shareCreateVerb().Command(f),
+		shareShowVerb().Command(f),
+		shareDeleteVerb().Command(f),
 		lease.NewCmd(f, "share"),
 	)
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -17,7 +17,6 @@ import (
 )
 
 type getOptions struct {
-	factory        *cli.Factory
 	From           ref.File
 	File           string
 	LeaseID        string
@@ -25,9 +24,8 @@ type getOptions struct {
 	Wait           time.Duration
 }
 
-func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
-	opts := &getOptions{factory: f}
-	cmd := &cobra.Command{
+func getVerb() cli.Verb[getOptions] {
+	return cli.Verb[getOptions]{
 		Use:   "get <share/path>",
 		Short: "Read a file, all of it from one version",
 		Long: `Read a file, all of it from one version, to stdout or a file.
@@ -35,13 +33,18 @@ func newGetCmd(f *cli.Factory, runF func(*getOptions) error) *cobra.Command {
 If the file changes meanwhile, a read into a file starts over, and a read to stdout ends with exit code 4. One version need not
 be a finished one: a writer that sends several requests, as SMB clients do, can be partway through. Only its lease (azconc file
 lease acquire, then --lease-id) keeps all writers out.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file get reports/q3.csv\n  azconc file get reports/q3.xlsx --file q3.xlsx --wait 1m",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.From, err = ref.ParseFile(args[0]); err != nil {
+		Flags: func(opts *getOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+			set.BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "ignore changes of the metadata alone, such as a holder's heartbeat")
+			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that prevent others from reading")
+		},
+		Parse: func(opts *getOptions, in cli.Input) (err error) {
+			if opts.From, err = ref.ParseFile(in.Args[0]); err != nil {
 				return err
 			}
-			if f.JSON() && (opts.File == "" || opts.File == "-") {
+			if in.JSON && (opts.File == "" || opts.File == "-") {
 				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
 			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
@@ -50,17 +53,10 @@ lease acquire, then --lease-id) keeps all writers out.`,
 			if opts.Wait < 0 {
 				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return getRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: getRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
-	cmd.Flags().BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "ignore changes of the metadata alone, such as a holder's heartbeat")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that prevent others from reading")
-	return cmd
 }
 
 type getResult struct {
@@ -80,8 +76,7 @@ func (r getResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
 }
 
-func getRun(ctx context.Context, opts *getOptions) error {
-	f := opts.factory
+func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 	client, err := f.File(opts.From)
 	if err != nil {
 		return err

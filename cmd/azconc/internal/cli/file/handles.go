@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,34 +16,28 @@ import (
 )
 
 type handlesListOptions struct {
-	factory   *cli.Factory
 	On        ref.File
 	Recursive bool
 }
 
-func newHandlesListCmd(f *cli.Factory, runF func(*handlesListOptions) error) *cobra.Command {
-	opts := &handlesListOptions{factory: f}
-	cmd := &cobra.Command{
+func handlesListVerb() cli.Verb[handlesListOptions] {
+	return cli.Verb[handlesListOptions]{
 		Use:   "list <share/path>",
 		Short: "List the SMB clients that have a file or directory open",
 		Long: `List the SMB clients that have a file or directory open: which client, for what access, since when. Without a path, list
 those of the share's root.
 
 The list can be out of date as soon as it is printed. Shares mounted over NFS have no handles.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file handles list reports/2026/q3.xlsx\n  azconc file handles list reports --recursive -o json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.On, err = ref.ParseShareOrFile(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return handlesListRun(cmd.Context(), opts)
+		Flags: func(opts *handlesListOptions, set *pflag.FlagSet) {
+			set.BoolVarP(&opts.Recursive, "recursive", "r", false, "include everything in the directory")
 		},
+		Parse: func(opts *handlesListOptions, in cli.Input) (err error) {
+			opts.On, err = ref.ParseShareOrFile(in.Args[0])
+			return err
+		},
+		Run: handlesListRun,
 	}
-	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "include everything in the directory")
-	return cmd
 }
 
 // handleShown is a handle as it is printed.
@@ -79,8 +73,8 @@ func (r handlesResult) Text(w io.Writer) {
 	}
 }
 
-func handlesListRun(ctx context.Context, opts *handlesListOptions) error {
-	client, err := opts.factory.Directory(opts.On) // the service says the same of a file
+func handlesListRun(ctx context.Context, f *cli.Factory, opts *handlesListOptions) error {
+	client, err := f.Directory(opts.On) // the service says the same of a file
 	if err != nil {
 		return err
 	}
@@ -88,15 +82,14 @@ func handlesListRun(ctx context.Context, opts *handlesListOptions) error {
 	if err != nil {
 		return err
 	}
-	r := handlesResult{Outcome: "found", Resource: opts.On.String(), Handles: handlesShown(all), Requests: opts.factory.Requests.Load()}
+	r := handlesResult{Outcome: "found", Resource: opts.On.String(), Handles: handlesShown(all), Requests: f.Requests.Load()}
 	if len(all) == 0 {
 		r.Outcome = "empty"
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
 type handlesCloseOptions struct {
-	factory   *cli.Factory
 	On        ref.File
 	IDs       []string
 	All       bool
@@ -104,19 +97,23 @@ type handlesCloseOptions struct {
 	Yes       bool
 }
 
-func newHandlesCloseCmd(f *cli.Factory, runF func(*handlesCloseOptions) error) *cobra.Command {
-	opts := &handlesCloseOptions{factory: f}
-	cmd := &cobra.Command{
+func handlesCloseVerb() cli.Verb[handlesCloseOptions] {
+	return cli.Verb[handlesCloseOptions]{
 		Use:   "close <share/path> (--id <id>... | --all) --yes",
 		Short: "Close handles of SMB clients by force",
 		Long: `Close handles of SMB clients by force, for clients that hang. A client notices at its next use of the handle and loses what it
 has not written; it may reopen the file at once. Prints how many handles were closed.
 
 --yes confirms that this is intended. To be sure that no client reopens the file, acquire its lease first.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file handles close reports/2026/q3.xlsx --id 42949673985 --yes\n  azconc file handles close reports/2026 --all --recursive --yes",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.On, err = ref.ParseShareOrFile(args[0]); err != nil {
+		Flags: func(opts *handlesCloseOptions, set *pflag.FlagSet) {
+			set.StringArrayVar(&opts.IDs, "id", nil, "`id` of a handle; may be repeated")
+			set.BoolVar(&opts.All, "all", false, "all handles")
+			set.BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, include everything in the directory")
+			set.BoolVar(&opts.Yes, "yes", false, "confirm that clients lose what they have not written")
+		},
+		Parse: func(opts *handlesCloseOptions, in cli.Input) (err error) {
+			if opts.On, err = ref.ParseShareOrFile(in.Args[0]); err != nil {
 				return err
 			}
 			switch {
@@ -134,17 +131,10 @@ has not written; it may reopen the file at once. Prints how many handles were cl
 					return fail.WithHint(fail.Usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
 				}
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return handlesCloseRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: handlesCloseRun,
 	}
-	cmd.Flags().StringArrayVar(&opts.IDs, "id", nil, "`id` of a handle; may be repeated")
-	cmd.Flags().BoolVar(&opts.All, "all", false, "all handles")
-	cmd.Flags().BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, include everything in the directory")
-	cmd.Flags().BoolVar(&opts.Yes, "yes", false, "confirm that clients lose what they have not written")
-	return cmd
 }
 
 type handlesClosedResult struct {
@@ -158,8 +148,8 @@ type handlesClosedResult struct {
 
 func (r handlesClosedResult) Text(w io.Writer) { fmt.Fprintln(w, r.Closed) }
 
-func handlesCloseRun(ctx context.Context, opts *handlesCloseOptions) error {
-	client, err := opts.factory.Directory(opts.On)
+func handlesCloseRun(ctx context.Context, f *cli.Factory, opts *handlesCloseOptions) error {
+	client, err := f.Directory(opts.On)
 	if err != nil {
 		return err
 	}
@@ -171,6 +161,6 @@ func handlesCloseRun(ctx context.Context, opts *handlesCloseOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(handlesClosedResult{Outcome: "closed", Resource: opts.On.String(), Closed: sum.Closed, Failed: sum.Failed,
-		AtLeast: sum.AtLeast, Requests: opts.factory.Requests.Load()})
+	return f.Print(handlesClosedResult{Outcome: "closed", Resource: opts.On.String(), Closed: sum.Closed, Failed: sum.Failed,
+		AtLeast: sum.AtLeast, Requests: f.Requests.Load()})
 }

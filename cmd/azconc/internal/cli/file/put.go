@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -23,9 +23,9 @@ type writeFlags struct {
 	Wait    time.Duration
 }
 
-func (w *writeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
-	cmd.Flags().DurationVar(&w.Wait, "wait", 0, "wait this long for the lease and for SMB clients to close the file")
+func (w *writeFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
+	set.DurationVar(&w.Wait, "wait", 0, "wait this long for the lease and for SMB clients to close the file")
 }
 
 func (w *writeFlags) parse() (err error) {
@@ -52,16 +52,14 @@ func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 }
 
 type putOptions struct {
-	factory *cli.Factory
-	To      ref.File
-	File    string
-	Create  bool
-	Write   writeFlags
+	To     ref.File
+	File   string
+	Create bool
+	Write  writeFlags
 }
 
-func newPutCmd(f *cli.Factory, runF func(*putOptions) error) *cobra.Command {
-	opts := &putOptions{factory: f}
-	cmd := &cobra.Command{
+func putVerb() cli.Verb[putOptions] {
+	return cli.Verb[putOptions]{
 		Use:   "put <share/path> --file <file>",
 		Short: "Write a file under its lease; the last writer wins",
 		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. The last writer wins: no operation on files
@@ -70,27 +68,22 @@ accepts a condition. To change a file based on its content, use azconc file upda
 If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
 cannot be finished, part of the file is new and part is old, and the message says so. Readers do not wait for the lease: they
 can see a partly written file.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.To, err = ref.ParseFile(args[0]); err != nil {
+		Flags: func(opts *putOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin, up to 64 MiB")
+			opts.Write.add(set)
+		},
+		Parse: func(opts *putOptions, in cli.Input) (err error) {
+			if opts.To, err = ref.ParseFile(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if err := opts.Write.parse(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return putRun(cmd.Context(), opts)
+			return opts.Write.parse()
 		},
+		Run: putRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin, up to 64 MiB")
-	opts.Write.add(cmd)
-	return cmd
 }
 
 type writeResult struct {
@@ -124,8 +117,7 @@ func written(f *cli.Factory, outcome string, on ref.File, r pessimistic.FileWrit
 // maxStdin bounds a content whose size is only known when all of it is there, which the service wants to know first.
 const maxStdin = 64 << 20
 
-func putRun(ctx context.Context, opts *putOptions) error {
-	f := opts.factory
+func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 	client, err := f.File(opts.To)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -20,44 +20,31 @@ import (
 )
 
 type shareOptions struct {
-	factory *cli.Factory
 	Share   ref.File
 	LeaseID string
 }
 
-// newShareVerbCmd makes the command of a verb around run; the caller says what it is called and does.
-func newShareVerbCmd(f *cli.Factory, runF func(*shareOptions) error, run func(context.Context, *shareOptions) error) (*cobra.Command, *shareOptions) {
-	opts := &shareOptions{factory: f}
-	cmd := &cobra.Command{
-		Args: cli.ResourceArgs("<share>"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Share, err = ref.ParseShare(args[0]); err != nil {
-				return err
-			}
-			if opts.LeaseID != "" {
-				if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-					return err
-				}
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
+func (o *shareOptions) parse(in cli.Input) (err error) {
+	if o.Share, err = ref.ParseShare(in.Args[0]); err != nil {
+		return err
 	}
-	return cmd, opts
+	o.LeaseID, err = flags.ParseLeaseID(o.LeaseID)
+	return err
 }
 
-func newShareCreateCmd(f *cli.Factory, runF func(*shareOptions) error) *cobra.Command {
-	cmd, _ := newShareVerbCmd(f, runF, shareCreateRun)
-	cmd.Use, cmd.Short = "create <share>", "Create a share"
-	cmd.Long = "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5."
-	cmd.Example = "  azconc share create reports"
-	return cmd
+func shareCreateVerb() cli.Verb[shareOptions] {
+	return cli.Verb[shareOptions]{
+		Use:     "create <share>",
+		Short:   "Create a share",
+		Long:    "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5.",
+		Example: "  azconc share create reports",
+		Parse:   (*shareOptions).parse,
+		Run:     shareCreateRun,
+	}
 }
 
-func shareCreateRun(ctx context.Context, opts *shareOptions) error {
-	client, err := opts.factory.Share(opts.Share)
+func shareCreateRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
+	client, err := f.Share(opts.Share)
 	if err != nil {
 		return err
 	}
@@ -71,21 +58,26 @@ func shareCreateRun(ctx context.Context, opts *shareOptions) error {
 		return cli.AfterAmbiguous(s, err)
 	}
 	r.Ambiguous = s.Ambiguous
-	return printFile(opts.factory, r)
+	return printFile(f, r)
 }
 
-func newShareDeleteCmd(f *cli.Factory, runF func(*shareOptions) error) *cobra.Command {
-	cmd, opts := newShareVerbCmd(f, runF, shareDeleteRun)
-	cmd.Use, cmd.Short = "delete <share> [--lease-id <id>]", "Delete a share and everything in it"
-	cmd.Long = `Delete a share and everything in it, even if clients have it open. A lease of the share prevents that unless its id is given;
-leases of files in it do not. The name is free again only when the service has removed the share, at least 30 s later.`
-	cmd.Example = "  azconc share delete reports"
-	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
-	return cmd
+func shareDeleteVerb() cli.Verb[shareOptions] {
+	return cli.Verb[shareOptions]{
+		Use:   "delete <share> [--lease-id <id>]",
+		Short: "Delete a share and everything in it",
+		Long: `Delete a share and everything in it, even if clients have it open. A lease of the share prevents that unless its id is given;
+leases of files in it do not. The name is free again only when the service has removed the share, at least 30 s later.`,
+		Example: "  azconc share delete reports",
+		Flags: func(opts *shareOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+		},
+		Parse: (*shareOptions).parse,
+		Run:   shareDeleteRun,
+	}
 }
 
-func shareDeleteRun(ctx context.Context, opts *shareOptions) error {
-	client, err := opts.factory.Share(opts.Share)
+func shareDeleteRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
+	client, err := f.Share(opts.Share)
 	if err != nil {
 		return err
 	}
@@ -103,14 +95,17 @@ func shareDeleteRun(ctx context.Context, opts *shareOptions) error {
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printFile(opts.factory, result{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: s.Ambiguous})
+	return printFile(f, result{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: s.Ambiguous})
 }
 
-func newShareShowCmd(f *cli.Factory, runF func(*shareOptions) error) *cobra.Command {
-	cmd, _ := newShareVerbCmd(f, runF, shareShowRun)
-	cmd.Use, cmd.Short = "show <share>", "Show a share's properties and metadata"
-	cmd.Example = "  azconc share show reports -o json"
-	return cmd
+func shareShowVerb() cli.Verb[shareOptions] {
+	return cli.Verb[shareOptions]{
+		Use:     "show <share>",
+		Short:   "Show a share's properties and metadata",
+		Example: "  azconc share show reports -o json",
+		Parse:   (*shareOptions).parse,
+		Run:     shareShowRun,
+	}
 }
 
 type shareShowResult struct {
@@ -131,8 +126,8 @@ func (r shareShowResult) Text(w io.Writer) {
 	show.Fields(w, fields...)
 }
 
-func shareShowRun(ctx context.Context, opts *shareOptions) error {
-	client, err := opts.factory.Share(opts.Share)
+func shareShowRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
+	client, err := f.Share(opts.Share)
 	if err != nil {
 		return err
 	}
@@ -140,7 +135,7 @@ func shareShowRun(ctx context.Context, opts *shareOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(shareShowResult{
+	return f.Print(shareShowResult{
 		Outcome: "found", Share: opts.Share.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
 		LeaseState: lease.Text(p.LeaseState), QuotaGiB: cli.Deref(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
 	})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -20,29 +18,22 @@ import (
 
 // options are those of a verb that takes a file and nothing else.
 type options struct {
-	factory *cli.Factory
-	File    ref.File
+	File ref.File
 }
 
-func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	opts := &options{factory: f}
-	return &cobra.Command{
+func showVerb() cli.Verb[options] {
+	return cli.Verb[options]{
 		Use:   "show <share/path>",
 		Short: "Show a file's properties, lease and open handles",
 		Long: `Show a file's properties, its lease, and the SMB clients that have it open.
 
 The ETag can only be compared: no operation on files accepts a condition.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file show reports/q3.csv -o json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = ref.ParseFile(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return showRun(cmd.Context(), opts)
+		Parse: func(opts *options, in cli.Input) (err error) {
+			opts.File, err = ref.ParseFile(in.Args[0])
+			return err
 		},
+		Run: showRun,
 	}
 }
 
@@ -74,12 +65,12 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, fields...)
 }
 
-func showRun(ctx context.Context, opts *options) error {
-	r, err := showFile(opts.factory, ctx, opts.File)
+func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	r, err := showFile(f, ctx, opts.File)
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
 func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, error) {

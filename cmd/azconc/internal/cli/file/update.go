@@ -3,7 +3,7 @@ package file
 import (
 	"context"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -12,17 +12,15 @@ import (
 )
 
 type updateOptions struct {
-	factory *cli.Factory
-	File    ref.File
-	Source  change.ChangeFlags
-	Write   writeFlags
+	File   ref.File
+	Source change.ChangeFlags
+	Write  writeFlags
 
 	change change.Change
 }
 
-func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
-	opts := &updateOptions{factory: f}
-	cmd := &cobra.Command{
+func updateVerb() cli.Verb[updateOptions] {
+	return cli.Verb[updateOptions]{
 		Use:   "update <share/path> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a file's content under its lease, so that no change is lost",
 		Long: `Change a file's content under its lease: azconc acquires the lease, reads the content, changes it, writes it back, and releases
@@ -31,31 +29,25 @@ Meanwhile SMB clients cannot open the file for writing; any client can read it, 
 
 If another client holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
 A file's lease does not expire: if azconc is killed, the lease stays, and azconc file lease break --stale ends it.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = ref.ParseFile(args[0]); err != nil {
-				return err
-			}
-			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
-				return err
-			}
-			if err := opts.Write.parse(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return updateRun(cmd.Context(), opts)
+		Flags: func(opts *updateOptions, set *pflag.FlagSet) {
+			opts.Source.Add(set)
+			opts.Write.add(set)
 		},
+		Parse: func(opts *updateOptions, in cli.Input) (err error) {
+			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
+				return err
+			}
+			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
+				return err
+			}
+			return opts.Write.parse()
+		},
+		Run: updateRun,
 	}
-	opts.Source.Add(cmd)
-	opts.Write.add(cmd)
-	return cmd
 }
 
-func updateRun(ctx context.Context, opts *updateOptions) error {
-	f := opts.factory
+func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	client, err := f.File(opts.File)
 	if err != nil {
 		return err

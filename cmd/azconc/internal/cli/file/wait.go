@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,16 +18,14 @@ import (
 )
 
 type waitOptions struct {
-	factory *cli.Factory
-	File    ref.File
-	Until   string
-	Wait    time.Duration
-	Poll    time.Duration
+	File  ref.File
+	Until string
+	Wait  time.Duration
+	Poll  time.Duration
 }
 
-func newWaitCmd(f *cli.Factory, runF func(*waitOptions) error) *cobra.Command {
-	opts := &waitOptions{factory: f}
-	cmd := &cobra.Command{
+func waitVerb() cli.Verb[waitOptions] {
+	return cli.Verb[waitOptions]{
 		Use:   "wait <share/path>",
 		Short: "Wait until SMB clients have closed a file, or until it is gone",
 		Long: `Wait until no SMB client has a file open, until its lease is free, or until the file is gone. The clients waited for are
@@ -35,10 +33,14 @@ reported on stderr, again every 10 s. If --wait passes first, the exit code is 6
 
 With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
 is 4.`,
-		Args:    cli.ResourceArgs("<share/path>"),
 		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.File, err = ref.ParseFile(args[0]); err != nil {
+		Flags: func(opts *waitOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
+			set.DurationVar(&opts.Wait, "wait", 0, "wait at most this long; 0 is no limit")
+			set.DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
+		},
+		Parse: func(opts *waitOptions, in cli.Input) (err error) {
+			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
 				return err
 			}
 			switch {
@@ -49,20 +51,13 @@ is 4.`,
 			case opts.Poll < 100*time.Millisecond:
 				return fail.Usagef("--poll %v is less than 100ms", opts.Poll)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return waitRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: waitRun,
 	}
-	cmd.Flags().StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait at most this long; 0 is no limit")
-	cmd.Flags().DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
-	return cmd
 }
 
-func waitRun(ctx context.Context, opts *waitOptions) error {
-	f := opts.factory
+func waitRun(ctx context.Context, f *cli.Factory, opts *waitOptions) error {
 	client, err := f.File(opts.File)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
@@ -34,21 +34,20 @@ const (
 	CondAll = condETag | CondDates | CondTags | CondLease
 )
 
-func (c *Conditions) Add(cmd *cobra.Command, which ConditionSet) {
-	f := cmd.Flags()
+func (c *Conditions) Add(set *pflag.FlagSet, which ConditionSet) {
 	if which&condETag != 0 {
-		f.StringVar(&c.IfMatch, "if-match", "", "only if the blob has this `ETag`; '*': only if it exists")
-		f.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it does not have this `ETag`; '*': only if it does not exist")
+		set.StringVar(&c.IfMatch, "if-match", "", "only if the blob has this `ETag`; '*': only if it exists")
+		set.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it does not have this `ETag`; '*': only if it does not exist")
 	}
 	if which&CondDates != 0 {
-		f.StringVar(&c.IfModifiedSince, "if-modified-since", "", "only if it changed after this `time`, in whole seconds")
-		f.StringVar(&c.IfUnmodifiedSince, "if-unmodified-since", "", "only if it did not change after this `time`")
+		set.StringVar(&c.IfModifiedSince, "if-modified-since", "", "only if it changed after this `time`, in whole seconds")
+		set.StringVar(&c.IfUnmodifiedSince, "if-unmodified-since", "", "only if it did not change after this `time`")
 	}
 	if which&CondTags != 0 {
-		f.StringVar(&c.IfTags, "if-tags", "", "only if its index tags satisfy this `predicate`")
+		set.StringVar(&c.IfTags, "if-tags", "", "only if its index tags satisfy this `predicate`")
 	}
 	if which&CondLease != 0 {
-		f.StringVar(&c.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+		set.StringVar(&c.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
 	}
 }
 
@@ -184,6 +183,6 @@ func Quoted(e azcore.ETag) string {
 }
 
 // AddSnapshot adds the flag that names a snapshot of the blob.
-func AddSnapshot(cmd *cobra.Command, of *string, which string) {
-	cmd.Flags().StringVar(of, "snapshot", "", "the snapshot of this `time`"+which+", as blob snapshot prints it")
+func AddSnapshot(set *pflag.FlagSet, of *string, which string) {
+	set.StringVar(of, "snapshot", "", "the snapshot of this `time`"+which+", as blob snapshot prints it")
 }

@@ -2,7 +2,7 @@ package flags
 
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Headers are the properties that a write can set in addition to the content.
@@ -15,12 +15,11 @@ type Headers struct {
 	metadata []string
 }
 
-func (h *Headers) Add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
-	f.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
-	f.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
-	f.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
+func (h *Headers) Add(set *pflag.FlagSet) {
+	set.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
+	set.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
+	set.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
+	set.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
 }
 
 func (h *Headers) Parse() (err error) {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/optimistic"
 )
 
 // AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
-func AddOperationID(cmd *cobra.Command, to *string, what string, keeps int) {
-	cmd.Flags().StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: if it is among the last %[2]d ids of %[1]s, nothing is\nwritten (azconc help operations)", what, keeps))
+func AddOperationID(set *pflag.FlagSet, to *string, what string, keeps int) {
+	set.StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: if it is among the last %[2]d ids of %[1]s, nothing is\nwritten (azconc help operations)", what, keeps))
 }
 
 // OperationsInTags is the number of operations that azconc's own tag has room for.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -18,18 +18,16 @@ type Sending struct {
 	MinRate    int64
 }
 
-func (s *Sending) Add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.DurationVar(&s.TryTimeout, "try-timeout", 0, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)")
-	f.Int64Var(&s.MinRate, "min-rate", 0, "slowest transfer to wait for, in `bytes` per second (default 65536)")
+func (s *Sending) Add(set *pflag.FlagSet) {
+	set.DurationVar(&s.TryTimeout, "try-timeout", 0, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)")
+	set.Int64Var(&s.MinRate, "min-rate", 0, "slowest transfer to wait for, in `bytes` per second (default 65536)")
 }
 
-func (s *Sending) Parse(cmd *cobra.Command) error {
-	flags := cmd.Flags()
+func (s *Sending) Parse(set *pflag.FlagSet) error {
 	switch {
-	case s.TryTimeout < 0 || flags.Changed("try-timeout") && s.TryTimeout == 0:
+	case s.TryTimeout < 0 || set.Changed("try-timeout") && s.TryTimeout == 0:
 		return fail.WithHint(fail.Usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
-	case s.MinRate < 0 || flags.Changed("min-rate") && s.MinRate == 0:
+	case s.MinRate < 0 || set.Changed("min-rate") && s.MinRate == 0:
 		return fail.WithHint(fail.Usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
 	}
 	return nil
@@ -40,8 +38,8 @@ func (s *Sending) Sending() optimistic.Sending {
 }
 
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
-func AddMaxSize(cmd *cobra.Command, size *int64) {
-	cmd.Flags().Int64Var(size, "max-size", blobs.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
+func AddMaxSize(set *pflag.FlagSet, size *int64) {
+	set.Int64Var(size, "max-size", blobs.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
 func CheckMaxSize(size int64) error {
@@ -75,8 +73,8 @@ func (e *tooLargeError) Error() string {
 func (e *tooLargeError) Unwrap() error { return e.err }
 
 // AddTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
-func AddTrustConflicts(cmd *cobra.Command, trust *bool) {
-	cmd.Flags().BoolVar(trust, "trust-conflicts", false, "take every refused write for a conflict, without looking at what is there: only for\nnetworks without an intermediary that repeats requests")
+func AddTrustConflicts(set *pflag.FlagSet, trust *bool) {
+	set.BoolVar(trust, "trust-conflicts", false, "take every refused write for a conflict, without looking at what is there: only for\nnetworks without an intermediary that repeats requests")
 }
 
 // UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.

@@ -18,9 +18,9 @@ const EmptyAllowed = "azconc-empty-allowed"
 
 // AllowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
 // condition, id or credential comes from a variable that is not set, and must not be taken for none.
-func AllowEmpty(cmd *cobra.Command, names ...string) {
+func AllowEmpty(set *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		if err := cmd.Flags().SetAnnotation(name, EmptyAllowed, []string{"true"}); err != nil {
+		if err := set.SetAnnotation(name, EmptyAllowed, []string{"true"}); err != nil {
 			panic(err) // the flag does not exist
 		}
 	}

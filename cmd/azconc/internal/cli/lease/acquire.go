@@ -74,7 +74,7 @@ again under the same --lease-id ` + noun.again() + `.`,
 		noun.addDuration(cmd, &duration)
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
 		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
-		conditions.Add(cmd, noun.conditions())
+		conditions.Add(cmd.Flags(), noun.conditions())
 		return cmd
 	}
 }

@@ -81,7 +81,7 @@ within another 15 s; otherwise the exit code is 6.`
 		}
 		cmd.Flags().DurationVar(&period, "period", 0, "how long it may still last at most: 0s to 60s")
 		cmd.Flags().BoolVar(&now, "now", false, "end it at once")
-		conditions.Add(cmd, noun.conditions())
+		conditions.Add(cmd.Flags(), noun.conditions())
 		return cmd
 	}
 }

@@ -55,7 +55,7 @@ The old id is invalid from then on, so a lease can be handed to another holder w
 		}
 		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
 		cmd.Flags().StringVar(&opts.To, "to", "", "new `id`, a GUID (default a new one)")
-		conditions.Add(cmd, noun.conditions())
+		conditions.Add(cmd.Flags(), noun.conditions())
 		return cmd
 	}
 }

@@ -43,6 +43,6 @@ func newHeldLeaseCmd(f *cli.Factory, noun leaseNoun, runF func(*heldLeaseOptions
 		},
 	}
 	cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
-	conditions.Add(cmd, noun.conditions())
+	conditions.Add(cmd.Flags(), noun.conditions())
 	return cmd
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -17,17 +17,15 @@ import (
 )
 
 type breakOptions struct {
-	factory *cli.Factory
 	Lock    ref.Blob
 	IfMatch azcore.ETag
 	Period  time.Duration
 	Now     bool
 }
 
-func newBreakCmd(f *cli.Factory, runF func(*breakOptions) error) *cobra.Command {
-	opts := &breakOptions{factory: f}
+func breakVerb() cli.Verb[breakOptions] {
 	var ifMatch string
-	cmd := &cobra.Command{
+	return cli.Verb[breakOptions]{
 		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
 		Short: "Break a lock that another holder has",
 		Long: `Break a lock that another holder has. A free lock is left as it is.
@@ -36,10 +34,14 @@ By default the lease's remaining time runs out first, so that a holder that trac
 run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
 holder continues until its next renewal: use it only if the holder is known to be gone. --if-match, with the ETag from azconc
 lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
-		Args:    cli.ResourceArgs("<container/name>"),
 		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Lock, err = ParseLock(args[0]); err != nil {
+		Flags: func(opts *breakOptions, set *pflag.FlagSet) {
+			set.StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition to break")
+			set.DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
+			set.BoolVar(&opts.Now, "now", false, "end it at once")
+		},
+		Parse: func(opts *breakOptions, in cli.Input) (err error) {
+			if opts.Lock, err = ParseLock(in.Args[0]); err != nil {
 				return err
 			}
 			if ifMatch != "" {
@@ -48,23 +50,17 @@ lock show, breaks that acquisition and no later one; if there is a new holder by
 				}
 			}
 			switch {
-			case opts.Now && cmd.Flags().Changed("period"):
+			case opts.Now && in.Flags.Changed("period"):
 				return fail.Usagef("--period and --now cannot both be given")
 			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
 				return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
-			case cmd.Flags().Changed("period") && opts.Period == 0:
+			case in.Flags.Changed("period") && opts.Period == 0:
 				opts.Now = true
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return breakRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: breakRun,
 	}
-	cmd.Flags().StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition to break")
-	cmd.Flags().DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
-	cmd.Flags().BoolVar(&opts.Now, "now", false, "end it at once")
-	return cmd
 }
 
 type breakResult struct {
@@ -85,8 +81,8 @@ func (r breakResult) Text(w io.Writer) {
 	}
 }
 
-func breakRun(ctx context.Context, opts *breakOptions) error {
-	k, err := Locker(opts.factory, opts.Lock, nil)
+func breakRun(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
+	k, err := Locker(f, opts.Lock, nil)
 	if err != nil {
 		return err
 	}
@@ -94,12 +90,12 @@ func breakRun(ctx context.Context, opts *breakOptions) error {
 	if err != nil {
 		return err
 	}
-	r := breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: opts.factory.Requests.Load()}
+	r := breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: f.Requests.Load()}
 	switch {
 	case b.Broken && b.After > 0:
 		r.Outcome = "breaking"
 	case b.Broken:
 		r.Outcome = "broken"
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

@@ -5,25 +5,24 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 type electRunOptions struct {
-	factory *cli.Factory
-	Name    ref.Blob
-	Once    bool
+	Name ref.Blob
+	Once bool
 	UnderFlags
 }
 
 func NewElectCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("elect", "Elect one leader among many candidates", newElectRunCmd(f, nil))
+	return cli.NewGroupCmd("elect", "Elect one leader among many candidates", electRunVerb().Command(f))
 }
 
-func newElectRunCmd(f *cli.Factory, runF func(*electRunOptions) error) *cobra.Command {
-	opts := &electRunOptions{factory: f}
-	cmd := &cobra.Command{
+func electRunVerb() cli.Verb[electRunOptions] {
+	return cli.Verb[electRunOptions]{
 		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
 		Short: "Run a command while this machine is the leader",
 		Long: `Run for election, and run the command once elected. If leadership is lost, the command is stopped and azconc runs for election
@@ -35,28 +34,26 @@ environment.
 ` + UnderLong + `
 
 With --once azconc does not run again, and a lead that is lost is 76.`,
-		Args:    opts.Args("<container/name>"),
 		Example: `  azconc elect run jobs/scheduler -- ./scheduler --term "$AZCONC_LOCK_FENCE"`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Name, err = ParseLock(args[0]); err != nil {
-				return err
-			}
-			if err := opts.Parse(f, cmd); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return electRunRun(cmd.Context(), opts)
+		Args:    cobra.ArbitraryArgs,
+		Flags: func(opts *electRunOptions, set *pflag.FlagSet) {
+			opts.Add(set)
+			set.BoolVar(&opts.Once, "once", false, "do not run for election again after losing leadership")
 		},
+		Parse: func(opts *electRunOptions, in cli.Input) (err error) {
+			if err := opts.Take(in, "<container/name>"); err != nil {
+				return err
+			}
+			if opts.Name, err = ParseLock(in.Args[0]); err != nil {
+				return err
+			}
+			return opts.Parse(in)
+		},
+		Run: electRunRun,
 	}
-	opts.Add(cmd)
-	cmd.Flags().BoolVar(&opts.Once, "once", false, "do not run for election again after losing leadership")
-	return cmd
 }
 
-func electRunRun(ctx context.Context, opts *electRunOptions) error {
-	f := opts.factory
+func electRunRun(ctx context.Context, f *cli.Factory, opts *electRunOptions) error {
 	k, err := Locker(f, opts.Name, opts.LockerOptions(f))
 	if err != nil {
 		return err

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pessimistic"
@@ -22,7 +24,7 @@ import (
 const fileLockWatch = time.Second
 
 // checkFile refuses what a lock through the file system cannot have, and without one what only that can have.
-func (opts *runOptions) checkFile(cmd *cobra.Command) error {
+func (opts *runOptions) checkFile(set *pflag.FlagSet) error {
 	if opts.File == "" {
 		if opts.Shared {
 			return fail.WithHint(fail.Usagef("--shared is for --file"), "a lock in a container is exclusive; azconc semaphore run admits several holders")
@@ -30,15 +32,15 @@ func (opts *runOptions) checkFile(cmd *cobra.Command) error {
 		return nil
 	}
 	for _, name := range []string{"duration", "takeover-delay", "owner", "allow-content"} {
-		if cmd.Flags().Changed(name) {
+		if set.Changed(name) {
 			return fail.Usagef("--%s is for leases, and --file locks through the file system", name)
 		}
 	}
 	return nil
 }
 
-func fileRun(ctx context.Context, opts *runOptions) error {
-	return RunUnder(opts.factory, ctx, &opts.UnderFlags, Acquisition{
+func fileRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
+	return RunUnder(f, ctx, &opts.UnderFlags, Acquisition{
 		What:    opts.File,
 		lost:    opts.File + ": the lock file was deleted or replaced, so another process can lock it",
 		Acquire: func(ctx context.Context) (Held, error) { return opts.lockFile(ctx) },

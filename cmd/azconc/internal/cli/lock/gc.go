@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,40 +16,36 @@ import (
 )
 
 type gCOptions struct {
-	factory   *cli.Factory
 	Container ref.Blob
 	Prefix    string
 	Unused    time.Duration
 	DryRun    bool
 }
 
-func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
-	opts := &gCOptions{factory: f}
-	cmd := &cobra.Command{
+func gcVerb() cli.Verb[gCOptions] {
+	return cli.Verb[gCOptions]{
 		Use:   "gc <container>",
 		Short: "Delete the blobs of locks that are no longer used",
 		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
 Blobs that have content stay, even if they were locked (see azconc lock run --allow-content), and so do locks that are held, or
 acquired while gc runs. Fences keep growing: a new lock of the same name starts above the old one.`,
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
+		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+			set.DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
+			set.BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
+		},
+		Parse: func(opts *gCOptions, in cli.Input) (err error) {
+			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Unused < time.Minute {
 				return fail.Usagef("--unused %v is less than 1m", opts.Unused)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return gCRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: gCRun,
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	cmd.Flags().DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
-	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
-	return cmd
 }
 
 type gCResult struct {
@@ -73,8 +69,8 @@ func (r gCResult) Text(w io.Writer) {
 	}
 }
 
-func gCRun(ctx context.Context, opts *gCOptions) error {
-	k, err := Locker(opts.factory, opts.Container, nil)
+func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
+	k, err := Locker(f, opts.Container, nil)
 	if err != nil {
 		return err
 	}
@@ -90,13 +86,13 @@ func gCRun(ctx context.Context, opts *gCOptions) error {
 		return err
 	}
 	r.Seen, r.Deleted, r.Held, r.Recent, r.Foreign, r.Requests = got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Requests
-	if !opts.factory.JSON() && !opts.factory.Quiet {
+	if !f.JSON() && !f.Quiet {
 		deleted := "deleted"
 		if opts.DryRun {
 			deleted = "would be deleted"
 		}
-		opts.factory.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
+		f.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
 			show.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

@@ -6,10 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -36,15 +35,15 @@ type acquireFlags struct {
 	duration string
 }
 
-func (a *acquireFlags) add(cmd *cobra.Command) {
-	cmd.Flags().DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default as long as it takes)")
-	cmd.Flags().BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another holder has it")
-	cmd.Flags().StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
-	cmd.Flags().StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
-	cmd.Flags().BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content, which is refused otherwise")
+func (a *acquireFlags) add(set *pflag.FlagSet) {
+	set.DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default as long as it takes)")
+	set.BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another holder has it")
+	set.StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
+	set.StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
+	set.BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content, which is refused otherwise")
 }
 
-func (a *acquireFlags) parse(cmd *cobra.Command) error {
+func (a *acquireFlags) parse(set *pflag.FlagSet) error {
 	seconds, err := lease.ParseSeconds("--duration", a.duration)
 	if err != nil {
 		return err
@@ -53,7 +52,7 @@ func (a *acquireFlags) parse(cmd *cobra.Command) error {
 	if seconds < 0 {
 		a.Duration = pessimistic.Infinite
 	}
-	waits := cmd.Flags().Changed("wait")
+	waits := set.Changed("wait")
 	switch {
 	case a.NoWait && waits:
 		return fail.Usagef("--wait and --no-wait cannot both be given")
@@ -74,36 +73,34 @@ type UnderFlags struct {
 	AtLeast     time.Duration
 }
 
-func (u *UnderFlags) Add(cmd *cobra.Command) {
-	u.acquireFlags.add(cmd)
-	cmd.Flags().IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
-	cmd.Flags().DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
-	cmd.Flags().IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
-	cmd.Flags().DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
+func (u *UnderFlags) Add(set *pflag.FlagSet) {
+	u.acquireFlags.add(set)
+	set.IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
+	set.DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
+	set.IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
+	set.DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
 }
 
-// Args takes the resources, and the command after a --.
-func (u *UnderFlags) Args(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		dash := cmd.ArgsLenAtDash()
-		if dash < 0 {
-			dash = len(args)
-			if dash >= len(names) {
-				return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc "+strings.TrimPrefix(cmd.CommandPath(), "azconc ")+" jobs/nightly -- ./nightly.sh")
-			}
+// Take reads the command after the --. Before it in must have the named arguments.
+func (u *UnderFlags) Take(in cli.Input, names ...string) error {
+	dash := in.Flags.ArgsLenAtDash()
+	if dash < 0 {
+		dash = len(in.Args)
+		if dash >= len(names) {
+			return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc "+in.Path+" jobs/nightly -- ./nightly.sh")
 		}
-		if err := cli.ResourceArgs(names...)(cmd, args[:dash]); err != nil {
-			return err
-		}
-		if u.Command = args[dash:]; len(u.Command) == 0 || u.Command[0] == "" {
-			return fail.Usagef("<command> is missing after --")
-		}
-		return nil
 	}
+	if err := cli.ResourceArgs(names...)(nil, in.Args[:dash]); err != nil {
+		return err
+	}
+	if u.Command = in.Args[dash:]; len(u.Command) == 0 || u.Command[0] == "" {
+		return fail.Usagef("<command> is missing after --")
+	}
+	return nil
 }
 
-func (u *UnderFlags) Parse(f *cli.Factory, cmd *cobra.Command) error {
-	if f.JSON() {
+func (u *UnderFlags) Parse(in cli.Input) error {
+	if in.JSON {
 		return fail.WithHint(fail.Usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
 	}
 	switch {
@@ -116,7 +113,7 @@ func (u *UnderFlags) Parse(f *cli.Factory, cmd *cobra.Command) error {
 	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
 		return fail.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
 	}
-	return u.acquireFlags.parse(cmd)
+	return u.acquireFlags.parse(in.Flags)
 }
 
 // LockerOptions are those of the lock to run under.

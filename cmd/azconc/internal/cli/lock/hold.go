@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,45 +16,41 @@ import (
 )
 
 type holdOptions struct {
-	factory *cli.Factory
-	Lock    ref.Blob
-	For     time.Duration
-	Stdin   bool
+	Lock  ref.Blob
+	For   time.Duration
+	Stdin bool
 	acquireFlags
 }
 
-func newHoldCmd(f *cli.Factory, runF func(*holdOptions) error) *cobra.Command {
-	opts := &holdOptions{factory: f}
-	cmd := &cobra.Command{
+func holdVerb() cli.Verb[holdOptions] {
+	return cli.Verb[holdOptions]{
 		Use:   "hold <container/name>",
 		Short: "Hold a lock until a signal, a time or the end of stdin",
 		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT, TERM or HUP, after --for, or with --stdin when stdin
 ends. The exit code is then 0; it is 6 if another holder has it, and 9 if it was lost.
 
 azconc lock run is the safer choice: it stops the work when the lock is lost. Here the caller has to watch for the exit.`,
-		Args: cli.ResourceArgs("<container/name>"),
 		Example: `  azconc lock hold jobs/maintenance --for 1h
   coproc HOLD { azconc lock hold jobs/maintenance --stdin; }; read -u ${HOLD[0]} FENCE`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Lock, err = ParseLock(args[0]); err != nil {
+		Flags: func(opts *holdOptions, set *pflag.FlagSet) {
+			opts.add(set)
+			set.DurationVar(&opts.For, "for", 0, "release it after this long (default on a signal)")
+			set.BoolVar(&opts.Stdin, "stdin", false, "release it when stdin ends")
+		},
+		Parse: func(opts *holdOptions, in cli.Input) (err error) {
+			if opts.Lock, err = ParseLock(in.Args[0]); err != nil {
 				return err
 			}
-			if err := opts.parse(cmd); err != nil {
+			if err := opts.parse(in.Flags); err != nil {
 				return err
 			}
 			if opts.For < 0 {
 				return fail.Usagef("--for %v is negative", opts.For)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return holdRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: holdRun,
 	}
-	opts.add(cmd)
-	cmd.Flags().DurationVar(&opts.For, "for", 0, "release it after this long (default on a signal)")
-	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "release it when stdin ends")
-	return cmd
 }
 
 type holdResult struct {
@@ -68,8 +64,7 @@ type holdResult struct {
 
 func (r holdResult) Text(w io.Writer) { fmt.Fprintln(w, r.Fence) }
 
-func holdRun(ctx context.Context, opts *holdOptions) error {
-	f := opts.factory
+func holdRun(ctx context.Context, f *cli.Factory, opts *holdOptions) error {
 	k, err := Locker(f, opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, AllowContent: opts.AllowContent, Hooks: waitingNote(f)})
 	if err != nil {
 		return err
@@ -80,7 +75,7 @@ func holdRun(ctx context.Context, opts *holdOptions) error {
 	}
 	err = f.Print(holdResult{Outcome: "held", Lock: opts.Lock.String(), Owner: h.Owner(), Fence: int64(h.Fence()), ETag: string(h.ETag()), LeaseID: h.ID()})
 	if err == nil {
-		err = opts.untilToldTo(h.Context())
+		err = opts.untilToldTo(h.Context(), f)
 	}
 	released := h.Release(ctx)
 	if err != nil {
@@ -90,7 +85,7 @@ func holdRun(ctx context.Context, opts *holdOptions) error {
 }
 
 // untilToldTo waits until it is asked to release the lock, which is success.
-func (opts *holdOptions) untilToldTo(ctx context.Context) error {
+func (opts *holdOptions) untilToldTo(ctx context.Context, f *cli.Factory) error {
 	var end <-chan time.Time
 	if opts.For > 0 {
 		end = time.After(opts.For)
@@ -98,7 +93,7 @@ func (opts *holdOptions) untilToldTo(ctx context.Context) error {
 	closed := make(chan error, 1)
 	if opts.Stdin {
 		go func() { // ends with stdin, or with the process
-			_, err := io.Copy(io.Discard, opts.factory.In)
+			_, err := io.Copy(io.Discard, f.In)
 			closed <- err
 		}()
 	}

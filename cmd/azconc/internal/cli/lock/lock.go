@@ -17,12 +17,12 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("lock", "Named locks with fencing tokens",
-		newRunCmd(f, nil),
-		newHoldCmd(f, nil),
-		newShowCmd(f, nil),
-		newListCmd(f, nil),
-		newBreakCmd(f, nil),
-		newGCCmd(f, nil),
+		runVerb().Command(f),
+		holdVerb().Command(f),
+		showVerb().Command(f),
+		listVerb().Command(f),
+		breakVerb().Command(f),
+		gcVerb().Command(f),
 	)
 }
 

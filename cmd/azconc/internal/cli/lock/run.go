@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -14,7 +15,6 @@ import (
 )
 
 type runOptions struct {
-	factory       *cli.Factory
 	Lock          ref.Blob
 	File          string // instead: to be locked through the file system
 	Shared        bool   // with File
@@ -43,9 +43,8 @@ its loop.
 The command finds azconc's process id in AZCONC_PID. The exit status is the command's: 128+n if a signal ended it, 126 or 127
 if it could not start; 75 if the lock was not acquired in time (-E changes that), 76 if it was lost while the command ran.`
 
-func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
-	opts := &runOptions{factory: f}
-	cmd := &cobra.Command{
+func runVerb() cli.Verb[runOptions] {
+	return cli.Verb[runOptions]{
 		Use:   "run (<container/name> | --file <path>) [flags] -- <command> [<arg>...]",
 		Short: "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
@@ -62,58 +61,62 @@ needed. It is made if it is missing, and stays; -s, -n, -w, -E and -c are those 
 locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed the kernel keeps the lock until what it has
 started has ended. If the file is deleted or replaced the lock is lost, which is noticed within a second. There is no fence,
 and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			names := []string{"<container/name>"}
-			if opts.File != "" {
-				names = nil
-			}
-			if opts.Shell == "" {
-				return opts.Args(names...)(cmd, args)
-			}
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 && len(args) > dash {
-				return fail.Usagef("--command and a command after -- cannot both be given")
-			}
-			opts.Command = []string{"sh", "-c", opts.Shell}
-			return cli.ResourceArgs(names...)(cmd, args)
-		},
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
   azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
   azconc lock run --file /mnt/reports/.lock -- ./report.sh
   azconc lock run --file /mnt/reports/.lock -s -w 10 -c './read.sh | gzip > copy.gz'`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := opts.checkFile(cmd); err != nil {
+		Args: cobra.ArbitraryArgs,
+		Flags: func(opts *runOptions, set *pflag.FlagSet) {
+			opts.Add(set)
+			set.StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
+			set.BoolVarP(&opts.Shared, "shared", "s", false, "with --file, acquire a shared lock, which excludes only exclusive ones")
+			set.StringVarP(&opts.Shell, "command", "c", "", "`line` for a shell to run, instead of a command after --")
+			set.DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "after a holder that did not release the lock, wait this long before running the command")
+		},
+		Parse: func(opts *runOptions, in cli.Input) (err error) {
+			if err := opts.takeCommand(in); err != nil {
+				return err
+			}
+			if err := opts.checkFile(in.Flags); err != nil {
 				return err
 			}
 			if opts.File == "" {
-				if opts.Lock, err = ParseLock(args[0]); err != nil {
+				if opts.Lock, err = ParseLock(in.Args[0]); err != nil {
 					return err
 				}
 			}
-			if err := opts.Parse(f, cmd); err != nil {
+			if err := opts.Parse(in); err != nil {
 				return err
 			}
 			if opts.TakeoverDelay < 0 || opts.TakeoverDelay > time.Minute {
 				return fail.Usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			if opts.File != "" {
-				return fileRun(cmd.Context(), opts)
-			}
-			return runRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: runRun,
 	}
-	opts.Add(cmd)
-	cmd.Flags().StringVar(&opts.File, "file", "", "`path` of a file to lock through the file system, instead of a lease")
-	cmd.Flags().BoolVarP(&opts.Shared, "shared", "s", false, "with --file, acquire a shared lock, which excludes only exclusive ones")
-	cmd.Flags().StringVarP(&opts.Shell, "command", "c", "", "`line` for a shell to run, instead of a command after --")
-	cmd.Flags().DurationVar(&opts.TakeoverDelay, "takeover-delay", 0, "after a holder that did not release the lock, wait this long before running the command")
-	return cmd
 }
 
-func runRun(ctx context.Context, opts *runOptions) error {
-	f := opts.factory
+// takeCommand reads the command, which --command gives too, and has the lock named unless --file names a file.
+func (opts *runOptions) takeCommand(in cli.Input) error {
+	names := []string{"<container/name>"}
+	if opts.File != "" {
+		names = nil
+	}
+	if opts.Shell == "" {
+		return opts.Take(in, names...)
+	}
+	if dash := in.Flags.ArgsLenAtDash(); dash >= 0 && len(in.Args) > dash {
+		return fail.Usagef("--command and a command after -- cannot both be given")
+	}
+	opts.Command = []string{"sh", "-c", opts.Shell}
+	return cli.ResourceArgs(names...)(nil, in.Args)
+}
+
+func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
+	if opts.File != "" {
+		return fileRun(ctx, f, opts)
+	}
 	o := opts.LockerOptions(f)
 	o.TakeoverDelay = opts.TakeoverDelay
 	k, err := Locker(f, opts.Lock, o)

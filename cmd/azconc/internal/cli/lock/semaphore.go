@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -14,19 +15,17 @@ import (
 )
 
 type semaphoreRunOptions struct {
-	factory   *cli.Factory
 	Semaphore ref.Blob
 	Slots     int
 	UnderFlags
 }
 
 func NewSemaphoreCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time", newSemaphoreRunCmd(f, nil))
+	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time", semaphoreRunVerb().Command(f))
 }
 
-func newSemaphoreRunCmd(f *cli.Factory, runF func(*semaphoreRunOptions) error) *cobra.Command {
-	opts := &semaphoreRunOptions{factory: f}
-	cmd := &cobra.Command{
+func semaphoreRunVerb() cli.Verb[semaphoreRunOptions] {
+	return cli.Verb[semaphoreRunOptions]{
 		Use:   "run <container/name> --slots <n> [flags] -- <command> [<arg>...]",
 		Short: "Run a command as one of at most n at a time",
 		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
@@ -35,34 +34,32 @@ Besides AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID the command find
 AZCONC_SLOT.
 
 ` + UnderLong,
-		Args:    opts.Args("<container/name>"),
 		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Semaphore, err = ParseLock(args[0]); err != nil {
+		Args:    cobra.ArbitraryArgs,
+		Flags: func(opts *semaphoreRunOptions, set *pflag.FlagSet) {
+			opts.Add(set)
+			set.IntVar(&opts.Slots, "slots", 0, "how many may run at a time")
+		},
+		Parse: func(opts *semaphoreRunOptions, in cli.Input) (err error) {
+			if err := opts.Take(in, "<container/name>"); err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("slots") {
+			if opts.Semaphore, err = ParseLock(in.Args[0]); err != nil {
+				return err
+			}
+			if !in.Flags.Changed("slots") {
 				return fail.Usagef("--slots is missing")
 			}
 			if opts.Slots < 1 || opts.Slots > 1000 {
 				return fail.Usagef("--slots %d is not between 1 and 1000", opts.Slots)
 			}
-			if err := opts.Parse(f, cmd); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return semaphoreRunRun(cmd.Context(), opts)
+			return opts.Parse(in)
 		},
+		Run: semaphoreRunRun,
 	}
-	opts.Add(cmd)
-	cmd.Flags().IntVar(&opts.Slots, "slots", 0, "how many may run at a time")
-	return cmd
 }
 
-func semaphoreRunRun(ctx context.Context, opts *semaphoreRunOptions) error {
-	f := opts.factory
+func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOptions) error {
 	k, err := Locker(f, opts.Semaphore, opts.LockerOptions(f))
 	if err != nil {
 		return err

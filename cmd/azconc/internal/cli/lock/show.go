@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -14,29 +14,22 @@ import (
 )
 
 type options struct {
-	factory *cli.Factory
-	Lock    ref.Blob
+	Lock ref.Blob
 }
 
-func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	opts := &options{factory: f}
-	return &cobra.Command{
+func showVerb() cli.Verb[options] {
+	return cli.Verb[options]{
 		Use:   "show <container/name>",
 		Short: "Show who holds a lock, since when and with which fence",
 		Long: `Show who holds a lock, since when and with which fence, or who held it last.
 
 The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
-		Args:    cli.ResourceArgs("<container/name>"),
 		Example: "  azconc lock show jobs/nightly",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Lock, err = ParseLock(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return showRun(cmd.Context(), opts)
+		Parse: func(opts *options, in cli.Input) (err error) {
+			opts.Lock, err = ParseLock(in.Args[0])
+			return err
 		},
+		Run: showRun,
 	}
 }
 
@@ -47,8 +40,8 @@ type showResult struct {
 
 func (r showResult) Text(w io.Writer) { r.lines(w) }
 
-func showRun(ctx context.Context, opts *options) error {
-	k, err := Locker(opts.factory, opts.Lock, nil)
+func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	k, err := Locker(f, opts.Lock, nil)
 	if err != nil {
 		return err
 	}
@@ -56,37 +49,31 @@ func showRun(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(showResult{Outcome: "found", shown: showLock(opts.Lock.Container, info)})
+	return f.Print(showResult{Outcome: "found", shown: showLock(opts.Lock.Container, info)})
 }
 
 type listOptions struct {
-	factory   *cli.Factory
 	Container ref.Blob
 	Prefix    string
 	Held      bool
 }
 
-func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
-	opts := &listOptions{factory: f}
-	cmd := &cobra.Command{
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
 		Use:     "list <container>",
 		Short:   "List the locks of a container",
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Container, err = ref.ParseContainer(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return listRun(cmd.Context(), opts)
+		Flags: func(opts *listOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+			flags.AllowEmpty(set, "prefix")
+			set.BoolVar(&opts.Held, "held", false, "only locks that are held")
 		},
+		Parse: func(opts *listOptions, in cli.Input) (err error) {
+			opts.Container, err = ref.ParseContainer(in.Args[0])
+			return err
+		},
+		Run: listRun,
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	flags.AllowEmpty(cmd, "prefix")
-	cmd.Flags().BoolVar(&opts.Held, "held", false, "only locks that are held")
-	return cmd
 }
 
 type listResult struct {
@@ -104,8 +91,8 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, opts *listOptions) error {
-	k, err := Locker(opts.factory, opts.Container, nil)
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	k, err := Locker(f, opts.Container, nil)
 	if err != nil {
 		return err
 	}
@@ -116,5 +103,5 @@ func listRun(ctx context.Context, opts *listOptions) error {
 		}
 		r.Locks = append(r.Locks, showLock(opts.Container.Container, info))
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

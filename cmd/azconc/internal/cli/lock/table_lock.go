@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -11,20 +12,18 @@ import (
 )
 
 type tableLockRunOptions struct {
-	factory   *cli.Factory
 	Table     ref.Table
 	Container ref.Blob
 	UnderFlags
 }
 
 func NewTableLockCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("lock", "Lock a table, or a partition of it", newTableLockRunCmd(f, nil))
+	return cli.NewGroupCmd("lock", "Lock a table, or a partition of it", tableLockRunVerb().Command(f))
 }
 
-func newTableLockRunCmd(f *cli.Factory, runF func(*tableLockRunOptions) error) *cobra.Command {
-	opts := &tableLockRunOptions{factory: f}
+func tableLockRunVerb() cli.Verb[tableLockRunOptions] {
 	var container string
-	cmd := &cobra.Command{
+	return cli.Verb[tableLockRunOptions]{
 		Use:   "run <table[/partition]> --container <container> [flags] -- <command> [<arg>...]",
 		Short: "Run a command under the lock of a table",
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
@@ -33,12 +32,19 @@ them; a client that writes without acquiring the lock is not stopped. The lock "
 The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
 ` + UnderLong,
-		Args: opts.Args("<table[/partition]>"),
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh
   azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
-				if opts.Table, err = ref.ParseTable(args[0], 2); err != nil {
+		Args: cobra.ArbitraryArgs,
+		Flags: func(opts *tableLockRunOptions, set *pflag.FlagSet) {
+			opts.Add(set)
+			set.StringVar(&container, "container", "", "`container` of the locks")
+		},
+		Parse: func(opts *tableLockRunOptions, in cli.Input) (err error) {
+			if err := opts.Take(in, "<table[/partition]>"); err != nil {
+				return err
+			}
+			if opts.Table, err = ref.ParseTable(in.Args[0], 1); err != nil {
+				if opts.Table, err = ref.ParseTable(in.Args[0], 2); err != nil {
 					return err
 				}
 			}
@@ -48,22 +54,13 @@ The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its
 			if opts.Container, err = ref.ParseContainer(container); err != nil {
 				return err
 			}
-			if err := opts.Parse(f, cmd); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return tableLockRunRun(cmd.Context(), opts)
+			return opts.Parse(in)
 		},
+		Run: tableLockRunRun,
 	}
-	opts.Add(cmd)
-	cmd.Flags().StringVar(&container, "container", "", "`container` of the locks")
-	return cmd
 }
 
-func tableLockRunRun(ctx context.Context, opts *tableLockRunOptions) error {
-	f := opts.factory
+func tableLockRunRun(ctx context.Context, f *cli.Factory, opts *tableLockRunOptions) error {
 	k, err := Locker(f, opts.Container, opts.LockerOptions(f))
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -20,17 +20,19 @@ type gCOptions struct {
 	Age time.Duration
 }
 
-func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
-	opts := &gCOptions{options: options{factory: f}}
-	cmd := &cobra.Command{
+func gcVerb() cli.Verb[gCOptions] {
+	return cli.Verb[gCOptions]{
 		Use:   "gc <container>",
 		Short: "Forget keys that were completed long ago",
 		Long: `Forget the keys of a container that were completed longer ago than --age: the command of such a key runs again if the key is
 used again. azconc lock gc deletes the locks of the keys.`,
-		Args:    cli.ResourceArgs("<container>"),
 		Example: "  azconc once gc jobs --age 2160h",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Key, err = ref.ParseContainer(args[0]); err != nil {
+		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+			opts.add(set)
+			set.DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
+		},
+		Parse: func(opts *gCOptions, in cli.Input) (err error) {
+			if opts.Key, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
 			if err := opts.checkResults(); err != nil {
@@ -39,15 +41,10 @@ used again. azconc lock gc deletes the locks of the keys.`,
 			if opts.Age < time.Minute {
 				return fail.WithHint(fail.Usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return gCRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: gCRun,
 	}
-	opts.add(cmd)
-	cmd.Flags().DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
-	return cmd
 }
 
 type gCResult struct {
@@ -60,9 +57,8 @@ type gCResult struct {
 
 func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
 
-func gCRun(ctx context.Context, opts *gCOptions) error {
-	f := opts.factory
-	o, err := opts.once(nil)
+func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
+	o, err := opts.once(f, nil)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,22 +22,21 @@ import (
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("once", "Run a command once per key", newRunCmd(f, nil), newShowCmd(f, nil), newForgetCmd(f, nil), newGCCmd(f, nil))
+	return cli.NewGroupCmd("once", "Run a command once per key", runVerb().Command(f), showVerb().Command(f), forgetVerb().Command(f), gcVerb().Command(f))
 }
 
 // options are those of every verb.
 type options struct {
-	factory *cli.Factory
 	Key     ref.Blob // container and key
 	Results string   // table
 }
 
-func (o *options) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Results, "results", "azconconce", "`table` of the results; created if it is missing")
+func (o *options) add(set *pflag.FlagSet) {
+	set.StringVar(&o.Results, "results", "azconconce", "`table` of the results; created if it is missing")
 }
 
-func (o *options) parse(arg string) (err error) {
-	if o.Key, err = lock.ParseLock(arg); err != nil {
+func (o *options) parse(in cli.Input) (err error) {
+	if o.Key, err = lock.ParseLock(in.Args[0]); err != nil {
 		return err
 	}
 	if len(o.Key.Blob) > 200 {
@@ -52,12 +52,12 @@ func (o *options) checkResults() error {
 	return queue.CheckTable("--results", o.Results)
 }
 
-func (o *options) once(locks *pessimistic.LockerOptions) (*idempotent.Once, error) {
-	k, err := lock.Locker(o.factory, o.Key, locks)
+func (o *options) once(f *cli.Factory, locks *pessimistic.LockerOptions) (*idempotent.Once, error) {
+	k, err := lock.Locker(f, o.Key, locks)
 	if err != nil {
 		return nil, err
 	}
-	tables, err := o.factory.TableService()
+	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,12 @@ func (o *options) once(locks *pessimistic.LockerOptions) (*idempotent.Once, erro
 }
 
 // withTable creates the table of the results if it is missing.
-func (o *options) withTable(ctx context.Context, do func() error) error {
+func (o *options) withTable(ctx context.Context, f *cli.Factory, do func() error) error {
 	err := do()
 	if !azerr.Has(err, "TableNotFound") {
 		return err
 	}
-	tables, made := o.factory.TableService()
+	tables, made := f.TableService()
 	if made == nil {
 		_, made = cli.SendWrite(ctx, func(ctx context.Context) error {
 			_, err := tables.CreateTable(ctx, o.Results, nil)
@@ -120,17 +120,20 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, "key", r.Key, "done", r.At, "output", fmt.Sprint(r.Bytes, " bytes"))
 }
 
-func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	cmd := newVerb(f, runF, showRun)
-	cmd.Use = "show <container/key>"
-	cmd.Short = "Show when a key was completed"
-	cmd.Long = "Show when a key was completed and the size of its output; with -o json also the output. If it was not completed, the exit code is 3."
-	cmd.Example = "  azconc once show jobs/deploy-42"
-	return cmd
+func showVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:     "show <container/key>",
+		Short:   "Show when a key was completed",
+		Long:    "Show when a key was completed and the size of its output; with -o json also the output. If it was not completed, the exit code is 3.",
+		Example: "  azconc once show jobs/deploy-42",
+		Flags:   (*options).add,
+		Parse:   (*options).parse,
+		Run:     showRun,
+	}
 }
 
-func showRun(ctx context.Context, opts *options) error {
-	o, err := opts.once(nil)
+func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	o, err := opts.once(f, nil)
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func showRun(ctx context.Context, opts *options) error {
 	if err := json.Unmarshal(out.Result, &k); err != nil {
 		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", opts.Key, err)
 	}
-	return opts.factory.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
+	return f.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
 }
 
 // notDone is that nothing is stored.
@@ -156,13 +159,16 @@ func (*notDone) Verdict() fail.Verdict {
 	return fail.Verdict{Code: fail.ExitNotFound, Outcome: "not_found"}
 }
 
-func newForgetCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	cmd := newVerb(f, runF, forgetRun)
-	cmd.Use = "forget <container/key>"
-	cmd.Short = "Forget a completed key, so that its command runs again"
-	cmd.Long = "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected."
-	cmd.Example = "  azconc once forget jobs/deploy-42"
-	return cmd
+func forgetVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:     "forget <container/key>",
+		Short:   "Forget a completed key, so that its command runs again",
+		Long:    "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected.",
+		Example: "  azconc once forget jobs/deploy-42",
+		Flags:   (*options).add,
+		Parse:   (*options).parse,
+		Run:     forgetRun,
+	}
 }
 
 type forgetResult struct {
@@ -174,9 +180,8 @@ type forgetResult struct {
 
 func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
 
-func forgetRun(ctx context.Context, opts *options) error {
-	f := opts.factory
-	o, err := opts.once(nil)
+func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	o, err := opts.once(f, nil)
 	if err != nil {
 		return err
 	}
@@ -188,22 +193,4 @@ func forgetRun(ctx context.Context, opts *options) error {
 		return &notDone{opts.Key.String()}
 	}
 	return f.Print(forgetResult{Outcome: "forgotten", Key: opts.Key.String(), Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
-}
-
-func newVerb(f *cli.Factory, runF func(*options) error, run func(context.Context, *options) error) *cobra.Command {
-	opts := &options{factory: f}
-	cmd := &cobra.Command{
-		Args: cli.ResourceArgs("<container/key>"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := opts.parse(args[0]); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
-	}
-	opts.add(cmd)
-	return cmd
 }

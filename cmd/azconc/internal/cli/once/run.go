@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
@@ -29,9 +30,8 @@ type runOptions struct {
 	Payload string // file
 }
 
-func newRunCmd(f *cli.Factory, runF func(*runOptions) error) *cobra.Command {
-	opts := &runOptions{options: options{factory: f}}
-	cmd := &cobra.Command{
+func runVerb() cli.Verb[runOptions] {
+	return cli.Verb[runOptions]{
 		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
@@ -47,26 +47,25 @@ A key stands for one operation: with another command line, or another --payload,
 The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
 ` + lock.UnderLong,
-		Args: opts.Args("<container/key>"),
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
   azconc once run jobs/order-17 --payload order.json -- ./charge order.json`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := opts.options.parse(args[0]); err != nil {
-				return err
-			}
-			if err := opts.UnderFlags.Parse(f, cmd); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return runRun(cmd.Context(), opts)
+		Args: cobra.ArbitraryArgs,
+		Flags: func(opts *runOptions, set *pflag.FlagSet) {
+			opts.options.add(set)
+			opts.UnderFlags.Add(set)
+			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
+		Parse: func(opts *runOptions, in cli.Input) (err error) {
+			if err := opts.Take(in, "<container/key>"); err != nil {
+				return err
+			}
+			if err := opts.options.parse(in); err != nil {
+				return err
+			}
+			return opts.UnderFlags.Parse(in)
+		},
+		Run: runRun,
 	}
-	opts.options.add(cmd)
-	opts.UnderFlags.Add(cmd)
-	cmd.Flags().StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
-	return cmd
 }
 
 // doneBefore is that there is nothing to run.
@@ -74,8 +73,7 @@ type doneBefore struct{ out idempotent.Outcome }
 
 func (*doneBefore) Error() string { return "it was completed before" }
 
-func runRun(ctx context.Context, opts *runOptions) error {
-	f := opts.factory
+func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	payload := []byte(strings.Join(opts.Command, "\x00"))
 	if opts.Payload != "" {
 		var err error
@@ -83,7 +81,7 @@ func runRun(ctx context.Context, opts *runOptions) error {
 			return err
 		}
 	}
-	once, err := opts.once(opts.LockerOptions(f))
+	once, err := opts.once(f, opts.LockerOptions(f))
 	if err != nil {
 		return err
 	}
@@ -91,7 +89,7 @@ func runRun(ctx context.Context, opts *runOptions) error {
 	kept := &proc.Head{Limit: maxKept}
 	err = lock.RunUnder(f, ctx, &opts.UnderFlags, lock.Acquisition{
 		What:    opts.Key.String(),
-		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, once, key, payload) },
+		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, f, once, key, payload) },
 		Env: func(h lock.Held) []string {
 			return append(lock.Env(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
 		},
@@ -125,12 +123,12 @@ func (o *runOptions) lockName() string {
 }
 
 // begin takes the key in hand, and waits while another has it.
-func (o *runOptions) begin(ctx context.Context, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
+func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
 	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
 	for n := 0; ; n++ {
 		var a *idempotent.Attempt
 		var out idempotent.Outcome
-		err := o.withTable(ctx, func() (err error) {
+		err := o.withTable(ctx, f, func() (err error) {
 			a, out, err = once.Begin(ctx, key, payload)
 			return err
 		})
@@ -143,8 +141,8 @@ func (o *runOptions) begin(ctx context.Context, once *idempotent.Once, key strin
 		case !errors.Is(err, idempotent.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
 			return nil, err
 		}
-		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && o.factory.ErrTerminal && !o.factory.Quiet {
-			o.factory.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && f.ErrTerminal && !f.Quiet {
+			f.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
 			told = true
 		}
 		pause := pace.Base/2 + pace.Wait(n)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -20,7 +20,6 @@ import (
 )
 
 type consumeOptions struct {
-	factory  *cli.Factory
 	Queue    string
 	Exec     string
 	Markers  string // table
@@ -39,11 +38,9 @@ type consumeOptions struct {
 // defaultMarkers is the table of --markers.
 const defaultMarkers = "azconcmarkers"
 
-func newConsumeCmd(f *cli.Factory, runF func(*consumeOptions) error) *cobra.Command {
-	opts := &consumeOptions{factory: f}
-	o := &opts.Options
+func consumeVerb() cli.Verb[consumeOptions] {
 	var encoding string
-	cmd := &cobra.Command{
+	return cli.Verb[consumeOptions]{
 		Use:   "consume <queue> --exec <command>",
 		Short: "Run a command for every message",
 		Long: `Run a command, with a shell, for every message, until TERM or INT arrives.
@@ -77,12 +74,31 @@ partition records the messages, so --markers is not used unless it is given.
 
 After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
 redelivered.`,
-		Args: cli.ResourceArgs("<queue>"),
 		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
   azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
+			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+			set.StringVar((*string)(&opts.Options.Dedupe), "dedupe", "", "what --markers records: {owner | complete | redelivery | none} (default owner; none with --inbox)")
+			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
+			set.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
+			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
+			set.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing")
+			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
+			set.IntVar(&opts.Options.Concurrency, "concurrency", 1, "how many commands run at a time")
+			set.DurationVar(&opts.Options.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+			set.DurationVar(&opts.Options.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
+			set.IntVar(&opts.Options.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
+			set.IntVar(&opts.Options.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
+			set.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
+			set.BoolVar(&opts.Options.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
+			set.IntVar(&opts.Options.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
+			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
+			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
+		},
+		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Poison != "" {
@@ -90,7 +106,7 @@ redelivered.`,
 					return err
 				}
 			}
-			if opts.Markers == "" && o.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || o.Dedupe != "") {
+			if opts.Markers == "" && opts.Options.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || opts.Options.Dedupe != "") {
 				opts.Markers = defaultMarkers
 			}
 			if err := CheckTable("--markers", opts.Markers); err != nil {
@@ -107,38 +123,13 @@ redelivered.`,
 			if err := checkContainer("--sessions", opts.Session); err != nil {
 				return err
 			}
-			if o.Encoding, err = parseReceiving(encoding); err != nil {
+			if opts.Options.Encoding, err = parseReceiving(encoding); err != nil {
 				return err
 			}
-			if err := opts.check(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return consumeRun(cmd.Context(), opts)
+			return opts.check()
 		},
+		Run: consumeRun,
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
-	flags.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-	flags.StringVar((*string)(&o.Dedupe), "dedupe", "", "what --markers records: {owner | complete | redelivery | none} (default owner; none with --inbox)")
-	flags.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
-	flags.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
-	flags.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
-	flags.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing")
-	flags.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
-	flags.IntVar(&o.Concurrency, "concurrency", 1, "how many commands run at a time")
-	flags.DurationVar(&o.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
-	flags.DurationVar(&o.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
-	flags.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
-	flags.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
-	flags.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
-	flags.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
-	flags.IntVar(&o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
-	flags.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
-	flags.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
-	return cmd
 }
 
 func parseReceiving(s string) (idempotent.Encoding, error) {
@@ -197,8 +188,7 @@ type consumeResult struct {
 
 func (r consumeResult) Text(io.Writer) {}
 
-func consumeRun(ctx context.Context, opts *consumeOptions) error {
-	f := opts.factory
+func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -17,42 +17,36 @@ import (
 )
 
 type createOptions struct {
-	factory  *cli.Factory
 	Queue    string
 	Metadata map[string]string
 }
 
-func newCreateCmd(f *cli.Factory, runF func(*createOptions) error) *cobra.Command {
-	opts := &createOptions{factory: f}
+func createVerb() cli.Verb[createOptions] {
 	var metadata []string
-	cmd := &cobra.Command{
+	return cli.Verb[createOptions]{
 		Use:   "create <queue>",
 		Short: "Create a queue",
 		Long: `Create a queue. If it already exists, the exit code is 7.
 
 If the response is lost and a queue with the requested metadata exists then, the command succeeds, even if another client
 created the queue: the outcome is "present".`,
-		Args:    cli.ResourceArgs("<queue>"),
 		Example: "  azconc queue create orders\n  azconc queue create orders --metadata team=billing",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
-				return err
-			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return createRun(cmd.Context(), opts)
+		Flags: func(_ *createOptions, set *pflag.FlagSet) {
+			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
 		},
+		Parse: func(opts *createOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
+				return err
+			}
+			opts.Metadata, err = flags.ParsePairs("--metadata", metadata)
+			return err
+		},
+		Run: createRun,
 	}
-	cmd.Flags().StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-	return cmd
 }
 
-func createRun(ctx context.Context, opts *createOptions) error {
-	queue, err := opts.factory.Queue(opts.Queue)
+func createRun(ctx context.Context, f *cli.Factory, opts *createOptions) error {
+	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
 	}
@@ -76,5 +70,5 @@ func createRun(ctx context.Context, opts *createOptions) error {
 	case answer.StatusCode == http.StatusNoContent:
 		outcome = "present"
 	}
-	return printQueue(opts.factory, outcome, opts.Queue, "", s)
+	return printQueue(f, outcome, opts.Queue, "", s)
 }

@@ -3,7 +3,7 @@ package queue
 import (
 	"context"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -11,43 +11,39 @@ import (
 )
 
 type deleteMessageOptions struct {
-	factory    *cli.Factory
 	Queue      string
 	MessageID  string
 	PopReceipt string
 }
 
-func newDeleteMessageCmd(f *cli.Factory, runF func(*deleteMessageOptions) error) *cobra.Command {
-	opts := &deleteMessageOptions{factory: f}
-	cmd := &cobra.Command{
+func deleteMessageVerb() cli.Verb[deleteMessageOptions] {
+	return cli.Verb[deleteMessageOptions]{
 		Use:   "delete-message <queue> <message-id> --pop-receipt <receipt>",
 		Short: "Delete a received message",
 		Long: `Delete a received message. The pop receipt proves that it has not been received again since: with a stale
 one the message stays, and the exit code is 9.`,
-		Args:    cli.ResourceArgs("<queue>", "<message-id>"),
 		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *deleteMessageOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
+		},
+		Parse: func(opts *deleteMessageOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
-			if opts.MessageID = args[1]; opts.MessageID == "" {
+			if opts.MessageID = in.Args[1]; opts.MessageID == "" {
 				return fail.Usagef("<message-id> is empty")
 			}
 			if opts.PopReceipt == "" {
 				return fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return deleteMessageRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: deleteMessageRun,
 	}
-	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
-	return cmd
 }
 
-func deleteMessageRun(ctx context.Context, opts *deleteMessageOptions) error {
-	queue, err := opts.factory.Queue(opts.Queue)
+func deleteMessageRun(ctx context.Context, f *cli.Factory, opts *deleteMessageOptions) error {
+	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
 	}
@@ -62,5 +58,5 @@ func deleteMessageRun(ctx context.Context, opts *deleteMessageOptions) error {
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printQueue(opts.factory, "deleted", opts.Queue, opts.MessageID, s)
+	return printQueue(f, "deleted", opts.Queue, opts.MessageID, s)
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -16,16 +16,14 @@ import (
 )
 
 type extendOptions struct {
-	factory    *cli.Factory
 	Queue      string
 	MessageID  string
 	PopReceipt string
 	Visibility time.Duration
 }
 
-func newExtendCmd(f *cli.Factory, runF func(*extendOptions) error) *cobra.Command {
-	opts := &extendOptions{factory: f}
-	cmd := &cobra.Command{
+func extendVerb() cli.Verb[extendOptions] {
+	return cli.Verb[extendOptions]{
 		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
 		Short: "Extend the time a received message is hidden, or end it",
 		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
@@ -33,30 +31,25 @@ receipt is printed, and the old one becomes invalid. With a stale receipt nothin
 
 If the response is lost, so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
 before it is visible again.`,
-		Args:    cli.ResourceArgs("<queue>", "<message-id>"),
 		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *extendOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
+			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
+		},
+		Parse: func(opts *extendOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
-			if opts.MessageID = args[1]; opts.MessageID == "" {
+			if opts.MessageID = in.Args[1]; opts.MessageID == "" {
 				return fail.Usagef("<message-id> is empty")
 			}
 			if opts.PopReceipt == "" {
 				return fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
 			}
-			if err := checkVisibility("--visibility", opts.Visibility, 0); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return extendRun(cmd.Context(), opts)
+			return checkVisibility("--visibility", opts.Visibility, 0)
 		},
+		Run: extendRun,
 	}
-	cmd.Flags().StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
-	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
-	return cmd
 }
 
 type extendResult struct {
@@ -75,8 +68,7 @@ type receiptFields struct {
 
 func (r extendResult) Text(w io.Writer) { fmt.Fprintln(w, r.PopReceipt) }
 
-func extendRun(ctx context.Context, opts *extendOptions) error {
-	f := opts.factory
+func extendRun(ctx context.Context, f *cli.Factory, opts *extendOptions) error {
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -15,7 +15,6 @@ import (
 )
 
 type gCOptions struct {
-	factory  *cli.Factory
 	Queue    string
 	Markers  string // table
 	Inbox    string // table/partition
@@ -26,19 +25,24 @@ type gCOptions struct {
 	inbox ref.Table
 }
 
-func newGCCmd(f *cli.Factory, runF func(*gCOptions) error) *cobra.Command {
-	opts := &gCOptions{factory: f}
-	cmd := &cobra.Command{
+func gcVerb() cli.Verb[gCOptions] {
+	return cli.Verb[gCOptions]{
 		Use:   "gc <queue>",
 		Short: "Delete the records of messages that can no longer be delivered",
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
 their messages have expired, the sessions of consumers that have died, and bodies in a container whose messages expired longer
 ago than --claim-age. For a body that an earlier version stored, or whose message never expires, --claim-age begins when the
 body was stored. It is safe while senders and consumers are running.`,
-		Args:    cli.ResourceArgs("<queue>"),
 		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Markers, "markers", "", "`table` with the queue's markers")
+			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
+			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
+			set.StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
+			set.DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
+		},
+		Parse: func(opts *gCOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
@@ -61,18 +65,10 @@ body was stored. It is safe while senders and consumers are running.`,
 			if opts.Age < time.Hour {
 				return fail.WithHint(fail.Usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return gCRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: gCRun,
 	}
-	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the queue's markers")
-	cmd.Flags().StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
-	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
-	cmd.Flags().StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
-	cmd.Flags().DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
-	return cmd
 }
 
 type gCResult struct {
@@ -89,8 +85,7 @@ func (r gCResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"), show.Plural(r.Sessions, "session"))
 }
 
-func gCRun(ctx context.Context, opts *gCOptions) (err error) {
-	f := opts.factory
+func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) (err error) {
 	r := gCResult{Outcome: "deleted", Queue: opts.Queue}
 	if opts.Markers != "" {
 		k, err := openMarkers(f, opts.Markers)

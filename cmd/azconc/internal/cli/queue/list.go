@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
@@ -15,27 +15,20 @@ import (
 )
 
 type listOptions struct {
-	factory *cli.Factory
-	Prefix  string
+	Prefix string
 }
 
-func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
-	opts := &listOptions{factory: f}
-	cmd := &cobra.Command{
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
 		Use:     "list",
 		Short:   "List the queues of the account",
-		Args:    cli.ResourceArgs(),
 		Example: "  azconc queue list --prefix orders",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(opts)
-			}
-			return listRun(cmd.Context(), opts)
+		Flags: func(opts *listOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Prefix, "prefix", "", "only queues whose names begin with this")
+			flags.AllowEmpty(set, "prefix")
 		},
+		Run: listRun,
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "only queues whose names begin with this")
-	flags.AllowEmpty(cmd, "prefix")
-	return cmd
 }
 
 type listResult struct {
@@ -49,8 +42,8 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, opts *listOptions) error {
-	service, err := opts.factory.QueueService()
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	service, err := f.QueueService()
 	if err != nil {
 		return err
 	}
@@ -64,17 +57,19 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			r.Queues = append(r.Queues, cli.Deref(q.Name))
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
-func newShowCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	cmd := newVerb(f, runF, showRun)
-	cmd.Use = "show <queue>"
-	cmd.Short = "Show how many messages a queue holds"
-	cmd.Long = `Show how many messages a queue holds, approximately: the service's count is never too low, and includes hidden messages, which
-a consumer has received.`
-	cmd.Example = "  azconc queue show orders -o json"
-	return cmd
+func showVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:   "show <queue>",
+		Short: "Show how many messages a queue holds",
+		Long: `Show how many messages a queue holds, approximately: the service's count is never too low, and includes hidden messages, which
+a consumer has received.`,
+		Example: "  azconc queue show orders -o json",
+		Parse:   (*options).parse,
+		Run:     showRun,
+	}
 }
 
 type showResult struct {
@@ -89,8 +84,8 @@ func (r showResult) Text(w io.Writer) {
 	container.PrintMetadata(w, r.Metadata)
 }
 
-func showRun(ctx context.Context, opts *options) error {
-	queue, err := opts.factory.Queue(opts.Queue)
+func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
 	}
@@ -98,5 +93,5 @@ func showRun(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(showResult{Outcome: "found", Queue: opts.Queue, Messages: cli.Deref(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)})
+	return f.Print(showResult{Outcome: "found", Queue: opts.Queue, Messages: cli.Deref(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)})
 }

@@ -21,19 +21,19 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("queue", "Send, receive and consume messages",
-		newCreateCmd(f, nil),
-		newDeleteCmd(f, nil),
-		newListCmd(f, nil),
-		newShowCmd(f, nil),
-		newSendCmd(f, nil),
-		newConsumeCmd(f, nil),
-		newReceiveCmd(f, nil),
-		newPeekCmd(f, nil),
-		newExtendCmd(f, nil),
-		newDeleteMessageCmd(f, nil),
-		newRedriveCmd(f, nil),
-		newClearCmd(f, nil),
-		newGCCmd(f, nil),
+		createVerb().Command(f),
+		deleteVerb().Command(f),
+		listVerb().Command(f),
+		showVerb().Command(f),
+		sendVerb().Command(f),
+		consumeVerb().Command(f),
+		receiveVerb().Command(f),
+		peekVerb().Command(f),
+		extendVerb().Command(f),
+		deleteMessageVerb().Command(f),
+		redriveVerb().Command(f),
+		clearVerb().Command(f),
+		gcVerb().Command(f),
 		newMetadataCmd(f),
 		newACLCmd(f),
 		newPropertiesCmd(f),
@@ -107,8 +107,7 @@ func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient
 
 // options are those of a verb that takes a queue and nothing else.
 type options struct {
-	factory *cli.Factory
-	Queue   string
+	Queue string
 }
 
 // result is the result of a verb that changes a queue.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -15,7 +15,6 @@ import (
 )
 
 type receiveOptions struct {
-	factory    *cli.Factory
 	Queue      string
 	Max        int32
 	Visibility time.Duration
@@ -23,10 +22,10 @@ type receiveOptions struct {
 	Envelope   bool
 }
 
-func (o *receiveOptions) add(cmd *cobra.Command, what string) {
-	cmd.Flags().Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
-	cmd.Flags().StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
-	cmd.Flags().BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
+func (o *receiveOptions) add(set *pflag.FlagSet, what string) {
+	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
+	set.StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
+	set.BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
 func (o *receiveOptions) check() error {
@@ -40,9 +39,8 @@ func (o *receiveOptions) check() error {
 	return fail.Usagef("--decode %q is neither auto, base64 nor none", o.Decode)
 }
 
-func newReceiveCmd(f *cli.Factory, runF func(*receiveOptions) error) *cobra.Command {
-	opts := &receiveOptions{factory: f}
-	cmd := &cobra.Command{
+func receiveVerb() cli.Verb[receiveOptions] {
+	return cli.Verb[receiveOptions]{
 		Use:   "receive <queue>",
 		Short: "Receive messages, which hides them from others for a while",
 		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, which is needed
@@ -51,28 +49,23 @@ after the id, the headers and, in a poison queue, the reason.
 
 If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then asks again and
 receives others, if there are any; "ambiguous" in the JSON result reports that.`,
-		Args: cli.ResourceArgs("<queue>"),
 		Example: `  azconc queue receive orders -o json
   azconc queue receive orders --max 32 --visibility 2m`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
+			opts.add(set, "receive")
+			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
+		},
+		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
 			if err := opts.check(); err != nil {
 				return err
 			}
-			if err := checkVisibility("--visibility", opts.Visibility, time.Second); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return receiveRun(cmd.Context(), opts)
+			return checkVisibility("--visibility", opts.Visibility, time.Second)
 		},
+		Run: receiveRun,
 	}
-	opts.add(cmd, "receive")
-	cmd.Flags().DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
-	return cmd
 }
 
 // checkVisibility holds a duration against the service's limits.
@@ -111,8 +104,8 @@ func printMessages(f *cli.Factory, outcome, queue string, messages []messageShow
 		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
 }
 
-func receiveRun(ctx context.Context, opts *receiveOptions) error {
-	queue, err := opts.factory.Queue(opts.Queue)
+func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
+	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
 	}
@@ -135,36 +128,30 @@ func receiveRun(ctx context.Context, opts *receiveOptions) error {
 		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
-	return printMessages(opts.factory, "received", opts.Queue, shown, s)
+	return printMessages(f, "received", opts.Queue, shown, s)
 }
 
-func newPeekCmd(f *cli.Factory, runF func(*receiveOptions) error) *cobra.Command {
-	opts := &receiveOptions{factory: f}
-	cmd := &cobra.Command{
+func peekVerb() cli.Verb[receiveOptions] {
+	return cli.Verb[receiveOptions]{
 		Use:     "peek <queue>",
 		Short:   "Look at messages without receiving them",
 		Long:    "Look at messages without receiving them: nothing changes. Hidden ones are not shown.",
-		Args:    cli.ResourceArgs("<queue>"),
 		Example: "  azconc queue peek orders --max 32",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
-				return err
-			}
-			if err := opts.check(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return peekRun(cmd.Context(), opts)
+		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
+			opts.add(set, "look at")
 		},
+		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
+				return err
+			}
+			return opts.check()
+		},
+		Run: peekRun,
 	}
-	opts.add(cmd, "look at")
-	return cmd
 }
 
-func peekRun(ctx context.Context, opts *receiveOptions) error {
-	queue, err := opts.factory.Queue(opts.Queue)
+func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
+	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
 	}
@@ -181,5 +168,5 @@ func peekRun(ctx context.Context, opts *receiveOptions) error {
 		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
-	return printMessages(opts.factory, "found", opts.Queue, shown, cli.Sent{})
+	return printMessages(f, "found", opts.Queue, shown, cli.Sent{})
 }

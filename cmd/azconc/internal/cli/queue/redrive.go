@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,7 +21,6 @@ import (
 )
 
 type redriveOptions struct {
-	factory    *cli.Factory
 	From, Into string
 	Max        int
 	Rate       float64
@@ -32,10 +31,9 @@ type redriveOptions struct {
 	Wait       time.Duration
 }
 
-func newRedriveCmd(f *cli.Factory, runF func(*redriveOptions) error) *cobra.Command {
-	opts := &redriveOptions{factory: f}
+func redriveVerb() cli.Verb[redriveOptions] {
 	var where string
-	cmd := &cobra.Command{
+	return cli.Verb[redriveOptions]{
 		Use:   "redrive <poison-queue> <queue>",
 		Short: "Move poison messages back to where they can be handled again",
 		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
@@ -49,14 +47,22 @@ that are not envelopes do not carry their reason: --markers names the table that
 
 Temporary failures are retried. If a response is lost, its messages are hidden for two minutes, and azconc waits for them. If all
 messages are hidden by something else, such as an interrupted redrive, the exit code is 6; --wait waits for them.`,
-		Args: cli.ResourceArgs("<poison-queue>", "<queue>"),
 		Example: `  azconc queue redrive orders-poison orders --rate 5
   azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.From, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *redriveOptions, set *pflag.FlagSet) {
+			set.IntVar(&opts.Max, "max", 0, "move at most this many; 0 is no limit")
+			set.Float64Var(&opts.Rate, "rate", 0, "move at most this many per second; 0 is no limit")
+			set.StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
+			set.StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
+			set.StringVar(&where, "where", "", "move those for which this jq `expression` is true")
+			set.StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
+			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
+		},
+		Parse: func(opts *redriveOptions, in cli.Input) (err error) {
+			if opts.From, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
-			if opts.Into, err = parseQueue(args[1]); err != nil {
+			if opts.Into, err = parseQueue(in.Args[1]); err != nil {
 				return err
 			}
 			switch {
@@ -81,20 +87,10 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 					return fail.Usagef("--where: %s", show.OneLine(err.Error()))
 				}
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return redriveRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: redriveRun,
 	}
-	cmd.Flags().IntVar(&opts.Max, "max", 0, "move at most this many; 0 is no limit")
-	cmd.Flags().Float64Var(&opts.Rate, "rate", 0, "move at most this many per second; 0 is no limit")
-	cmd.Flags().StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
-	cmd.Flags().StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
-	cmd.Flags().StringVar(&where, "where", "", "move those for which this jq `expression` is true")
-	cmd.Flags().StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
-	cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
-	return cmd
 }
 
 type redriveResult struct {
@@ -129,8 +125,7 @@ func (e *allHidden) Error() string {
 func (*allHidden) Verdict() fail.Verdict   { return fail.Verdict{Code: fail.ExitHeld, Outcome: "hidden"} }
 func (e *allHidden) Facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }
 
-func redriveRun(ctx context.Context, opts *redriveOptions) error {
-	f := opts.factory
+func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error {
 	from, err := f.Queue(opts.From)
 	if err != nil {
 		return err

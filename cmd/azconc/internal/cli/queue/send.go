@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
@@ -20,7 +20,6 @@ import (
 )
 
 type sendOptions struct {
-	factory  *cli.Factory
 	Queue    string
 	File     string
 	Message  idempotent.Outgoing
@@ -29,10 +28,9 @@ type sendOptions struct {
 	Create   bool
 }
 
-func newSendCmd(f *cli.Factory, runF func(*sendOptions) error) *cobra.Command {
-	opts := &sendOptions{factory: f}
+func sendVerb() cli.Verb[sendOptions] {
 	var headers []string
-	cmd := &cobra.Command{
+	return cli.Verb[sendOptions]{
 		Use:   "send <queue> --file <file>",
 		Short: "Send a message under an id that deduplicates it",
 		Long: `Send a message. It gets an id, which is printed, before it is first sent. If a response is lost, it is sent again under the
@@ -43,11 +41,20 @@ the body alone, and consumers cannot deduplicate it if it had to be sent twice.
 
 A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is compressed, and if it is still too large, stored in
 a blob of that container until the message is handled: azconc queue consume needs the same --claim-check to find it.`,
-		Args: cli.ResourceArgs("<queue>"),
 		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
   azconc queue send orders --file order.json --id order-17 --delay 5m`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Queue, err = parseQueue(args[0]); err != nil {
+		Flags: func(opts *sendOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
+			set.StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
+			set.StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
+			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
+			set.DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 168h")
+			set.DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 168h)")
+			set.StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
+			set.StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
+		},
+		Parse: func(opts *sendOptions, in cli.Input) (err error) {
+			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
 				return err
 			}
 			if opts.File == "" {
@@ -78,24 +85,10 @@ a blob of that container until the message is handled: azconc queue consume need
 			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
 				return fail.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
 			}
-			if err := checkContainer("--claim-check", opts.Claims); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return sendRun(cmd.Context(), opts)
+			return checkContainer("--claim-check", opts.Claims)
 		},
+		Run: sendRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
-	cmd.Flags().StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
-	cmd.Flags().StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
-	cmd.Flags().BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
-	cmd.Flags().DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 168h")
-	cmd.Flags().DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 168h)")
-	cmd.Flags().StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
-	cmd.Flags().StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
-	return cmd
 }
 
 // parseHeaders reads name=value pairs. Names are kept as they are.
@@ -166,8 +159,7 @@ func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
 	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
 }
 
-func sendRun(ctx context.Context, opts *sendOptions) error {
-	f := opts.factory
+func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err

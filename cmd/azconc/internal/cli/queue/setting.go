@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -17,9 +17,8 @@ import (
 
 // settingOptions are those of the verbs of a setting that is read and written as one JSON document.
 type settingOptions struct {
-	factory *cli.Factory
-	On      string // empty for what the account has one of
-	File    string
+	On   string // empty for what the account has one of
+	File string
 }
 
 // setting is such a setting.
@@ -53,29 +52,20 @@ func (s setting[T]) example(verb string) string {
 	return "  azconc " + s.path + " " + verb + " orders"
 }
 
-func (s setting[T]) read(opts *settingOptions, args []string) (err error) {
+func (s setting[T]) read(opts *settingOptions, in cli.Input) (err error) {
 	if s.noun != "" {
-		opts.On, err = parseQueue(args[0])
+		opts.On, err = parseQueue(in.Args[0])
 	}
 	return err
 }
 
-func (s setting[T]) showCmd(f *cli.Factory, runF func(*settingOptions) error) *cobra.Command {
-	opts := &settingOptions{factory: f}
-	return &cobra.Command{
+func (s setting[T]) showVerb() cli.Verb[settingOptions] {
+	return cli.Verb[settingOptions]{
 		Use:     s.use("show"),
 		Short:   "Print " + s.name + " as JSON",
-		Args:    cli.ResourceArgs(s.args()...),
 		Example: s.example("show") + " > settings.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.read(opts, args); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return s.Show(cmd.Context(), opts)
-		},
+		Parse:   s.read,
+		Run:     s.show,
 	}
 }
 
@@ -94,8 +84,8 @@ func (r settingResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-func (s setting[T]) Show(ctx context.Context, opts *settingOptions) error {
-	target, err := s.target(opts.factory, opts.On)
+func (s setting[T]) show(ctx context.Context, f *cli.Factory, opts *settingOptions) error {
+	target, err := s.target(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -103,44 +93,41 @@ func (s setting[T]) Show(ctx context.Context, opts *settingOptions) error {
 	if err != nil {
 		return err
 	}
-	return opts.factory.Print(settingResult{Outcome: "found", Resource: target.Resource(), Settings: s.shown(v.Value)})
+	return f.Print(settingResult{Outcome: "found", Resource: target.Resource(), Settings: s.shown(v.Value)})
 }
 
-func (s setting[T]) setCmd(f *cli.Factory, runF func(*settingOptions) error) *cobra.Command {
-	opts := &settingOptions{factory: f}
-	cmd := &cobra.Command{
+func (s setting[T]) setVerb() cli.Verb[settingOptions] {
+	return cli.Verb[settingOptions]{
 		Use:     s.use("set") + " --file <file>",
 		Short:   "Replace " + s.name,
 		Long:    "Replace " + s.name + " by a JSON document like the one that show prints.\n\n" + lastWriterWinsLong,
-		Args:    cli.ResourceArgs(s.args()...),
 		Example: s.example("set") + " --file settings.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.read(opts, args); err != nil {
+		Flags: func(opts *settingOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the document; - is stdin")
+		},
+		Parse: func(opts *settingOptions, in cli.Input) error {
+			if err := s.read(opts, in); err != nil {
 				return err
 			}
 			if opts.File == "" {
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return s.set(cmd.Context(), opts)
+			return nil
 		},
+		Run: s.set,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the document; - is stdin")
-	return cmd
 }
 
-func (s setting[T]) set(ctx context.Context, opts *settingOptions) error {
+func (s setting[T]) set(ctx context.Context, f *cli.Factory, opts *settingOptions) error {
 	file := &change.FileChange{Name: opts.File}
-	if err := file.Load(ctx, opts.factory); err != nil {
+	if err := file.Load(ctx, f); err != nil {
 		return err
 	}
 	value, err := s.parse(file.Data)
 	if err != nil {
 		return err
 	}
-	target, err := s.target(opts.factory, opts.On)
+	target, err := s.target(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -151,5 +138,5 @@ func (s setting[T]) set(ctx context.Context, opts *settingOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.NewWriteResult(ref.Blob{Container: target.Resource()}, "updated", r))
+	return f.Print(cli.NewWriteResult(ref.Blob{Container: target.Resource()}, "updated", r))
 }

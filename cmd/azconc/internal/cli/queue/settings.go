@@ -36,7 +36,7 @@ type aCLDocument struct {
 }
 
 func newACLCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("acl", "Show and change the stored access policies of a queue", aCL.showCmd(f, nil), aCL.setCmd(f, nil))
+	return cli.NewGroupCmd("acl", "Show and change the stored access policies of a queue", aCL.showVerb().Command(f), aCL.setVerb().Command(f))
 }
 
 // properties are the settings of the account's Queue service.
@@ -56,5 +56,5 @@ var properties = setting[azqueue.SetPropertiesOptions]{
 }
 
 func newPropertiesCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("properties", "Show and change the settings of the account's Queue service", properties.showCmd(f, nil), properties.setCmd(f, nil))
+	return cli.NewGroupCmd("properties", "Show and change the settings of the account's Queue service", properties.showVerb().Command(f), properties.setVerb().Command(f))
 }

@@ -1,19 +1,15 @@
 package root
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-type completionOptions struct {
-	factory *cli.Factory
-	Shell   string
-}
-
-func newCompletionCmd(f *cli.Factory, runF func(*cobra.Command, *completionOptions) error) *cobra.Command {
-	opts := &completionOptions{factory: f}
+func newCompletionCmd(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:         "completion {bash | zsh | fish | powershell}",
 		Short:       "Print a completion script for a shell",
@@ -21,19 +17,12 @@ func newCompletionCmd(f *cli.Factory, runF func(*cobra.Command, *completionOptio
 		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},
 		Annotations: map[string]string{cli.TextOnly: "true"},
 		Example:     "  source <(azconc completion bash)",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Shell = args[0]
-			if runF != nil {
-				return runF(cmd, opts)
-			}
-			return completionRun(cmd.Root(), opts)
-		},
+		RunE:        func(cmd *cobra.Command, args []string) error { return completion(cmd.Root(), f.Content(), args[0]) },
 	}
 }
 
-func completionRun(root *cobra.Command, opts *completionOptions) error {
-	out := opts.factory.Content()
-	switch opts.Shell {
+func completion(root *cobra.Command, out io.Writer, shell string) error {
+	switch shell {
 	case "bash":
 		return root.GenBashCompletionV2(out, true)
 	case "zsh":
@@ -43,5 +32,5 @@ func completionRun(root *cobra.Command, opts *completionOptions) error {
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
-	return fail.WithHint(fail.Usagef("%q is not a shell that azconc supports", opts.Shell), "the shells are bash, zsh, fish and powershell")
+	return fail.WithHint(fail.Usagef("%q is not a shell that azconc supports", shell), "the shells are bash, zsh, fish and powershell")
 }

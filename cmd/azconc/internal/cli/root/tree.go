@@ -28,7 +28,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 		PersistentPreRunE: f.Begin,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Version && len(args) == 0 {
-				return versionRun(&versionOptions{factory: f})
+				return versionRun(cmd.Context(), f, nil)
 			}
 			return cli.RunGroup(cmd, args)
 		},
@@ -62,7 +62,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables)
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", demo.NewCmd(f, nil), dev.NewCmd(f), newVersionCmd(f, nil), newCompletionCmd(f, nil))
+	add("tool", demo.NewCmd(f), dev.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
 	flags.SecondsWithoutUnit(root)
 	return root

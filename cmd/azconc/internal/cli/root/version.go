@@ -1,12 +1,11 @@
 package root
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
@@ -14,23 +13,12 @@ import (
 // Version is set when a release is built; otherwise the build's own information says what this is.
 var Version string
 
-type versionOptions struct {
-	factory *cli.Factory
-}
-
-func newVersionCmd(f *cli.Factory, runF func(*versionOptions) error) *cobra.Command {
-	opts := &versionOptions{factory: f}
-	return &cobra.Command{
+func versionVerb() cli.Verb[struct{}] {
+	return cli.Verb[struct{}]{
 		Use:     "version",
 		Short:   "Print the version",
-		Args:    cli.ResourceArgs(),
 		Example: "  azconc version -o json",
-		RunE: func(*cobra.Command, []string) error {
-			if runF != nil {
-				return runF(opts)
-			}
-			return versionRun(opts)
-		},
+		Run:     versionRun,
 	}
 }
 
@@ -46,7 +34,7 @@ func (r versionResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "azconc %s (%s, %s)\n", r.Version, r.Go, r.System)
 }
 
-func versionRun(opts *versionOptions) error {
+func versionRun(_ context.Context, f *cli.Factory, _ *struct{}) error {
 	r := versionResult{Outcome: "ok", Version: Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if r.Version == "" {
@@ -58,5 +46,5 @@ func versionRun(opts *versionOptions) error {
 			}
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

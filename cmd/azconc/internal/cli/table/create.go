@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -16,36 +14,25 @@ import (
 )
 
 type options struct {
-	factory *cli.Factory
-	Table   ref.Table
+	Table ref.Table
 }
 
-// newVerb is a verb that takes a table and nothing else.
-func newVerb(f *cli.Factory, runF func(*options) error, run func(context.Context, *options) error) *cobra.Command {
-	opts := &options{factory: f}
-	return &cobra.Command{
-		Args: cli.ResourceArgs("<table>"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
+func (o *options) parse(in cli.Input) (err error) {
+	o.Table, err = ref.ParseTable(in.Args[0], 1)
+	return err
+}
+
+func createVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:   "create <table>",
+		Short: "Create a table",
+		Long: `Create a table. If it already exists, the exit code is 7.
+
+A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`,
+		Example: "  azconc table create jobs",
+		Parse:   (*options).parse,
+		Run:     createRun,
 	}
-}
-
-func newCreateCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	cmd := newVerb(f, runF, createRun)
-	cmd.Use = "create <table>"
-	cmd.Short = "Create a table"
-	cmd.Long = `Create a table. If it already exists, the exit code is 7.
-
-A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`
-	cmd.Example = "  azconc table create jobs"
-	return cmd
 }
 
 type result struct {
@@ -64,8 +51,8 @@ func printTable(f *cli.Factory, outcome string, on ref.Table, s cli.Sent) error 
 	})
 }
 
-func createRun(ctx context.Context, opts *options) error {
-	service, err := opts.factory.TableService()
+func createRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
@@ -81,5 +68,5 @@ func createRun(ctx context.Context, opts *options) error {
 	case err != nil:
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printTable(opts.factory, "created", opts.Table, s)
+	return printTable(f, "created", opts.Table, s)
 }

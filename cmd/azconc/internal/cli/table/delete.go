@@ -3,26 +3,26 @@ package table
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-func newDeleteCmd(f *cli.Factory, runF func(*options) error) *cobra.Command {
-	cmd := newVerb(f, runF, deleteRun)
-	cmd.Use = "delete <table>"
-	cmd.Short = "Delete a table and everything in it"
-	cmd.Long = `Delete a table and everything in it. The service knows no condition here: last writer wins.
+func deleteVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:   "delete <table>",
+		Short: "Delete a table and everything in it",
+		Long: `Delete a table and everything in it. The service knows no condition here: last writer wins.
 
-The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`
-	cmd.Example = "  azconc table delete jobs"
-	return cmd
+The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`,
+		Example: "  azconc table delete jobs",
+		Parse:   (*options).parse,
+		Run:     deleteRun,
+	}
 }
 
-func deleteRun(ctx context.Context, opts *options) error {
-	service, err := opts.factory.TableService()
+func deleteRun(ctx context.Context, f *cli.Factory, opts *options) error {
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
@@ -40,5 +40,5 @@ func deleteRun(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return printTable(opts.factory, "deleted", opts.Table, s)
+	return printTable(f, "deleted", opts.Table, s)
 }

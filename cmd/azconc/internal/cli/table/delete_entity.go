@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -13,45 +13,41 @@ import (
 )
 
 type deleteEntityOptions struct {
-	factory *cli.Factory
 	Entity  ref.Table
 	IfMatch string
 }
 
-func newDeleteEntityCmd(f *cli.Factory, runF func(*deleteEntityOptions) error) *cobra.Command {
-	opts := &deleteEntityOptions{factory: f}
-	cmd := &cobra.Command{
+func deleteEntityVerb() cli.Verb[deleteEntityOptions] {
+	return cli.Verb[deleteEntityOptions]{
 		Use:   "delete-entity <table/partition/row> --if-match <etag>",
 		Short: "Delete an entity if it is still at a version",
 		Long: `Delete an entity if it is still at a version.
 
 A deletion leaves no trace of which client requested it. If the response is lost and the entity is gone, a delete at a version
 ends with exit code 5, because another client may have deleted it; a delete with '*' has succeeded.`,
-		Args:    cli.ResourceArgs("<table/partition/row>"),
 		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
+		Flags: func(opts *deleteEntityOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+		},
+		Parse: func(opts *deleteEntityOptions, in cli.Input) (err error) {
+			if opts.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
 				return err
 			}
 			if _, err := eTag(opts.IfMatch, true); err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return deleteEntityRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: deleteEntityRun,
 	}
-	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
-	return cmd
 }
 
-func deleteEntityRun(ctx context.Context, opts *deleteEntityOptions) error {
+func deleteEntityRun(ctx context.Context, f *cli.Factory, opts *deleteEntityOptions) error {
 	etag, err := eTag(opts.IfMatch, true)
 	if err != nil {
 		return err
 	}
-	target, err := opts.factory.Entity(opts.Entity)
+	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
@@ -59,8 +55,8 @@ func deleteEntityRun(ctx context.Context, opts *deleteEntityOptions) error {
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	return opts.factory.Print(cli.DeleteResult{
+	return f.Print(cli.DeleteResult{
 		Outcome: "deleted", Resource: opts.Entity.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
-		Requests: int64(r.Requests), ElapsedMS: time.Since(opts.factory.Began).Milliseconds(),
+		Requests: int64(r.Requests), ElapsedMS: time.Since(f.Began).Milliseconds(),
 	})
 }

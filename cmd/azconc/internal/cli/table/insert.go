@@ -3,7 +3,7 @@ package table
 import (
 	"context"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -12,61 +12,52 @@ import (
 )
 
 type entityWriteOptions struct {
-	factory *cli.Factory
 	Entity  ref.Table
 	Source  entityFlags
 	IfMatch string
 	Trust   bool
+	Merge   bool // of an upsert
 }
 
-// newEntityWriteCmd is a verb that writes an entity from given properties.
-func newEntityWriteCmd(f *cli.Factory, runF func(*entityWriteOptions) error, run func(context.Context, *entityWriteOptions) error) (*cobra.Command, *entityWriteOptions) {
-	opts := &entityWriteOptions{factory: f}
-	cmd := &cobra.Command{
-		Args: cli.ResourceArgs("<table/partition/row>"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
-				return err
-			}
-			if err := opts.Source.parse(); err != nil {
-				return err
-			}
-			if f := cmd.Flags().Lookup("if-match"); f != nil {
-				if _, err := eTag(opts.IfMatch, true); err != nil {
-					return err
-				}
-			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return run(cmd.Context(), opts)
-		},
+func (o *entityWriteOptions) parse(in cli.Input) (err error) {
+	if o.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
+		return err
 	}
-	opts.Source.add(cmd)
-	return cmd, opts
+	if err := o.Source.parse(); err != nil {
+		return err
+	}
+	if in.Flags.Lookup("if-match") != nil {
+		_, err = eTag(o.IfMatch, true)
+	}
+	return err
 }
 
-func newInsertCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
-	cmd, _ := newEntityWriteCmd(f, runF, insertRun)
-	cmd.Use = "insert <table/partition/row> {--file <file> | --set <name=value>…}"
-	cmd.Short = "Create an entity if it does not exist"
-	cmd.Long = `Create an entity. If it already exists, the exit code is 7; an insert whose response was lost is not mistaken for that.`
-	cmd.Example = `  azconc table insert jobs/eu/17 --set n=0 --set owner=web-1
-  echo '{"due@odata.type":"Edm.DateTime","due":"2026-01-31T12:00:00Z"}' | azconc table insert jobs/eu/18 --file -`
-	return cmd
+func insertVerb() cli.Verb[entityWriteOptions] {
+	return cli.Verb[entityWriteOptions]{
+		Use:   "insert <table/partition/row> {--file <file> | --set <name=value>…}",
+		Short: "Create an entity if it does not exist",
+		Long:  `Create an entity. If it already exists, the exit code is 7; an insert whose response was lost is not mistaken for that.`,
+		Example: `  azconc table insert jobs/eu/17 --set n=0 --set owner=web-1
+  echo '{"due@odata.type":"Edm.DateTime","due":"2026-01-31T12:00:00Z"}' | azconc table insert jobs/eu/18 --file -`,
+		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
+			opts.Source.add(set)
+		},
+		Parse: (*entityWriteOptions).parse,
+		Run:   insertRun,
+	}
 }
 
-func insertRun(ctx context.Context, opts *entityWriteOptions) error {
-	properties, err := opts.Source.load(ctx, opts.factory)
+func insertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
+	properties, err := opts.Source.load(ctx, f)
 	if err != nil {
 		return err
 	}
-	target, err := opts.factory.Entity(opts.Entity)
+	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
 	r, err := optimistic.Create(ctx, target, properties, nil)
-	return printEntity(opts.factory, opts.Entity, "created", r, exists(err))
+	return printEntity(f, opts.Entity, "created", r, exists(err))
 }
 
 // printEntity prints what a write of an entity came to.

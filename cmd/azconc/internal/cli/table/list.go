@@ -5,26 +5,17 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
 
-type listOptions struct{ factory *cli.Factory }
+type listOptions struct{}
 
-func newListCmd(f *cli.Factory, runF func(*listOptions) error) *cobra.Command {
-	opts := &listOptions{factory: f}
-	return &cobra.Command{
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
 		Use:     "list",
 		Short:   "List the tables of the account",
-		Args:    cli.ResourceArgs(),
 		Example: "  azconc table list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(opts)
-			}
-			return listRun(cmd.Context(), opts)
-		},
+		Run:     listRun,
 	}
 }
 
@@ -39,8 +30,8 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, opts *listOptions) error {
-	service, err := opts.factory.TableService()
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
@@ -54,5 +45,5 @@ func listRun(ctx context.Context, opts *listOptions) error {
 			r.Tables = append(r.Tables, cli.Deref(t.Name))
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }

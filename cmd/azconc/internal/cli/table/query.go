@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -23,42 +23,38 @@ import (
 )
 
 type queryOptions struct {
-	factory *cli.Factory
-	Table   ref.Table
-	Filter  string
-	Select  []string
-	Top     int
+	Table  ref.Table
+	Filter string
+	Select []string
+	Top    int
 }
 
-func newQueryCmd(f *cli.Factory, runF func(*queryOptions) error) *cobra.Command {
-	opts := &queryOptions{factory: f}
-	cmd := &cobra.Command{
+func queryVerb() cli.Verb[queryOptions] {
+	return cli.Verb[queryOptions]{
 		Use:   "query <table>",
 		Short: "Print entities, one JSON object per line",
 		Long: `Print entities, one JSON object per line, with their keys and ETags, keeping every type.
 
 A query is not a snapshot: if its result takes several requests, later ones see what is written meanwhile.`,
-		Args: cli.ResourceArgs("<table>"),
 		Example: `  azconc table query jobs
   azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Table, err = ref.ParseTable(args[0], 1); err != nil {
+		Flags: func(opts *queryOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
+			flags.AllowEmpty(set, "filter")
+			set.StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
+			set.IntVar(&opts.Top, "top", 0, "print at most this many (default all)")
+		},
+		Parse: func(opts *queryOptions, in cli.Input) (err error) {
+			if opts.Table, err = ref.ParseTable(in.Args[0], 1); err != nil {
 				return err
 			}
 			if opts.Top < 0 {
 				return fail.Usagef("--top %d is negative", opts.Top)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return queryRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: queryRun,
 	}
-	cmd.Flags().StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
-	flags.AllowEmpty(cmd, "filter")
-	cmd.Flags().StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-	cmd.Flags().IntVar(&opts.Top, "top", 0, "print at most this many (default all)")
-	return cmd
 }
 
 type queryResult struct {
@@ -84,8 +80,8 @@ func (r queryResult) Text(w io.Writer) {
 	}
 }
 
-func queryRun(ctx context.Context, opts *queryOptions) error {
-	service, err := opts.factory.TableService()
+func queryRun(ctx context.Context, f *cli.Factory, opts *queryOptions) error {
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
@@ -108,11 +104,11 @@ func queryRun(ctx context.Context, opts *queryOptions) error {
 				return err
 			}
 			if r.Entities = append(r.Entities, e); len(r.Entities) == opts.Top {
-				return opts.factory.Print(r)
+				return f.Print(r)
 			}
 		}
 	}
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
 // entitiesOf returns the next page as the service wrote it. The SDK passes entities through floating point, which turns

@@ -6,7 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -18,21 +18,28 @@ import (
 
 const ifMatchUsage = "the `ETag` that it must have; '*': any version, last writer wins"
 
-func newReplaceCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
-	cmd, opts := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
-		return entityPut(ctx, opts, aztables.UpdateModeReplace, "replaced")
-	})
-	cmd.Use = "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}"
-	cmd.Short = "Replace all of an entity's properties, if it is still at a version"
-	cmd.Long = `Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed.
+func replaceVerb() cli.Verb[entityWriteOptions] {
+	return cli.Verb[entityWriteOptions]{
+		Use:   "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}",
+		Short: "Replace all of an entity's properties, if it is still at a version",
+		Long: `Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed.
 
 The entity is read first, so that the operations that it remembers (--op-id) are kept. --if-match '*' reads nothing and
-forgets them.`
-	cmd.Example = `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
-  azconc table replace jobs/eu/17 --if-match '*' --set n=0`
-	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
-	flags.AddTrustConflicts(cmd, &opts.Trust)
-	return cmd
+forgets them.`,
+		Example: `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
+  azconc table replace jobs/eu/17 --if-match '*' --set n=0`,
+		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
+			opts.Source.add(set)
+			set.StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+			flags.AddTrustConflicts(set, &opts.Trust)
+		},
+		Parse: (*entityWriteOptions).parse,
+		Run:   replaceRun,
+	}
+}
+
+func replaceRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
+	return entityPut(ctx, f, opts, aztables.UpdateModeReplace, "replaced")
 }
 
 // pinnedEntity is an entity whose properties are replaced, or set, as they are given, whatever the version that they
@@ -61,16 +68,16 @@ func (e pinnedEntity) Prepare(base *optimistic.Version[tables.Properties], value
 	}, nil
 }
 
-func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
+func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
 	etag, err := eTag(opts.IfMatch, true)
 	if err != nil {
 		return err
 	}
-	target, err := opts.factory.Entity(opts.Entity)
+	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
-	data, err := opts.Source.document(ctx, opts.factory)
+	data, err := opts.Source.document(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -92,8 +99,8 @@ func entityPut(ctx context.Context, opts *entityWriteOptions, mode aztables.Upda
 	}
 	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
 	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
-	r.Requests = int(opts.factory.Requests.Load()) // with the one that read the base
-	return printEntity(opts.factory, opts.Entity, done, r, flags.UnconfirmedHint(err))
+	r.Requests = int(f.Requests.Load()) // with the one that read the base
+	return printEntity(f, opts.Entity, done, r, flags.UnconfirmedHint(err))
 }
 
 // entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations

@@ -11,6 +11,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -21,18 +22,18 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("table", "Read, write and change tables and their entities",
-		newCreateCmd(f, nil),
-		newDeleteCmd(f, nil),
-		newListCmd(f, nil),
-		newQueryCmd(f, nil),
-		newGetCmd(f, nil),
-		newInsertCmd(f, nil),
-		newUpdateCmd(f, nil),
-		newReplaceCmd(f, nil),
-		newMergeCmd(f, nil),
-		newUpsertCmd(f, nil),
-		newDeleteEntityCmd(f, nil),
-		newTransactCmd(f, nil),
+		createVerb().Command(f),
+		deleteVerb().Command(f),
+		listVerb().Command(f),
+		queryVerb().Command(f),
+		getVerb().Command(f),
+		insertVerb().Command(f),
+		updateVerb().Command(f),
+		replaceVerb().Command(f),
+		mergeVerb().Command(f),
+		upsertVerb().Command(f),
+		deleteEntityVerb().Command(f),
+		transactVerb().Command(f),
 	)
 }
 
@@ -42,9 +43,9 @@ type entityFlags struct {
 	Set  []string
 }
 
-func (e *entityFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&e.File, "file", "f", "", "`file` with the properties as JSON; - is stdin")
-	cmd.Flags().StringArrayVar(&e.Set, "set", nil, "`name=value` to set, the value as JSON or else as text; may be repeated")
+func (e *entityFlags) add(set *pflag.FlagSet) {
+	set.StringVarP(&e.File, "file", "f", "", "`file` with the properties as JSON; - is stdin")
+	set.StringArrayVar(&e.Set, "set", nil, "`name=value` to set, the value as JSON or else as text; may be repeated")
 }
 
 // parse checks what can be checked without reading the file.

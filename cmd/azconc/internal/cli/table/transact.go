@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -21,15 +21,13 @@ import (
 )
 
 type transactOptions struct {
-	factory     *cli.Factory
 	Partition   ref.Table
 	File        string
 	OperationID string
 }
 
-func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Command {
-	opts := &transactOptions{factory: f}
-	cmd := &cobra.Command{
+func transactVerb() cli.Verb[transactOptions] {
+	return cli.Verb[transactOptions]{
 		Use:   "transact <table/partition> --file <file>",
 		Short: "Carry out several writes of one partition, all or none",
 		Long: `Carry out several writes of one partition, all or none. The file has one JSON object per line:
@@ -41,24 +39,22 @@ func newTransactCmd(f *cli.Factory, runF func(*transactOptions) error) *cobra.Co
   {"op": "expect", "row": "13", "entity": {"n": 5}}      it must have these values when the transaction commits
 
 "if_match" in any of them but insert is the ETag that the row must have: if it has another, the exit code is 4.`,
-		Args:    cli.ResourceArgs("<table/partition>"),
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Partition, err = ref.ParseTable(args[0], 2); err != nil {
+		Flags: func(opts *transactOptions, set *pflag.FlagSet) {
+			set.StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
+			flags.AddOperationID(set, &opts.OperationID, "a written row", optimistic.OperationsKept)
+		},
+		Parse: func(opts *transactOptions, in cli.Input) (err error) {
+			if opts.Partition, err = ref.ParseTable(in.Args[0], 2); err != nil {
 				return err
 			}
 			if opts.File == "" {
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return transactRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: transactRun,
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
-	flags.AddOperationID(cmd, &opts.OperationID, "a written row", optimistic.OperationsKept)
-	return cmd
 }
 
 // Operation is a line of a transaction.
@@ -175,8 +171,7 @@ type transactResult struct {
 	ETags map[string]string `json:"etags"`
 }
 
-func transactRun(ctx context.Context, opts *transactOptions) error {
-	f := opts.factory
+func transactRun(ctx context.Context, f *cli.Factory, opts *transactOptions) error {
 	file := &change.FileChange{Name: opts.File}
 	if err := file.Load(ctx, f); err != nil {
 		return err

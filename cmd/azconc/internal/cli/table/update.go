@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -17,7 +17,6 @@ import (
 )
 
 type updateOptions struct {
-	factory     *cli.Factory
 	Entity      ref.Table
 	Source      change.ChangeFlags
 	IfMatch     string
@@ -30,9 +29,8 @@ type updateOptions struct {
 	change change.Change
 }
 
-func newUpdateCmd(f *cli.Factory, runF func(*updateOptions) error) *cobra.Command {
-	opts := &updateOptions{factory: f, Source: change.ChangeFlags{Properties: true}}
-	cmd := &cobra.Command{
+func updateVerb() cli.Verb[updateOptions] {
+	return cli.Verb[updateOptions]{
 		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
 		Short: "Change an entity exactly once, despite concurrent writers",
 		Long: `Change an entity exactly once, despite concurrent writers.
@@ -44,14 +42,23 @@ final.
 A property keeps its type: a Double stays one when it becomes a whole number. A new property has the type that its value
 suggests, unless a member "name@odata.type" gives another. An Int64 is a number to --jq, and a string to --exec, since most
 programs would round it.`,
-		Args: cli.ResourceArgs("<table/partition/row>"),
 		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
   azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if opts.Entity, err = ref.ParseTable(args[0], 3); err != nil {
+		Flags: func(opts *updateOptions, set *pflag.FlagSet) {
+			opts.Source.Properties = true
+			opts.Source.Add(set)
+			set.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
+			set.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
+			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+			flags.AddOperationID(set, &opts.OperationID, "the entity", optimistic.OperationsKept)
+			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+			flags.AddTrustConflicts(set, &opts.Trust)
+		},
+		Parse: func(opts *updateOptions, in cli.Input) (err error) {
+			if opts.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
 				return err
 			}
-			if opts.change, err = opts.Source.Parse(f.Env); err != nil {
+			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
 				return err
 			}
 			if _, err := eTag(opts.IfMatch, false); err != nil {
@@ -60,28 +67,16 @@ programs would round it.`,
 			switch {
 			case opts.Create && opts.IfMatch != "":
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
-			case opts.MaxAttempts < 0 || cmd.Flags().Changed("max-attempts") && opts.MaxAttempts == 0:
+			case opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0:
 				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
-			if runF != nil {
-				return runF(opts)
-			}
-			return updateRun(cmd.Context(), opts)
+			return nil
 		},
+		Run: updateRun,
 	}
-	opts.Source.Add(cmd)
-	set := cmd.Flags()
-	set.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
-	set.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
-	set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-	flags.AddOperationID(cmd, &opts.OperationID, "the entity", optimistic.OperationsKept)
-	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-	flags.AddTrustConflicts(cmd, &opts.Trust)
-	return cmd
 }
 
-func updateRun(ctx context.Context, opts *updateOptions) error {
-	f := opts.factory
+func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err

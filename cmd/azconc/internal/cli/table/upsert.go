@@ -7,7 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -15,35 +15,37 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
-func newUpsertCmd(f *cli.Factory, runF func(*entityWriteOptions) error) *cobra.Command {
-	var merge bool
-	cmd, _ := newEntityWriteCmd(f, runF, func(ctx context.Context, opts *entityWriteOptions) error {
-		return upsertRun(ctx, opts, merge)
-	})
-	cmd.Use = "upsert <table/partition/row> {--file <file> | --set <name=value>…} [--merge]"
-	cmd.Short = "Insert or replace an entity: last writer wins"
-	cmd.Long = `Insert or replace an entity: last writer wins. The service takes no condition here.
+func upsertVerb() cli.Verb[entityWriteOptions] {
+	return cli.Verb[entityWriteOptions]{
+		Use:   "upsert <table/partition/row> {--file <file> | --set <name=value>…} [--merge]",
+		Short: "Insert or replace an entity: last writer wins",
+		Long: `Insert or replace an entity: last writer wins. The service takes no condition here.
 
 It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge)
-and the types of those that are, which are read first.`
-	cmd.Example = "  azconc table upsert jobs/eu/17 --set n=0\n  azconc table upsert jobs/eu/17 --merge --set state=done"
-	cmd.Flags().BoolVar(&merge, "merge", false, "keep the properties that are not given")
-	return cmd
+and the types of those that are, which are read first.`,
+		Example: "  azconc table upsert jobs/eu/17 --set n=0\n  azconc table upsert jobs/eu/17 --merge --set state=done",
+		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
+			opts.Source.add(set)
+			set.BoolVar(&opts.Merge, "merge", false, "keep the properties that are not given")
+		},
+		Parse: (*entityWriteOptions).parse,
+		Run:   upsertRun,
+	}
 }
 
-func upsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error {
-	service, err := opts.factory.TableService()
+func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
 	client := service.NewClient(opts.Entity.Table)
 	var properties tables.Properties
 	mode := aztables.UpdateModeReplace
-	if merge {
+	if opts.Merge {
 		mode = aztables.UpdateModeMerge
-		properties, err = opts.Source.loadMerge(ctx, opts.factory, client, opts.Entity)
+		properties, err = opts.Source.loadMerge(ctx, f, client, opts.Entity)
 	} else {
-		properties, err = opts.Source.load(ctx, opts.factory)
+		properties, err = opts.Source.load(ctx, f)
 	}
 	if err != nil {
 		return err
@@ -62,8 +64,8 @@ func upsertRun(ctx context.Context, opts *entityWriteOptions, merge bool) error 
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printEntity(opts.factory, opts.Entity, "upserted", optimistic.Result{
-		Changed: true, ETag: etag, Attempts: 1, Ambiguous: s.Ambiguous, Requests: int(opts.factory.Requests.Load()),
+	return printEntity(f, opts.Entity, "upserted", optimistic.Result{
+		Changed: true, ETag: etag, Attempts: 1, Ambiguous: s.Ambiguous, Requests: int(f.Requests.Load()),
 	}, nil)
 }
 

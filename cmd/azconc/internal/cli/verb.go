@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Verb is a command with options of type O: what its flags and arguments say.
+type Verb[O any] struct {
+	Use, Short, Long, Example string
+	Annotations               map[string]string
+
+	// Args checks the number of arguments. Defaults to the ones that Use names before anything else.
+	Args cobra.PositionalArgs
+
+	// Flags adds the flags. Defaults to none.
+	Flags func(opts *O, set *pflag.FlagSet)
+
+	// Parse completes the options, or refuses them with a usage error, before anything is sent. Defaults to nothing.
+	Parse func(opts *O, in Input) error
+
+	// Run carries out the command.
+	Run func(ctx context.Context, f *Factory, opts *O) error
+}
+
+// Input is what a command line says.
+type Input struct {
+	Args  []string
+	Flags *pflag.FlagSet
+	JSON  bool   // -o json is given
+	Path  string // of the command, such as "lock run"
+	Env   Env
+}
+
+// Command returns the command as cobra runs it.
+func (v Verb[O]) Command(f *Factory) *cobra.Command {
+	return v.Seam(f, func(ctx context.Context, opts *O) error { return v.Run(ctx, f, opts) })
+}
+
+// Seam returns the command with run in place of Run, for tests of what a command line says.
+func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
+	opts := new(O)
+	cmd := &cobra.Command{
+		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if v.Parse != nil {
+				if err := v.Parse(opts, Input{Args: args, Flags: cmd.Flags(), JSON: f.JSON(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}); err != nil {
+					return err
+				}
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	if cmd.Args == nil {
+		cmd.Args = ResourceArgs(positional(v.Use)...)
+	}
+	if v.Flags != nil {
+		v.Flags(opts, cmd.Flags())
+	}
+	return cmd
+}
+
+// positional returns the arguments in a usage line, such as <queue> and <message-id>, up to the first flag or choice.
+func positional(use string) []string {
+	words := strings.Fields(use)[1:]
+	for i, w := range words {
+		if !strings.HasPrefix(w, "<") || !strings.HasSuffix(w, ">") {
+			return words[:i]
+		}
+	}
+	return words
+}
