@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,22 +114,31 @@ func describe(hr *http.Request) Request {
 			r.Query[strings.ToLower(name)] = values
 		}
 	}
-	path := strings.TrimPrefix(hr.URL.Path, "/")
-	_, r.Resource, _ = strings.Cut(path, "/")
-	if isTable(hr) {
+	r.Resource = strings.TrimPrefix(hr.URL.Path, "/")
+	service := realService(hr.URL.Hostname())
+	if service == "" {
+		_, r.Resource, _ = strings.Cut(r.Resource, "/") // the account
+	}
+	switch {
+	case service == "table", service == "" && isTable(hr):
 		r.Op, r.Resource = tableOperation(hr.Method, r.Resource, r.Query, r.Header)
-		return r
-	}
-	if isQueue(hr) {
+	case service == "queue", service == "" && isQueue(hr):
 		r.Op = queueOperation(hr.Method, r.Resource, r.Query)
-		return r
-	}
-	if isFile(hr) {
+	case service == "file", service == "" && isFile(hr):
 		r.Op = fileOperation(hr.Method, r.Resource, r.Query, r.Header)
-		return r
+	default:
+		r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	}
-	r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	return r
+}
+
+// realService is the service that a host name such as "acct.blob.core.windows.net" is of, "" for a server that has the
+// account in the path. An Injector may be in front of either.
+func realService(host string) string {
+	if words := strings.Split(host, "."); len(words) > 2 && slices.Contains([]string{"blob", "table", "queue", "file"}, words[1]) {
+		return words[1]
+	}
+	return ""
 }
 
 func withoutSignature(raw string) string {

@@ -232,3 +232,25 @@ func TestTheBodyIsAsLongAsItSays(t *testing.T) {
 		t.Errorf("the service holds %q", got)
 	}
 }
+
+// A real account is named by the host, an emulated one by the path. An Injector once took a real account's container for
+// the account, so that no fault matched by operation and no resource in the log was right.
+func TestRequestsToARealAccountAreDescribedAsTheyAre(t *testing.T) {
+	for _, tt := range []struct{ method, url, want string }{
+		{"PUT", "https://acct.blob.core.windows.net/box/dir/b", "Put Blob box/dir/b:"},
+		{"GET", "https://acct-secondary.blob.core.windows.net/box?restype=container&comp=list", "List Blobs box:"},
+		{"DELETE", "https://acct.table.core.windows.net/jobs(PartitionKey='p',RowKey='r')", "Delete Entity jobs/p/r:"},
+		{"POST", "https://acct.table.core.windows.net/$batch", "Entity Group Transaction :"},
+		{"GET", "https://acct.queue.core.chinacloudapi.cn/jobs/messages", "Get Messages jobs/messages:"},
+		{"PUT", "https://acct.file.core.windows.net/share/f?comp=range", "Put Range share/f:"},
+		{"PUT", "http://127.0.0.1:10000/devstoreaccount1/box/b", "Put Blob box/b:"},
+	} {
+		r, err := http.NewRequest(tt.method, tt.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := aztest.Describe(r).String(); got != tt.want {
+			t.Errorf("%s %s: %q, want %q", tt.method, tt.url, got, tt.want)
+		}
+	}
+}
