@@ -2,8 +2,12 @@ package aztest
 
 import (
 	"cmp"
+	"encoding/xml"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,6 +115,8 @@ func fileOperation(method, resource string, q url.Values, h http.Header) string 
 		on = "Share"
 	}
 	switch comp := q.Get("comp"); {
+	case resource == "" && comp == "list":
+		return "List Shares"
 	case comp == "lease":
 		action := h.Get("X-Ms-Lease-Action")
 		if action == "" {
@@ -143,6 +149,9 @@ func fileOperation(method, resource string, q url.Values, h http.Header) string 
 
 func (s *Service) routeFile(r *request) *answer {
 	if r.container == "" {
+		if r.method == http.MethodGet && r.query.Get("comp") == "list" {
+			return s.listShares(r)
+		}
 		return notImplemented()
 	}
 	if !containerName.MatchString(r.container) || len(r.container) > 63 || len(r.container) < 3 {
@@ -164,6 +173,23 @@ func (s *Service) routeFile(r *request) *answer {
 		return s.routeDirectory(r, sh)
 	}
 	return s.routeOneFile(r, sh)
+}
+
+// listShares lists by name, in pages (REST: "List Shares").
+func (s *Service) listShares(r *request) *answer {
+	var shares []string
+	for _, name := range slices.Sorted(maps.Keys(s.files.named)) {
+		sh := s.files.share(s, name)
+		if sh == nil || !sh.deleted.IsZero() || !strings.HasPrefix(name, r.query.Get("prefix")) {
+			continue
+		}
+		shares = append(shares, fmt.Sprintf("<Share><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Etag>%s</Etag><Quota>%s</Quota></Properties></Share>",
+			name, stampOf(sh.lastModified), escaped(sh.etag), escaped(sh.quota)))
+	}
+	page, marker := pageOf(r, shares)
+	a := ok(http.StatusOK).set("Content-Type", "application/xml")
+	a.body = []byte(xml.Header + "<EnumerationResults><Shares>" + strings.Join(page, "") + "</Shares><NextMarker>" + marker + "</NextMarker></EnumerationResults>")
+	return a
 }
 
 func noSuchShare() *answer {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 )
 
 func fileCode(err error) string {
@@ -75,5 +77,40 @@ func TestWhatAnSMBClientDoesNotShareOthersCannotHave(t *testing.T) {
 	s.CloseSMB("box", "f", "1")
 	if _, err := f.GetProperties(t.Context(), nil); fileCode(err) != "ResourceNotFound" {
 		t.Errorf("after the last handle: %v", err)
+	}
+}
+
+func TestSharesAreListedByPrefixInPages(t *testing.T) {
+	s := New(nil)
+	for _, name := range []string{"logs-b", "data", "logs-a", "logs-c"} {
+		s.Share(name)
+	}
+	if _, err := s.Share("logs-c").Delete(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	credential, err := service.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := service.NewClientWithSharedKeyCredential(s.FileURL(), credential, &service.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	one, logs := int32(1), "logs-"
+	for pager := client.NewListSharesPager(&service.ListSharesOptions{Prefix: &logs, MaxResults: &one}); pager.More(); {
+		page, err := pager.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range page.Shares {
+			names = append(names, *one.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "logs-a logs-b" {
+		t.Errorf("listed: %q", got)
+	}
+	if last := s.Log()[s.Requests()-1]; last.Op != "List Shares" {
+		t.Errorf("the request is logged as %s", last.Op)
 	}
 }

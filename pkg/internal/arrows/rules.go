@@ -41,6 +41,8 @@ var layers = []layer{
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
 	{"pkg/aztest/internal/soak", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
 		"the soak puts the libraries to work, like a test, and nothing can import it"},
+	{"pkg/aztest/internal/account", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+		"a program that runs everything on a real account knows everything but the command line"},
 	{"pkg", []string{"pkg"},
 		"pkg is what everything else stands on"},
 }
