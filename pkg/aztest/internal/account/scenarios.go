@@ -21,7 +21,7 @@ func scenarios() []section {
 		lib("leases", "pessimistic.Acquire", holdLease, "blob"),
 		lib("locks", "pessimistic.Locker", lockAndFence, "blob"),
 		lib("entities", "optimistic.Update", updateEntity, "table"),
-		lib("transactions", "optimistic.Transact", transact, "table"),
+		lib("transactions", "optimistic/tables.Transact", transact, "table"),
 		lib("consumer", "idempotent.Consumer", consume, "queue", "table"),
 		lib("inbox", "idempotent.Inbox", inbox, "queue", "table"),
 		lib("once", "idempotent.Once", once, "blob", "table"),

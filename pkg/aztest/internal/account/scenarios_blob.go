@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
@@ -20,7 +21,7 @@ func increment(_ context.Context, c *counter) error { c.N++; return nil }
 // updateBlob: changes are applied exactly once, under contention and when responses are lost.
 func updateBlob(t conformance.T, r *rig) {
 	box := r.container(t, r.lossy)
-	target := optimistic.JSONBlob[counter](box.NewBlockBlobClient("counter.json"))
+	target := blobs.NewJSON[counter](box.NewBlockBlobClient("counter.json"))
 	value := func() int {
 		v, err := optimistic.Read(t.Context(), target, nil)
 		if err != nil {
@@ -60,7 +61,7 @@ func updateBlob(t conformance.T, r *rig) {
 // foldUpdates: a Document folds concurrent updates into few writes, and counts them all.
 func foldUpdates(t conformance.T, r *rig) {
 	box := r.container(t, r.lossy)
-	target := optimistic.JSONBlob[counter](box.NewBlockBlobClient("counter.json"))
+	target := blobs.NewJSON[counter](box.NewBlockBlobClient("counter.json"))
 	document, err := optimistic.NewDocument(target, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Create: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func lockAndFence(t conformance.T, r *rig) {
 		}
 		return k
 	}
-	target := optimistic.JSONBlob[counter](data.NewBlockBlobClient("counter.json"))
+	target := blobs.NewJSON[counter](data.NewBlockBlobClient("counter.json"))
 	if _, err := optimistic.Create(t.Context(), target, counter{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func lockAndFence(t conformance.T, r *rig) {
 	}
 	_, err = second.TryLock(t.Context(), "nightly")
 	is(t, "lock while it is held", "held", err, errors.Is(err, pessimistic.ErrHeld))
-	_, err = optimistic.Update(t.Context(), optimistic.Fenced(stale, target), increment, nil)
+	_, err = optimistic.Update(t.Context(), blobs.Fenced(stale, target), increment, nil)
 	show(t, "fenced write of the holder", "ok", outcome(err))
 
 	_, err = second.Break(t.Context(), "nightly", &pessimistic.BreakLockOptions{Now: true})
@@ -150,9 +151,9 @@ func lockAndFence(t conformance.T, r *rig) {
 		return
 	}
 	show(t, "the fence has grown", true, next.Fence() > stale.Fence())
-	_, err = optimistic.Update(t.Context(), optimistic.Fenced(next, target), increment, nil)
+	_, err = optimistic.Update(t.Context(), blobs.Fenced(next, target), increment, nil)
 	show(t, "fenced write of the new holder", "ok", outcome(err))
-	_, err = optimistic.Update(t.Context(), optimistic.Fenced(stale, target), increment, nil)
+	_, err = optimistic.Update(t.Context(), blobs.Fenced(stale, target), increment, nil)
 	is(t, "fenced write of the stale holder", "refused", err, err != nil)
 	v, err := optimistic.Read(t.Context(), target, nil)
 	if err != nil {

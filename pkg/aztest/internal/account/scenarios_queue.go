@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
@@ -112,7 +113,7 @@ func inbox(t conformance.T, r *rig) {
 	}
 	r.lose("Entity Group Transaction")
 	runTwo(t, queue, func(ctx context.Context, m *idempotent.Message) error {
-		return in.Apply(ctx, m, "p", func(ctx context.Context, tx *optimistic.Tx) error {
+		return in.Apply(ctx, m, "p", func(ctx context.Context, tx *tables.Tx) error {
 			var c counter
 			if _, err := tx.Get(ctx, "effects", &c); err != nil {
 				return err
@@ -124,7 +125,7 @@ func inbox(t conformance.T, r *rig) {
 		return &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, ExitWhenEmpty: true, Visibility: 3 * time.Second}
 	})
 	r.lost(t)
-	v, err := optimistic.Read(t.Context(), optimistic.TableEntity[counter](table, "p", "effects"), nil)
+	v, err := optimistic.Read(t.Context(), tables.NewEntity[counter](table, "p", "effects"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

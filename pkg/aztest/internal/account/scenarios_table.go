@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
 
 // updateEntity: changes of an entity are applied exactly once, under contention and when responses are lost.
 func updateEntity(t conformance.T, r *rig) {
-	target := optimistic.TableEntity[counter](r.table(t, r.lossy), "p", "counter")
+	target := tables.NewEntity[counter](r.table(t, r.lossy), "p", "counter")
 	value := func() int {
 		v, err := optimistic.Read(t.Context(), target, nil)
 		if err != nil {
@@ -41,7 +42,7 @@ func updateEntity(t conformance.T, r *rig) {
 // transact: all writes of a transaction or none, once, also when its response is lost.
 func transact(t conformance.T, r *rig) {
 	table := r.table(t, r.lossy)
-	move := func(ctx context.Context, tx *optimistic.Tx) error {
+	move := func(ctx context.Context, tx *tables.Tx) error {
 		var from, to counter
 		if _, err := tx.Get(ctx, "from", &from); err != nil {
 			return err
@@ -58,7 +59,7 @@ func transact(t conformance.T, r *rig) {
 	}
 	balance := func() (from, to int) {
 		for row, n := range map[string]*int{"from": &from, "to": &to} {
-			v, err := optimistic.Read(t.Context(), optimistic.TableEntity[counter](table, "p", row), nil)
+			v, err := optimistic.Read(t.Context(), tables.NewEntity[counter](table, "p", row), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,10 +67,10 @@ func transact(t conformance.T, r *rig) {
 		}
 		return from, to
 	}
-	_, err := optimistic.Transact(t.Context(), table, "p", move, nil)
+	_, err := tables.Transact(t.Context(), table, "p", move, nil)
 	show(t, "two inserts", "ok", outcome(err))
 	done, err := contend(3, 4, func() error {
-		_, err := optimistic.Transact(t.Context(), table, "p", move, nil)
+		_, err := tables.Transact(t.Context(), table, "p", move, nil)
 		return err
 	})
 	show(t, "3 writers × 4 transactions", "ok", outcome(err))
@@ -78,7 +79,7 @@ func transact(t conformance.T, r *rig) {
 	show(t, "3 writers × 4 transactions: moved less successes", 0, to-done-1)
 
 	r.lose("Entity Group Transaction")
-	res, err := optimistic.Transact(t.Context(), table, "p", move, nil)
+	res, err := tables.Transact(t.Context(), table, "p", move, nil)
 	r.lost(t)
 	show(t, "transaction, response lost", "ok", outcome(err))
 	show(t, "transaction, response lost: proved", 1, res.Resolved)
