@@ -7,76 +7,66 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 type acquireOptions struct {
-	factory    *cli.Factory
-	noun       leaseNoun
-	On         fmt.Stringer
-	Seconds    int32
-	LeaseID    string
-	Wait       time.Duration
-	Conditions optimistic.Conditions
+	options
+	Seconds int32
+	Wait    time.Duration
+
+	duration string
 }
 
-func newAcquireCmd(noun leaseNoun) func(*cli.Factory, func(*acquireOptions) error) *cobra.Command {
-	return func(f *cli.Factory, runF func(*acquireOptions) error) *cobra.Command {
-		opts := &acquireOptions{factory: f, noun: noun}
-		var conditions flags.Conditions
-		var duration string
-		cmd := &cobra.Command{
-			Use:   "acquire " + noun.arg(),
-			Short: "Acquire the lease and print its id",
-			Long: `Acquire the lease and print its id. If another client holds it, the exit code is 6.
+func (n leaseNoun) acquireVerb() cli.Verb[acquireOptions] {
+	return cli.Verb[acquireOptions]{
+		Use:   "acquire " + n.arg(),
+		Short: "Acquire the lease and print its id",
+		Long: `Acquire the lease and print its id. If another client holds it, the exit code is 6.
 
-` + noun.end() + `
+` + n.end() + `
 
 The id is chosen before the request is sent, so that a lost response cannot leave a lease behind whose id is unknown: if
 the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring it
-again under the same --lease-id ` + noun.again() + `.`,
-			Args: cli.ResourceArgs(noun.arg()),
-			Example: "  LEASE=$(azconc " + string(noun) + " lease acquire " + noun.example() + ")\n" +
-				"  azconc " + string(noun) + " lease acquire " + noun.example() + noun.durationExample() + " --wait 1m",
-			RunE: func(cmd *cobra.Command, args []string) (err error) {
-				if opts.On, err = noun.parse(args[0]); err != nil {
-					return err
-				}
-				if opts.Seconds, err = ParseSeconds("--duration", duration); err != nil {
-					return err
-				}
-				if noun == "file" && opts.Seconds != -1 {
-					return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", duration), "omit --duration, and release the lease at the end")
-				}
-				if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-					return err
-				}
-				if opts.Wait < 0 {
-					return fail.Usagef("--wait %v is negative", opts.Wait)
-				}
-				if opts.Conditions, err = conditions.ForWrite(); err != nil {
-					return err
-				}
-				if runF != nil {
-					return runF(opts)
-				}
-				return acquireRun(cmd.Context(), opts)
-			},
-		}
-		noun.addDuration(cmd, &duration)
-		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
-		cmd.Flags().DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
-		conditions.Add(cmd.Flags(), noun.conditions())
-		return cmd
+again under the same --lease-id ` + n.again() + `.`,
+		Example: "  LEASE=$(azconc " + string(n) + " lease acquire " + n.example() + ")\n" +
+			"  azconc " + string(n) + " lease acquire " + n.example() + n.durationExample() + " --wait 1m",
+		Flags: func(opts *acquireOptions, set *pflag.FlagSet) {
+			n.addDuration(set, &opts.duration)
+			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
+			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
+			opts.conditions.Add(set, n.conditions())
+		},
+		Parse: n.parseAcquire,
+		Run:   n.acquire,
 	}
+}
+
+func (n leaseNoun) parseAcquire(opts *acquireOptions, in cli.Input) (err error) {
+	if opts.On, err = n.parse(in.Args[0]); err != nil {
+		return err
+	}
+	if opts.Seconds, err = ParseSeconds("--duration", opts.duration); err != nil {
+		return err
+	}
+	if n == "file" && opts.Seconds != -1 {
+		return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", opts.duration), "omit --duration, and release the lease at the end")
+	}
+	if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
+		return err
+	}
+	if opts.Wait < 0 {
+		return fail.Usagef("--wait %v is negative", opts.Wait)
+	}
+	opts.Conditions, err = opts.conditions.ForWrite()
+	return err
 }
 
 // end says when an unreleased lease ends.
@@ -102,23 +92,23 @@ func (n leaseNoun) durationExample() string {
 	return " --duration 15s"
 }
 
-func (n leaseNoun) addDuration(cmd *cobra.Command, to *string) {
+func (n leaseNoun) addDuration(set *pflag.FlagSet, to *string) {
 	if n == "file" {
-		cmd.Flags().StringVar(to, "duration", "infinite", "how long it lasts: infinite")
+		set.StringVar(to, "duration", "infinite", "how long it lasts: infinite")
 		return
 	}
-	cmd.Flags().StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
+	set.StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
 }
 
 // poll spaces the looks of one who waits for a lease.
 var poll = retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}
 
-func acquireRun(ctx context.Context, opts *acquireOptions) error {
+func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOptions) error {
 	id := opts.LeaseID
 	if id == "" {
 		id = uuid.NewString()
 	}
-	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -132,7 +122,7 @@ func acquireRun(ctx context.Context, opts *acquireOptions) error {
 		})
 		if err == nil {
 			r.ETag = string(reply.ETag)
-			return printLease(opts.factory, r, s)
+			return printLease(f, r, s)
 		}
 		if _, granted := errors.AsType[*lease.GrantedError](err); granted {
 			letGo(ctx, l, id) // a file without a heartbeat would stay leased
@@ -145,11 +135,11 @@ func acquireRun(ctx context.Context, opts *acquireOptions) error {
 			if opts.LeaseID == "" && letGo(ctx, l, id) {
 				return err
 			}
-			if opts.factory.Output == "text" && !opts.factory.Quiet {
-				fmt.Fprintln(opts.factory.Out, id) // a script has it, as after a success
+			if f.Output == "text" && !f.Quiet {
+				fmt.Fprintln(f.Out, id) // a script has it, as after a success
 			}
 			return fail.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
-				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", opts.noun, opts.On, id))
+				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, opts.On, id))
 		}
 	}
 }

@@ -2,70 +2,48 @@ package lease
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/optimistic"
 )
 
 type changeOptions struct {
-	factory    *cli.Factory
-	noun       leaseNoun
-	On         fmt.Stringer
-	LeaseID    string
-	To         string
-	Conditions optimistic.Conditions
+	options
+	To string
 }
 
-func newChangeCmd(noun leaseNoun) func(*cli.Factory, func(*changeOptions) error) *cobra.Command {
-	return func(f *cli.Factory, runF func(*changeOptions) error) *cobra.Command {
-		opts := &changeOptions{factory: f, noun: noun}
-		var conditions flags.Conditions
-		cmd := &cobra.Command{
-			Use:   "change " + noun.arg() + " --lease-id <id> [--to <id>]",
-			Short: "Change the id of the lease and print the new one",
-			Long: `Change the id of the lease and print the new one.
+func (n leaseNoun) changeVerb() cli.Verb[changeOptions] {
+	return cli.Verb[changeOptions]{
+		Use:   "change " + n.arg() + " --lease-id <id> [--to <id>]",
+		Short: "Change the id of the lease and print the new one",
+		Long: `Change the id of the lease and print the new one.
 
 The old id is invalid from then on, so a lease can be handed to another holder without being released.`,
-			Args:    cli.ResourceArgs(noun.arg()),
-			Example: "  LEASE=$(azconc " + string(noun) + " lease change " + noun.example() + " --lease-id $LEASE)",
-			RunE: func(cmd *cobra.Command, args []string) (err error) {
-				if opts.On, err = noun.parse(args[0]); err != nil {
-					return err
-				}
-				if opts.LeaseID, err = requiredLeaseID("--lease-id", opts.LeaseID); err != nil {
-					return err
-				}
-				if opts.To, err = flags.ParseLeaseID(opts.To); err != nil {
-					return fail.Usagef("--to is not a GUID")
-				}
-				if opts.Conditions, err = conditions.ForWrite(); err != nil {
-					return err
-				}
-				if runF != nil {
-					return runF(opts)
-				}
-				return changeRun(cmd.Context(), opts)
-			},
-		}
-		cmd.Flags().StringVar(&opts.LeaseID, "lease-id", "", "`id` under which it is held")
-		cmd.Flags().StringVar(&opts.To, "to", "", "new `id`, a GUID (default a new one)")
-		conditions.Add(cmd.Flags(), noun.conditions())
-		return cmd
+		Example: "  LEASE=$(azconc " + string(n) + " lease change " + n.example() + " --lease-id $LEASE)",
+		Flags: func(opts *changeOptions, set *pflag.FlagSet) {
+			n.addHeld(&opts.options, set)
+			set.StringVar(&opts.To, "to", "", "new `id`, a GUID (default a new one)")
+		},
+		Parse: func(opts *changeOptions, in cli.Input) (err error) {
+			if opts.To, err = flags.ParseLeaseID(opts.To); err != nil {
+				return fail.Usagef("--to is not a GUID")
+			}
+			return n.parseHeld(&opts.options, in)
+		},
+		Run: n.change,
 	}
 }
 
-func changeRun(ctx context.Context, opts *changeOptions) error {
+func (n leaseNoun) change(ctx context.Context, f *cli.Factory, opts *changeOptions) error {
 	to := opts.To
 	if to == "" {
 		to = uuid.NewString()
 	}
-	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -76,5 +54,5 @@ func changeRun(ctx context.Context, opts *changeOptions) error {
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printLease(opts.factory, result{Outcome: "changed", Resource: opts.On.String(), LeaseID: to}, s)
+	return printLease(f, result{Outcome: "changed", Resource: opts.On.String(), LeaseID: to}, s)
 }

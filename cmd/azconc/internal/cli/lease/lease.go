@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,13 +22,40 @@ import (
 func NewCmd(f *cli.Factory, noun string) *cobra.Command {
 	n := leaseNoun(noun)
 	return cli.NewGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
-		newAcquireCmd(n)(f, nil),
-		newRenewCmd(n)(f, nil),
-		newChangeCmd(n)(f, nil),
-		newReleaseCmd(n)(f, nil),
-		newBreakCmd(n)(f, nil),
-		newShowCmd(n)(f, nil),
+		n.acquireVerb().Command(f),
+		n.renewVerb().Command(f),
+		n.changeVerb().Command(f),
+		n.releaseVerb().Command(f),
+		n.breakVerb().Command(f),
+		n.showVerb().Command(f),
 	)
+}
+
+// options are those of every verb.
+type options struct {
+	On         fmt.Stringer
+	LeaseID    string
+	Conditions optimistic.Conditions
+
+	conditions flags.Conditions
+}
+
+// addHeld adds the flags of a verb that needs the lease's id.
+func (n leaseNoun) addHeld(o *options, set *pflag.FlagSet) {
+	set.StringVar(&o.LeaseID, "lease-id", "", "`id` under which it is held")
+	o.conditions.Add(set, n.conditions())
+}
+
+// parseHeld parses the options of a verb that needs the lease's id.
+func (n leaseNoun) parseHeld(o *options, in cli.Input) (err error) {
+	if o.On, err = n.parse(in.Args[0]); err != nil {
+		return err
+	}
+	if o.LeaseID, err = requiredLeaseID("--lease-id", o.LeaseID); err != nil {
+		return err
+	}
+	o.Conditions, err = o.conditions.ForWrite()
+	return err
 }
 
 // leaseNoun is the kind of resource that is leased.
@@ -77,9 +105,9 @@ func (n leaseNoun) conditions() flags.ConditionSet {
 	return flags.CondAll &^ flags.CondLease
 }
 
-// leaseOn returns the resource that on names.
-func leaseOn(f *cli.Factory, noun leaseNoun, on fmt.Stringer) (lease.Resource, error) {
-	switch noun {
+// open returns the resource that on names.
+func (n leaseNoun) open(f *cli.Factory, on fmt.Stringer) (lease.Resource, error) {
+	switch n {
 	case "file":
 		client, err := f.File(on.(ref.File))
 		return pessimistic.File(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire

@@ -3,24 +3,23 @@ package lease
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
 
-func newReleaseCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) error) *cobra.Command {
-	return func(f *cli.Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
-		cmd := newHeldLeaseCmd(f, noun, runF, releaseRun)
-		cmd.Use = "release " + noun.arg() + " --lease-id <id>"
-		cmd.Short = "Release the lease"
-		cmd.Long = "Release the lease, so that it can be acquired at once. If it is not held under this id, the exit code is 9."
-		cmd.Example = "  azconc " + string(noun) + " lease release " + noun.example() + " --lease-id $LEASE"
-		return cmd
+func (n leaseNoun) releaseVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:     "release " + n.arg() + " --lease-id <id>",
+		Short:   "Release the lease",
+		Long:    "Release the lease, so that it can be acquired at once. If it is not held under this id, the exit code is 9.",
+		Example: "  azconc " + string(n) + " lease release " + n.example() + " --lease-id $LEASE",
+		Flags:   n.addHeld,
+		Parse:   n.parseHeld,
+		Run:     n.release,
 	}
 }
 
-func releaseRun(ctx context.Context, opts *heldLeaseOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+func (n leaseNoun) release(ctx context.Context, f *cli.Factory, opts *options) error {
+	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -32,5 +31,5 @@ func releaseRun(ctx context.Context, opts *heldLeaseOptions) error {
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printLease(opts.factory, result{Outcome: "released", Resource: opts.On.String()}, s)
+	return printLease(f, result{Outcome: "released", Resource: opts.On.String()}, s)
 }

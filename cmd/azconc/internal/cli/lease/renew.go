@@ -3,36 +3,36 @@ package lease
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-func newRenewCmd(noun leaseNoun) func(*cli.Factory, func(*heldLeaseOptions) error) *cobra.Command {
-	return func(f *cli.Factory, runF func(*heldLeaseOptions) error) *cobra.Command {
-		cmd := newHeldLeaseCmd(f, noun, runF, renewRun)
-		cmd.Use = "renew " + noun.arg() + " --lease-id <id>"
-		cmd.Short = "Renew the lease"
-		cmd.Long = `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
+func (n leaseNoun) renewVerb() cli.Verb[options] {
+	v := cli.Verb[options]{
+		Use:   "renew " + n.arg() + " --lease-id <id>",
+		Short: "Renew the lease",
+		Long: `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
 
-An expired lease can be renewed as long as it has not been acquired, and the ` + string(noun) + ` has not been changed, since.`
-		cmd.Example = "  azconc " + string(noun) + " lease renew " + noun.example() + " --lease-id $LEASE"
-		if noun == "file" {
-			cmd.Short = "Write a heartbeat, and check that the lease is still held"
-			cmd.Long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
+An expired lease can be renewed as long as it has not been acquired, and the ` + string(n) + ` has not been changed, since.`,
+		Example: "  azconc " + string(n) + " lease renew " + n.example() + " --lease-id $LEASE",
+		Flags:   n.addHeld,
+		Parse:   n.parseHeld,
+		Run:     n.renew,
+	}
+	if n == "file" {
+		v.Short = "Write a heartbeat, and check that the lease is still held"
+		v.Long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
 
 A file's lease does not expire, so it needs no renewal. A long-lived holder should still write a heartbeat, about every 10 s:
 azconc file lease break --stale relies on it.`
-		}
-		return cmd
 	}
+	return v
 }
 
-func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+func (n leaseNoun) renew(ctx context.Context, f *cli.Factory, opts *options) error {
+	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func renewRun(ctx context.Context, opts *heldLeaseOptions) error {
 	if holder, err := flags.ParseLeaseID(reply.ID); err == nil && holder != "" && holder != opts.LeaseID {
 		return &lostLeaseError{why: "it was renewed for another holder"}
 	}
-	return printLease(opts.factory, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
+	return printLease(f, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
 }
 
 // lostLeaseError reports that the id does not hold the lease, although the service reported success.

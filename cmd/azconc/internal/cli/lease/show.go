@@ -2,10 +2,7 @@ package lease
 
 import (
 	"context"
-	"fmt"
 	"io"
-
-	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -13,33 +10,19 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-type showOptions struct {
-	factory *cli.Factory
-	noun    leaseNoun
-	On      fmt.Stringer
-}
+func (n leaseNoun) showVerb() cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:   "show " + n.arg(),
+		Short: "Show the lease's state",
+		Long: `Show the lease's state: available, leased, expired, breaking or broken.
 
-func newShowCmd(noun leaseNoun) func(*cli.Factory, func(*showOptions) error) *cobra.Command {
-	return func(f *cli.Factory, runF func(*showOptions) error) *cobra.Command {
-		opts := &showOptions{factory: f, noun: noun}
-		return &cobra.Command{
-			Use:   "show " + noun.arg(),
-			Short: "Show the lease's state",
-			Long: `Show the lease's state: available, leased, expired, breaking or broken.
-
-` + noun.holder(),
-			Args:    cli.ResourceArgs(noun.arg()),
-			Example: "  azconc " + string(noun) + " lease show " + noun.example(),
-			RunE: func(cmd *cobra.Command, args []string) (err error) {
-				if opts.On, err = noun.parse(args[0]); err != nil {
-					return err
-				}
-				if runF != nil {
-					return runF(opts)
-				}
-				return showRun(cmd.Context(), opts)
-			},
-		}
+` + n.holder(),
+		Example: "  azconc " + string(n) + " lease show " + n.example(),
+		Parse: func(opts *options, in cli.Input) (err error) {
+			opts.On, err = n.parse(in.Args[0])
+			return err
+		},
+		Run: n.show,
 	}
 }
 
@@ -68,8 +51,8 @@ func (r Shown) Text(w io.Writer) {
 		"since", r.Since, "last heartbeat", r.Heard, "etag", r.ETag)
 }
 
-func showRun(ctx context.Context, opts *showOptions) error {
-	l, err := leaseOn(opts.factory, opts.noun, opts.On)
+func (n leaseNoun) show(ctx context.Context, f *cli.Factory, opts *options) error {
+	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
@@ -77,9 +60,9 @@ func showRun(ctx context.Context, opts *showOptions) error {
 	if err != nil {
 		return err
 	}
-	r := ShownOf(seen, opts.noun == "file")
+	r := ShownOf(seen, n == "file")
 	r.Outcome, r.Resource = "found", opts.On.String()
-	return opts.factory.Print(r)
+	return f.Print(r)
 }
 
 // ShownOf describes a lease; with its holder, if the resource's metadata names it.
