@@ -18,8 +18,8 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -154,7 +154,7 @@ func TestEverythingElseSurvivesOnAzurite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metadata, lineage := protocol.SplitMetadata(props.Metadata)
+	metadata, lineage := meta.Split(props.Metadata)
 	tags, err := client.GetTags(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

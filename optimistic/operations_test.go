@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -269,7 +270,7 @@ func TestARunThatChangesNothingLeavesATrace(t *testing.T) {
 func TestAnOperationThatCannotBeRememberedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "")
-		full := map[string]*string{"big": new(strings.Repeat("x", protocol.MaxMetadata-10))}
+		full := map[string]*string{"big": new(strings.Repeat("x", meta.Max-10))}
 		if _, err := client.Upload(t.Context(), optest.Body(`{"n":0}`), &blockblob.UploadOptions{Metadata: full}); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +289,7 @@ func TestAnOperationThatCannotBeRememberedIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = optimistic.Update(t.Context(), blobs.NewMetadata(small.BlobClient()), func(_ context.Context, m *map[string]string) error {
-			(*m)["big"] = strings.Repeat("x", protocol.MaxMetadata-10)
+			(*m)["big"] = strings.Repeat("x", meta.Max-10)
 			return nil
 		}, nil)
 		if err == nil || !strings.Contains(err.Error(), "remembered") {

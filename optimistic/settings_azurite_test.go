@@ -23,8 +23,8 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -282,7 +282,7 @@ func TestCopiesOnAzurite(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, err := io.ReadAll(resp.Body)
-		if own, _ := protocol.SplitMetadata(resp.Metadata); err != nil || string(data) != "x" || own["owner"] != "web" || *resp.CopyID != res.CopyID {
+		if own, _ := meta.Split(resp.Metadata); err != nil || string(data) != "x" || own["owner"] != "web" || *resp.CopyID != res.CopyID {
 			t.Errorf("%q, %v, copied by %s, reported %s", data, own, *resp.CopyID, res.CopyID)
 		}
 		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrExists) {

@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -129,7 +130,7 @@ func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	}
 	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: protocol.Deref(resp.EncryptionScope), kind: resp.BlobType}
 	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
-	carry.metadata, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	carry.metadata, v.Lineage = meta.Split(resp.Metadata)
 	if protocol.Deref(resp.TagCount) > 0 {
 		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
 			return nil, err
@@ -165,7 +166,7 @@ func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimisti
 	if err := validateMetadata(b.Metadata); err != nil {
 		return nil, err
 	}
-	metadata, err := protocol.JoinMetadata(protocol.MergeMetadata(carry.metadata, b.Metadata), lineage)
+	metadata, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (b Blob[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 	carry, _ := base.Carry.(blobCarry)
 	carry.raw = bytes.Clone(data)
 	carry.headers = b.headers(carry)
-	carry.metadata = protocol.MergeMetadata(carry.metadata, b.Metadata)
+	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
 	return carry, nil
 }
 
@@ -243,7 +244,7 @@ func (b Blob[T]) sameContent(raw, data []byte) bool {
 func (b Blob[T]) keepsHeaders(carry blobCarry) bool {
 	return b.Tier == nil &&
 		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
-		maps.Equal(protocol.MergeMetadata(carry.metadata, b.Metadata), carry.metadata)
+		maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata)
 }
 
 func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {

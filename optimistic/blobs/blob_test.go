@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -51,7 +52,7 @@ func TestEverythingElseSurvives(t *testing.T) {
 		"type": *props.ContentType, "encoding": *props.ContentEncoding, "language": *props.ContentLanguage,
 		"cache": *props.CacheControl, "disposition": *props.ContentDisposition, "tier": *props.AccessTier,
 	}
-	metadata, lineage := protocol.SplitMetadata(props.Metadata)
+	metadata, lineage := meta.Split(props.Metadata)
 	for name, value := range metadata {
 		got["meta "+name] = value
 	}

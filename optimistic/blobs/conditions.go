@@ -27,8 +27,8 @@ func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
 			IfMatch:           protocol.Optional(c.IfMatch),
 			IfNoneMatch:       protocol.Optional(c.IfNoneMatch),
-			IfModifiedSince:   protocol.OptionalTime(c.IfModifiedSince),
-			IfUnmodifiedSince: protocol.OptionalTime(c.IfUnmodifiedSince),
+			IfModifiedSince:   protocol.Optional(c.IfModifiedSince),
+			IfUnmodifiedSince: protocol.Optional(c.IfUnmodifiedSince),
 			IfTags:            protocol.Optional(c.IfTags),
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -116,7 +117,7 @@ type copying struct {
 func (c *copying) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: protocol.OrBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
 	for {
-		source, metadata, lineage := c.o.Source, protocol.MergeMetadata(nil, c.o.Metadata), optimistic.Lineage{}
+		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), optimistic.Lineage{}
 		if c.o.Metadata == nil {
 			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 				return blobProperties(ctx, c.from, nil)
@@ -134,7 +135,7 @@ func (c *copying) run(ctx context.Context) error {
 					Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
 				}
 			}
-			metadata, lineage = protocol.SplitMetadata(props.Metadata)
+			metadata, lineage = meta.Split(props.Metadata)
 			source, c.out.SourceETag = optimistic.Conditions{IfMatch: now, IfTags: source.IfTags}, now
 		}
 		c.Res.Attempts++
@@ -189,7 +190,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 	} else {
 		lineage = optimistic.Lineage{Operations: lineage.Operations}
 	}
-	stamped, err := protocol.JoinMetadata(metadata, lineage)
+	stamped, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, c.Fail(err)
 	}
@@ -198,14 +199,14 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		if err != nil || props == nil {
 			return optimistic.State{}, err
 		}
-		_, lineage := protocol.SplitMetadata(props.Metadata)
+		_, lineage := meta.Split(props.Metadata)
 		return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
 		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
 		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
 			SourceIfMatch: protocol.Optional(source.IfMatch), SourceIfNoneMatch: protocol.Optional(source.IfNoneMatch), SourceIfTags: protocol.Optional(source.IfTags),
-			SourceIfModifiedSince: protocol.OptionalTime(source.IfModifiedSince), SourceIfUnmodifiedSince: protocol.OptionalTime(source.IfUnmodifiedSince),
+			SourceIfModifiedSince: protocol.Optional(source.IfModifiedSince), SourceIfUnmodifiedSince: protocol.Optional(source.IfUnmodifiedSince),
 		},
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {

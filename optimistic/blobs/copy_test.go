@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -30,7 +30,7 @@ func TestACopyHasContentAndMetadataOfItsSource(t *testing.T) {
 		}
 		optest.Requests(t, s, res.Result, 2)
 		p := optest.PropertiesOf(t, to)
-		if own, lineage := protocol.SplitMetadata(p.Metadata); len(own) != 1 || own["owner"] != "web" || !lineage.Has(res.WriteID) || *p.ETag != res.ETag {
+		if own, lineage := meta.Split(p.Metadata); len(own) != 1 || own["owner"] != "web" || !lineage.Has(res.WriteID) || *p.ETag != res.ETag {
 			t.Errorf("metadata %v, lineage %v, ETag %s", own, lineage, *p.ETag)
 		}
 		if got := optest.Get(t, s.BlockBlob("box", "copy")); got != "x" {

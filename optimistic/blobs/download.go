@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -262,7 +263,7 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 		return part{notModified: true}, nil
 	}
 	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: protocol.Deref(resp.LastModified), Headers: downloadedHeaders(resp)}}
-	p.result.Metadata, _ = protocol.SplitMetadata(resp.Metadata)
+	p.result.Metadata, _ = meta.Split(resp.Metadata)
 	if resp.ContentRange != nil {
 		var ok bool
 		if _, _, p.result.Size, ok = contentRange(resp.ContentRange); !ok {

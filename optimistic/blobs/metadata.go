@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -47,7 +48,7 @@ func (m Metadata) Clone(value map[string]string) (map[string]string, error) {
 
 // Equal implements Cacheable.
 func (m Metadata) Equal(x, y map[string]string) bool {
-	return maps.Equal(protocol.MergeMetadata(nil, x), protocol.MergeMetadata(nil, y))
+	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
 }
 
 // Read implements Target: one Get Blob Properties.
@@ -60,7 +61,7 @@ func (m Metadata) Read(ctx context.Context) (*optimistic.Version[map[string]stri
 		return nil, err
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
-	v.Value, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
 }
@@ -76,7 +77,7 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = protocol.ReplaceMetadata(before, value)
+	value = meta.Replace(before, value)
 	if maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
 		return nil, nil
 	}
@@ -84,11 +85,11 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 		if old, ok := before[name]; ok && old == v {
 			continue // another writer stored it; it is sent back unchanged
 		}
-		if err := protocol.ValidMetadata(name, v); err != nil {
+		if err := meta.Validate(name, v); err != nil {
 			return nil, err
 		}
 	}
-	metadata, err := protocol.JoinMetadata(value, lineage)
+	metadata, err := meta.Join(value, lineage)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 // Written implements Cacheable.
 func (m Metadata) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
 	before, _ := base.Carry.(map[string]string)
-	return protocol.ReplaceMetadata(before, value), nil
+	return meta.Replace(before, value), nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its blob.
@@ -131,7 +132,7 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 	if err != nil {
 		return optimistic.State{}, err
 	}
-	_, lineage := protocol.SplitMetadata(resp.Metadata)
+	_, lineage := meta.Split(resp.Metadata)
 	return optimistic.State{
 		Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified), Created: protocol.Deref(resp.CreationTime), Lineage: lineage,
 	}, nil
@@ -169,7 +170,7 @@ func unsignable(err error, metadata map[string]string) error {
 // validateMetadata checks metadata that a caller sets.
 func validateMetadata(metadata map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		if err := protocol.ValidMetadata(name, metadata[name]); err != nil {
+		if err := meta.Validate(name, metadata[name]); err != nil {
 			return err
 		}
 	}

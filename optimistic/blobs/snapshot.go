@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -193,7 +194,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 	default:
 		return optimistic.State{}, nil, s.Fail(err)
 	}
-	metadata, lineage := protocol.SplitMetadata(props.Metadata)
+	metadata, lineage := meta.Split(props.Metadata)
 	return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, metadata, nil
 }
 
@@ -212,9 +213,9 @@ func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictE
 func (s *snapshotting) write(base optimistic.State, metadata map[string]string) (protocol.Change, error) {
 	id, lineage := s.Stamp(base, protocol.Intent{})
 	if s.o.Metadata != nil {
-		metadata = protocol.MergeMetadata(nil, s.o.Metadata)
+		metadata = meta.Merge(nil, s.o.Metadata)
 	}
-	stamped, err := protocol.JoinMetadata(metadata, lineage)
+	stamped, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, s.Fail(err)
 	}
@@ -290,7 +291,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 				}
 				continue
 			}
-			if _, lineage := protocol.SplitMetadata(item.Metadata); id != "" && lineage.Has(id) {
+			if _, lineage := meta.Split(item.Metadata); id != "" && lineage.Has(id) {
 				ours = append(ours, *item.Snapshot)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -26,7 +26,7 @@ func snapshotsOf(t *testing.T, s *aztest.Service) (ids []string, metadata []map[
 		}
 		for _, item := range page.Segment.BlobItems {
 			if item.Snapshot != nil && *item.Name == "n.json" {
-				own, _ := protocol.SplitMetadata(item.Metadata)
+				own, _ := meta.Split(item.Metadata)
 				ids, metadata = append(ids, *item.Snapshot), append(metadata, own)
 			}
 		}

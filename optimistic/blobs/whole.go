@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -63,5 +64,5 @@ func metadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map
 		base = optimistic.State{ETag: protocol.UnknownBase}
 	}
 	_, lineage := c.StampAs(w.ID, base, protocol.Intent{})
-	return protocol.JoinMetadata(protocol.MergeMetadata(nil, own), lineage)
+	return meta.Join(meta.Merge(nil, own), lineage)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -58,13 +59,13 @@ func (m ContainerMetadata) Clone(value map[string]string) (map[string]string, er
 
 // Equal implements Cacheable.
 func (m ContainerMetadata) Equal(x, y map[string]string) bool {
-	return maps.Equal(protocol.MergeMetadata(nil, x), protocol.MergeMetadata(nil, y))
+	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
 }
 
 // Written implements Cacheable.
 func (m ContainerMetadata) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
 	before, _ := base.Carry.(map[string]string)
-	return protocol.ReplaceMetadata(before, value), nil
+	return meta.Replace(before, value), nil
 }
 
 // Read implements Target: one Get Container Properties.
@@ -79,7 +80,7 @@ func (m ContainerMetadata) Read(ctx context.Context) (*optimistic.Version[map[st
 		return nil, err
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
-	v.Value, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
 }
@@ -103,7 +104,7 @@ func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], 
 		return nil, errContainerTags
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = protocol.ReplaceMetadata(before, value)
+	value = meta.Replace(before, value)
 	if base.Exists && maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
 		return nil, nil
 	}
@@ -111,11 +112,11 @@ func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], 
 		if old, ok := before[name]; ok && old == v {
 			continue
 		}
-		if err := protocol.ValidMetadata(name, v); err != nil {
+		if err := meta.Validate(name, v); err != nil {
 			return nil, err
 		}
 	}
-	metadata, err := protocol.JoinMetadata(value, lineage)
+	metadata, err := meta.Join(value, lineage)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 	}
 	access, policies := protocol.Optional(value.Access), value.clone().Policies
 	// If the response to our first request was lost, the date no longer matches; then the turn has to do without it.
-	unmodified, sent := protocol.OptionalTime(base.LastModified), false
+	unmodified, sent := protocol.Optional(base.LastModified), false
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		opts := container.SetAccessPolicyOptions{
 			Access: access, AccessConditions: &container.AccessConditions{LeaseAccessConditions: t.conditions()},
@@ -133,7 +133,7 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 		sent = true
 		for _, p := range policies {
 			opts.ContainerACL = append(opts.ContainerACL, &container.SignedIdentifier{ID: &p.ID, AccessPolicy: &container.AccessPolicy{
-				Start: protocol.OptionalTime(p.Start), Expiry: protocol.OptionalTime(p.Expiry), Permission: protocol.Optional(p.Permissions),
+				Start: protocol.Optional(p.Start), Expiry: protocol.Optional(p.Expiry), Permission: protocol.Optional(p.Permissions),
 			}})
 		}
 		resp, err := a.Client.SetAccessPolicy(ctx, &opts)

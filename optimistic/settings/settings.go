@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -58,7 +59,7 @@ func (m QueueMetadata) Read(ctx context.Context) (*optimistic.Version[map[string
 		return nil, err
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true}}
-	v.Value, v.Lineage = protocol.SplitMetadata(resp.Metadata)
+	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	if v.ETag, err = settingsTag(v.Value, v.Lineage); err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (m QueueMetadata) Prepare(base *optimistic.Version[map[string]string], valu
 		return nil, err
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = protocol.MergeMetadata(nil, value)
+	value = meta.Merge(nil, value)
 	if maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
 		return nil, nil
 	}
@@ -89,15 +90,15 @@ func (m QueueMetadata) Prepare(base *optimistic.Version[map[string]string], valu
 		if old, ok := before[name]; ok && old == v {
 			continue
 		}
-		if err := protocol.ValidMetadata(name, v); err != nil {
+		if err := meta.Validate(name, v); err != nil {
 			return nil, err
 		}
 	}
-	metadata, err := protocol.JoinMetadata(value, lineage)
+	metadata, err := meta.Join(value, lineage)
 	if err != nil {
 		return nil, err
 	}
-	_, kept := protocol.SplitMetadata(metadata) // it may have been shortened
+	_, kept := meta.Split(metadata) // it may have been shortened
 	produced, err := settingsTag(value, kept)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (a QueueACL) Prepare(base *optimistic.Version[[]AccessPolicy], value []Acce
 		opts := azqueue.SetAccessPolicyOptions{QueueACL: []*azqueue.SignedIdentifier{}}
 		for _, p := range policies {
 			opts.QueueACL = append(opts.QueueACL, &azqueue.SignedIdentifier{ID: &p.ID, AccessPolicy: &azqueue.AccessPolicy{
-				Start: protocol.OptionalTime(p.Start), Expiry: protocol.OptionalTime(p.Expiry), Permission: protocol.Optional(p.Permissions),
+				Start: protocol.Optional(p.Start), Expiry: protocol.Optional(p.Expiry), Permission: protocol.Optional(p.Permissions),
 			}})
 		}
 		optimistic.CountRequest(ctx)

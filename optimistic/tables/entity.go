@@ -1,7 +1,9 @@
 package tables
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +17,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -243,12 +244,17 @@ func (e Entity[T]) Clone(value T) (T, error) {
 	case map[string]any:
 		return any(cloneValues(v)).(T), nil
 	}
-	var codec blobs.JSONCodec[T]
-	data, err := codec.Encode(value)
+	data, err := json.Marshal(value)
 	if err != nil {
 		return value, fmt.Errorf("encode: %w", err)
 	}
-	return codec.Decode(data)
+	var clone T
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // integers beyond 2^53 stay what they are
+	if err := d.Decode(&clone); err != nil {
+		return clone, fmt.Errorf("decode: %w", err)
+	}
+	return clone, nil
 }
 
 func cloneValues(m map[string]any) map[string]any {

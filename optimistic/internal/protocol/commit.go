@@ -211,7 +211,7 @@ func (c *Call) tryContext(ctx context.Context) (context.Context, **http.Response
 	ctx = policy.WithCaptureResponse(ctx, response)
 	ctx = context.WithValue(ctx, meterKey{}, &c.Meter)
 	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-	try, cancel := NewTry(ctx, c.S.TryTimeout, c.S.MinRate)
+	try, cancel := newTry(ctx, c.S.TryTimeout, c.S.MinRate)
 	return try, response, cancel
 }
 

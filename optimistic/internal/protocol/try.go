@@ -25,8 +25,8 @@ type try struct {
 
 type tryKey struct{}
 
-// NewTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
-func NewTry(parent context.Context, timeout time.Duration, rate int64) (*try, context.CancelFunc) {
+// newTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
+func newTry(parent context.Context, timeout time.Duration, rate int64) (*try, context.CancelFunc) {
 	t := &try{Context: parent, rate: rate, done: make(chan struct{}), after: map[*func()]struct{}{}}
 	t.release = context.AfterFunc(parent, func() { t.end(parent.Err()) })
 	if timeout >= 0 {

@@ -1,7 +1,6 @@
 package protocol
 
-import "time"
-
+// Deref returns what p points to, or the zero value.
 func Deref[T any](p *T) T {
 	var zero T
 	if p == nil {
@@ -10,16 +9,11 @@ func Deref[T any](p *T) T {
 	return *p
 }
 
-func Optional[S ~string](s S) *S {
-	if s == "" {
+// Optional returns nil for the zero value, which the SDK takes for an option that is not set.
+func Optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return &s
-}
-
-func OptionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+	return &v
 }

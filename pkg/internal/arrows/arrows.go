@@ -29,6 +29,15 @@ func Check(fsys fs.FS, module string, files []string) ([]string, error) {
 		if !p.documented {
 			c.found(dir, "package %s has no doc comment", p.name)
 		}
+		if larger[dir] != "" {
+			continue
+		}
+		if p.files > maxFiles {
+			c.found(dir, "has %d files, more than %d: it has more than one subject", p.files, maxFiles)
+		}
+		if p.exported > maxExported {
+			c.found(dir, "exports %d names, more than %d: it has more than one subject", p.exported, maxExported)
+		}
 	}
 	slices.Sort(c.findings)
 	return slices.Compact(c.findings), nil
@@ -43,6 +52,8 @@ type checker struct {
 type pkg struct {
 	name       string
 	documented bool
+	files      int
+	exported   int // functions, types, and declarations of constants and variables
 }
 
 func (c *checker) found(where, format string, args ...any) {
@@ -95,6 +106,8 @@ func (c *checker) file(fsys fs.FS, name string) error {
 		p = &pkg{name: f.Name.Name}
 		c.packages[dir] = p
 	}
+	p.files++
+	p.exported += exported(f)
 	p.documented = p.documented || f.Doc != nil && strings.TrimSpace(f.Doc.Text()) != ""
 	return nil
 }
@@ -161,6 +174,35 @@ func pick(first bool, a, b string) string {
 		return a
 	}
 	return b
+}
+
+// exported counts the exported functions and types of f, and its declarations of exported constants and variables: a
+// group of constants is one thing to learn.
+func exported(f *ast.File) (n int) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil && d.Name.IsExported() {
+				n++
+			}
+		case *ast.GenDecl:
+			names := 0
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					if spec.Name.IsExported() {
+						n++
+					}
+				case *ast.ValueSpec:
+					if slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
+						names = 1
+					}
+				}
+			}
+			n += names
+		}
+	}
+	return n
 }
 
 // sleeps tells whether f calls Sleep of the package time, by whatever name that goes in f.

@@ -1,6 +1,7 @@
 package arrows
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -154,6 +155,21 @@ func TestEachViolationIsConvicted(t *testing.T) {
 				t.Errorf("found %q, want one with %q", findings, test.want)
 			}
 		})
+	}
+}
+
+func TestALargePackageIsConvicted(t *testing.T) {
+	planted := map[string]string{"pkg/wide/x.go": "// Package wide is one.\npackage wide\nconst (\nA = 1\nB = 2\n)\n"}
+	for i := range maxExported {
+		planted["pkg/wide/x.go"] += fmt.Sprintf("func F%d() {}\n", i)
+	}
+	for i := range maxFiles + 1 {
+		planted[fmt.Sprintf("pkg/long/x%d.go", i)] = "// Package long is one.\npackage long\nfunc (t) M() {}\nfunc f() {}\ntype t struct{}\n"
+	}
+	findings := check(t, planted)
+	want := []string{"pkg/long: has 31 files", "pkg/wide: exports 61 names"}
+	if len(findings) != len(want) || !strings.HasPrefix(findings[0], want[0]) || !strings.HasPrefix(findings[1], want[1]) {
+		t.Errorf("found %q, want %q", findings, want)
 	}
 }
 

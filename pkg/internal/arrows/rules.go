@@ -8,6 +8,19 @@ var topLevel = []string{
 // maxLines is the length at which a file has more than one subject.
 const maxLines = 450
 
+// A package with more than that has more than one subject. Files of tests do not count.
+const (
+	maxFiles    = 30
+	maxExported = 60
+)
+
+// larger are the packages that may be larger, each with its reason.
+var larger = map[string]string{
+	"idempotent":  "being divided",
+	"pessimistic": "being divided",
+	"pkg/aztest":  "being divided",
+}
+
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
 // longest one that fits decides. A folder may always import from itself.
 type layer struct {
@@ -31,11 +44,11 @@ var layers = []layer{
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
 	{"optimistic/internal/protocol", []string{"pkg"},
 		"the protocol is what package optimistic and the packages below it are made of"},
-	{"optimistic/blobs", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+	{"optimistic/blobs", []string{"optimistic", "optimistic/internal", "pkg"},
 		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
-	{"optimistic/tables", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+	{"optimistic/tables", []string{"optimistic", "optimistic/internal", "pkg"},
 		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
-	{"optimistic/settings", []string{"optimistic", "optimistic/internal/protocol", "pkg"},
+	{"optimistic/settings", []string{"optimistic", "optimistic/internal", "pkg"},
 		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
 	{"pessimistic", []string{"pkg"},
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
@@ -76,4 +89,22 @@ type word struct {
 var words = []word{
 	{"MaxRetries", []string{"pkg/wire", "pkg/aztest", "optimistic", "idempotent"},
 		"requests are sent again by package wire, which turns the SDK's retries off"},
+}
+
+// wall keeps SDKs out of a package and of everything it imports, so that a program links only those it uses.
+type wall struct {
+	pkg       string
+	mayNotUse []string // what follows the SDK's import path
+}
+
+var walls = []wall{
+	{"optimistic", []string{"storage/", "data/"}},
+	{"optimistic/blobs", []string{"data/aztables", "storage/azqueue", "storage/azfile"}},
+	{"optimistic/tables", []string{"storage/"}},
+	{"optimistic/settings", []string{"data/aztables", "storage/azfile"}},
+	{"pkg/azerr", []string{"storage/", "data/"}},
+	{"pkg/wire", []string{"storage/", "data/"}},
+	{"pkg/retry", []string{"storage/", "data/"}},
+	{"pkg/fence", []string{"storage/", "data/"}},
+	{"pkg/lease", []string{"storage/", "data/"}},
 }

@@ -1,34 +1,37 @@
-package protocol
+// Package meta encodes the metadata of blobs, containers and queues, with the lineage in them.
+package meta
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 )
 
-// MaxMetadata is the largest total size of the names and values of a blob's metadata (REST: "Set Blob Metadata", 8 KB).
-const MaxMetadata = 8 << 10
+// Max is the largest total size of the names and values of a blob's metadata (REST: "Set Blob Metadata", 8 KB).
+const Max = 8 << 10
 
-// SplitMetadata separates the lineage from the metadata in a response, and converts the names to lower case.
-func SplitMetadata(raw map[string]*string) (map[string]string, Lineage) {
+// Split separates the lineage from the metadata in a response, and converts the names to lower case.
+func Split(raw map[string]*string) (map[string]string, protocol.Lineage) {
 	metadata := make(map[string]string, len(raw))
 	var writes, operations string
 	for name, value := range raw {
 		switch {
-		case strings.EqualFold(name, LineageKey):
-			writes = Deref(value)
-		case strings.EqualFold(name, OperationsKey):
-			operations = Deref(value)
+		case strings.EqualFold(name, protocol.LineageKey):
+			writes = protocol.Deref(value)
+		case strings.EqualFold(name, protocol.OperationsKey):
+			operations = protocol.Deref(value)
 		default:
-			metadata[strings.ToLower(name)] = Deref(value)
+			metadata[strings.ToLower(name)] = protocol.Deref(value)
 		}
 	}
-	return metadata, ParseLineage(writes, operations)
+	return metadata, protocol.ParseLineage(writes, operations)
 }
 
-// MergeMetadata returns base with set applied; an empty value removes the name.
-func MergeMetadata(base, set map[string]string) map[string]string {
+// Merge returns base with set applied; an empty value removes the name.
+func Merge(base, set map[string]string) map[string]string {
 	merged := make(map[string]string, len(base)+len(set))
 	maps.Copy(merged, base)
 	for name, value := range set {
@@ -42,9 +45,9 @@ func MergeMetadata(base, set map[string]string) map[string]string {
 	return merged
 }
 
-// ReplaceMetadata returns the metadata to store if value replaces before. An empty value removes the name, unless
+// Replace returns the metadata to store if value replaces before. An empty value removes the name, unless
 // another writer has stored it empty: the service allows empty values.
-func ReplaceMetadata(before, value map[string]string) map[string]string {
+func Replace(before, value map[string]string) map[string]string {
 	replaced := make(map[string]string, len(value))
 	for name, v := range value {
 		name = strings.ToLower(name)
@@ -55,37 +58,37 @@ func ReplaceMetadata(before, value map[string]string) map[string]string {
 	return replaced
 }
 
-// JoinMetadata adds the lineage to the metadata, shortened to what the caller's own metadata leaves of the 8 KB. A
+// Join adds the lineage to the metadata, shortened to what the caller's own metadata leaves of the 8 KB. A
 // shorter lineage proves less, but never anything wrong. The operations are not shortened, because a forgotten
 // operation would be carried out again.
-func JoinMetadata(metadata map[string]string, lineage Lineage) (map[string]*string, error) {
+func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*string, error) {
 	out := make(map[string]*string, len(metadata)+2)
 	size := 0
 	for name, value := range metadata {
 		size += len(name) + len(value)
 		out[name] = &value
 	}
-	room := MaxMetadata - size
+	room := Max - size
 	if n := len(lineage.Operations); n > 0 {
 		text := lineage.OperationsString()
-		if room -= len(OperationsKey) + len(text); room < 0 {
+		if room -= len(protocol.OperationsKey) + len(text); room < 0 {
 			return nil, fmt.Errorf("metadata: %d bytes are %d too many beside the %d operations that have to be remembered (OperationID); the service takes %d",
-				size, -room, n, MaxMetadata)
+				size, -room, n, Max)
 		}
-		out[OperationsKey] = &text
+		out[protocol.OperationsKey] = &text
 	}
 	if len(lineage.Writes) == 0 {
 		return out, nil
 	}
-	if fitted := lineage.Fit(room - len(LineageKey)); fitted != "" {
-		out[LineageKey] = &fitted
+	if fitted := lineage.Fit(room - len(protocol.LineageKey)); fitted != "" {
+		out[protocol.LineageKey] = &fitted
 	}
 	return out, nil
 }
 
-// ValidMetadata refuses what the service would refuse, and what a proxy would drop.
-func ValidMetadata(name, value string) error {
-	if strings.EqualFold(name, LineageKey) || strings.EqualFold(name, OperationsKey) {
+// Validate refuses what the service would refuse, and what a proxy would drop.
+func Validate(name, value string) error {
+	if strings.EqualFold(name, protocol.LineageKey) || strings.EqualFold(name, protocol.OperationsKey) {
 		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)
 	}
 	for i, r := range name {
