@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // chore is one part of the workload: what workers do with one kind of azconc's operations, and the proof that it went
@@ -79,6 +80,11 @@ func (j *judgement) troubled(process string, from, to int64) bool {
 		}
 	}
 	return false
+}
+
+// restarted reports whether the service was restarted between two moments.
+func (j *judgement) restarted(from, to int64) bool {
+	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == restart && t.from < to && t.to > from })
 }
 
 func compare[T cmp.Ordered](a, b T) int { return cmp.Compare(a, b) }

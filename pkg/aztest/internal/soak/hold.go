@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
@@ -35,23 +36,29 @@ func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Held, d time
 // shared marks the notes of holds that do not exclude each other.
 const shared = 1
 
-// holdsOf returns the holds of each resource in r, from the notes "ask" and "held".
-func holdsOf(r records) map[string][]history.Hold {
+// holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service is restarted:
+// Azurite forgets all leases then.
+func (j *judgement) holds() map[string][]history.Hold {
 	last := map[string]int64{} // when a process last knew that it held with a fence
-	key := func(n note) string { return n.Process + n.Lane + n.Of + time.Duration(n.V).String() }
-	for _, n := range r.of("held") {
+	key := func(n note) string { return fmt.Sprint(n.Process, n.Lane, n.Of, n.V) }
+	for _, n := range j.records.of("held") {
 		last[key(n)] = n.Begin
 	}
-	holds := map[string][]history.Hold{}
-	for _, n := range r.of("ask") {
+	all := map[string][]history.Hold{}
+	for _, n := range j.records.of("ask") {
 		if n.Out != ok {
 			continue
 		}
-		h := history.Hold{Who: n.Process + " " + n.Lane, Fence: n.V, Asked: time.Unix(0, n.Begin), From: time.Unix(0, n.End),
-			To: time.Unix(0, max(last[key(n)], n.End)), Shared: n.N == shared}
-		holds[n.Of] = append(holds[n.Of], h)
+		to := max(last[key(n)], n.End)
+		for _, t := range j.troubles {
+			if t.what == restart && t.to > n.Begin {
+				to = min(to, max(t.from, n.End))
+			}
+		}
+		all[n.Of] = append(all[n.Of], history.Hold{Who: n.Process + " " + n.Lane, Fence: n.V, Asked: time.Unix(0, n.Begin),
+			From: time.Unix(0, n.End), To: time.Unix(0, to), Shared: n.N == shared})
 	}
-	return holds
+	return all
 }
 
 // known counts the holds whose clients have known that they held.

@@ -116,7 +116,7 @@ func (turns) judge(_ context.Context, _ *site, j *judgement) error {
 	judgeHolds(j, "readers and writers", func(of string) bool { return of == "paper" }, nil)
 	judgeHolds(j, "terms of a leader", func(of string) bool { return of == "leader" }, nil)
 	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
-	holds := holdsOf(j.records)["seats"]
+	holds := j.holds()["seats"]
 	limit.judged = known(holds)
 	limit.check(history.AtMost(seats, holds))
 	return nil
@@ -126,7 +126,7 @@ func (turns) judge(_ context.Context, _ *site, j *judgement) error {
 // grow. Of the ones that others break, only the fences are judged.
 func judgeHolds(j *judgement, what string, exclusive, broken func(of string) bool) {
 	alone, growing := j.say(what+" exclusive"), j.say("fences of "+what+" grow")
-	for of, holds := range holdsOf(j.records) {
+	for of, holds := range j.holds() {
 		if exclusive(of) {
 			alone.judged += known(holds)
 			alone.check(history.Exclusive(holds))
