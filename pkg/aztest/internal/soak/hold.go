@@ -23,7 +23,7 @@ func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Held, d time
 		if !h.Valid() || ctx.Err() != nil {
 			return
 		}
-		l.journal.fact(note{Kind: "held", Lane: l.name, Of: asked.Of, V: asked.V, Begin: at})
+		l.journal.fact(note{Kind: "held", Lane: l.name, Of: asked.Of, V: asked.ID, Begin: at})
 		if step != nil {
 			step(ctx)
 		}
@@ -39,17 +39,16 @@ const shared = 1
 // holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service is restarted:
 // Azurite forgets all leases then.
 func (j *judgement) holds() map[string][]history.Hold {
-	last := map[string]int64{} // when a process last knew that it held with a fence
-	key := func(n note) string { return fmt.Sprint(n.Process, n.Lane, n.Of, n.V) }
+	last := map[string]int64{} // when a process last knew that it had what it had asked for
 	for _, n := range j.records.of("held") {
-		last[key(n)] = n.Begin
+		last[fmt.Sprint(n.Process, " ", n.V)] = n.Begin
 	}
 	all := map[string][]history.Hold{}
 	for _, n := range j.records.of("ask") {
 		if n.Out != ok {
 			continue
 		}
-		to := max(last[key(n)], n.End)
+		to := max(last[fmt.Sprint(n.Process, " ", n.ID)], n.End)
 		for _, t := range j.troubles {
 			if t.what == restart && t.to > n.Begin {
 				to = min(to, max(t.from, n.End))

@@ -122,3 +122,18 @@ func TestTroubleExplains(t *testing.T) {
 		}
 	}
 }
+
+// Slots have fences of their own: two holds of a lane may have the same fence.
+func TestHoldsAreToldApart(t *testing.T) {
+	ask := func(id, from int64) note {
+		return note{Kind: "ask", Process: "w1.1", Lane: "w1/turn/0", Of: "seats", Out: ok, V: 7, ID: id, Begin: from, End: from}
+	}
+	held := func(id, at int64) note {
+		return note{Kind: "held", Process: "w1.1", Lane: "w1/turn/0", Of: "seats", V: id, Begin: at}
+	}
+	j := &judgement{records: records{ask(1, 10), held(1, 20), ask(2, 30), held(2, 40)}, troubles: []trouble{{what: restart, from: 35, to: 36}}}
+	holds := j.holds()["seats"]
+	if len(holds) != 2 || holds[0].To.UnixNano() != 20 || holds[1].To.UnixNano() != 35 {
+		t.Errorf("%v, want the first until 20, and the second until the restart at 35", holds)
+	}
+}
