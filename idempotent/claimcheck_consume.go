@@ -72,12 +72,12 @@ func (k *ClaimCheck) failed(p packed, err error) error {
 }
 
 // unclaim deletes the blob of a message that was handled and deleted.
-func (c *Consumer) unclaim(work context.Context, d *delivery) {
+func (c *Consumer) unclaim(d *delivery) {
 	p := d.e.Packed
 	if p == nil || p.Blob == "" || c.o.ClaimCheck == nil || c.o.ClaimCheck.path != p.Container {
 		return
 	}
-	ctx, cancel := retry.Detached(work, tryTimeout)
+	ctx, cancel := retry.Detached(c.settling, tryTimeout)
 	defer cancel()
 	if err := c.o.ClaimCheck.remove(ctx, *p); err != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})

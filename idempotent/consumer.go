@@ -41,6 +41,7 @@ type Consumer struct {
 	room  chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
+	count             func() // counts a request
 	ran               atomic.Bool
 
 	tenures tenures
@@ -49,10 +50,13 @@ type Consumer struct {
 	notes   *notes
 	late    *late
 	gate    gate
-	running sync.WaitGroup // the deliveries' goroutines
+	pool    *pool // runs the deliveries
 	probes  sync.WaitGroup
 
-	stopping context.Context // ends when Run is to stop
+	// The contexts of Run. They are set before the first delivery.
+	stopping context.Context // ends when no more handlers may start
+	work     context.Context // ends when handlers have to return
+	settling context.Context // does not end: what settles messages bounds itself
 	stop     context.CancelCauseFunc
 
 	hurry     chan struct{}
@@ -86,8 +90,9 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	c := &Consumer{
 		queue: queue, path: resource.Path(queue.URL()), handler: handler, o: o, seats: seats{all: o.Concurrency},
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), hurry: make(chan struct{}),
-		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]ledger{}, crowded: make(chan struct{}),
+		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]ledger{}, crowded: make(chan struct{}), pool: newPool(),
 	}
+	c.count = func() { c.requests.Add(1) }
 	c.notes = &notes{c: c, k: o.Markers, parts: map[string]*page{}}
 	c.late = &late{k: o.Markers}
 	c.dedupe = c.newDeduper()
@@ -142,6 +147,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return ErrRan
 	}
+	c.settling = context.WithoutCancel(ctx)
 	c.stopping, c.stop = context.WithCancelCause(ctx)
 	defer c.stop(nil)
 	if c.o.Sessions != nil {
@@ -156,12 +162,13 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 	}
 	defer consumers.add(c)()
-	work, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
-	err := c.receiveAll(c.stopping, work)
+	c.work = work
+	err := c.receiveAll()
 	c.stop(nil)
 	done := make(chan struct{})
-	go func() { c.running.Wait(); close(done) }()
+	go func() { c.pool.wait(); c.pool.dismiss(); close(done) }()
 	if !within(done, *c.o.SoftStop, c.hurry) {
 		end(ErrStopping)
 		if !within(done, *c.o.HardStop, nil) {

@@ -35,9 +35,10 @@ type delivery struct {
 	waited  int        // earlier deliveries that were not claimed
 	known   bool       // its counts are those in its marker
 
-	stage   stage       // guarded by Consumer.mu
-	handled atomic.Bool // its handler was started
-	counted bool        // the start of its handler is recorded
+	again   *redelivered // guarded by Consumer.mu
+	stage   stage        // guarded by Consumer.mu
+	handled atomic.Bool  // its handler was started
+	counted bool         // the start of its handler is recorded
 
 	settled   chan struct{} // closed when live returns; after that the following may be read
 	concluded bool          // known to be handled
@@ -72,53 +73,53 @@ const (
 
 // live takes a delivery from its decision to its end. stopping ends when no more handlers may start; work ends when
 // handlers have to return.
-func (c *Consumer) live(stopping, work context.Context, d *delivery) {
+func (c *Consumer) live(d *delivery) {
 	defer c.done(d)
 	if d.overdue != nil && d.fate == run {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: d.overdue})
 	}
 	switch d.fate {
 	case run:
-		c.handle(stopping, work, d)
+		c.handle(d)
 		return
 	case copied:
 		c.enter(d, copying)
-		c.follow(stopping, work, d)
+		c.follow(d)
 		return
 	}
 	c.enter(d, closing)
 	switch d.fate {
 	case duplicate, finished:
-		c.discard(work, d)
+		c.discard(d)
 	case replayed:
-		c.replay(work, d)
+		c.replay(d)
 	case busy:
-		c.putOff(work, d, d.pause)
+		c.putOff(d, d.pause)
 	case held:
-		c.wait(work, d)
+		c.wait(d)
 	case unkeyed:
-		c.poison(work, d, d.why)
+		c.poison(d, d.why)
 	default:
-		c.release(stopping, work, d)
+		c.release(d)
 	}
 }
 
 // discard deletes a message that was handled, itself or as a copy.
-func (c *Consumer) discard(work context.Context, d *delivery) {
-	if c.settle(work, d, Duplicate, d.receipt.delete, nil) == nil && d.fate == finished {
-		c.unclaim(work, d)
+func (c *Consumer) discard(d *delivery) {
+	if c.settle(d, Duplicate, d.receipt.delete, nil) == nil && d.fate == finished {
+		c.unclaim(d)
 	}
 	d.concluded = true
 }
 
 // release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
 // reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.
-func (c *Consumer) release(stopping, work context.Context, d *delivery) {
-	if stopping.Err() == nil {
+func (c *Consumer) release(d *delivery) {
+	if c.stopping.Err() == nil {
 		c.tell(Event{Kind: Returned, Message: d.m, Err: d.why})
 		return
 	}
-	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, 0) }, d.why)
+	_ = c.settle(d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, 0) }, d.why)
 }
 
 // errBusy reports that a copy of a message is being handled.
@@ -126,7 +127,7 @@ var errBusy = errors.New("a copy of it is being handled")
 
 // putOff puts back a copy whose original is claimed elsewhere: the copy must not be deleted before the original is
 // known to be handled. The pause doubles with every delivery.
-func (c *Consumer) putOff(work context.Context, d *delivery, most time.Duration) {
+func (c *Consumer) putOff(d *delivery, most time.Duration) {
 	pause := max(time.Second, c.o.Visibility/3)
 	if c.o.Replay == nil { // with Replay, a sender may be waiting for the answer
 		for range min(d.e.Excused, 10) {
@@ -136,30 +137,30 @@ func (c *Consumer) putOff(work context.Context, d *delivery, most time.Duration)
 	if most > 0 {
 		pause = min(pause, most)
 	}
-	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, max(pause, time.Second)) }, errBusy)
+	_ = c.settle(d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, max(pause, time.Second)) }, errBusy)
 }
 
 // follow waits for the outcome of the delivery that this one is a copy of. The copy is not renewed meanwhile: when a
 // third of its time is left, it is put back.
-func (c *Consumer) follow(stopping, work context.Context, d *delivery) {
+func (c *Consumer) follow(d *delivery) {
 	until, _ := d.receipt.deadline()
 	timer := time.NewTimer(time.Until(until) - d.window/3)
 	defer timer.Stop()
 	select {
 	case <-d.original.settled:
 	case <-timer.C:
-	case <-stopping.Done():
+	case <-c.stopping.Done():
 	}
 	c.enter(d, closing)
 	select {
 	case <-d.original.settled:
 	default:
-		if stopping.Err() != nil {
+		if c.stopping.Err() != nil {
 			d.why = errUnhandled
-			c.release(stopping, work, d)
+			c.release(d)
 			return
 		}
-		c.putOff(work, d, 0)
+		c.putOff(d, 0)
 		return
 	}
 	o := d.original
@@ -168,30 +169,30 @@ func (c *Consumer) follow(stopping, work context.Context, d *delivery) {
 		if d.earlier = o.m.result; o.fate == replayed {
 			d.earlier = o.earlier
 		}
-		c.replay(work, d)
+		c.replay(d)
 	case o.concluded:
 		d.fate = duplicate
-		c.discard(work, d)
+		c.discard(d)
 	default:
-		_ = c.settle(work, d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, time.Second) }, errBusy)
+		_ = c.settle(d, Returned, func(ctx context.Context) error { return c.excuse(ctx, d, time.Second) }, errBusy)
 	}
 }
 
 // replay passes the result of a copy to ConsumerOptions.Replay, and deletes the message.
-func (c *Consumer) replay(work context.Context, d *delivery) {
+func (c *Consumer) replay(d *delivery) {
 	d.m.result = d.earlier
 	if c.o.Replay != nil {
 		until, _ := d.receipt.deadline()
-		ctx, cancel := context.WithDeadlineCause(work, until, ErrOwnershipLost)
+		ctx, cancel := context.WithDeadlineCause(c.work, until, ErrOwnershipLost)
 		err := c.call(ctx, d.m, func(ctx context.Context, m *Message) error { return c.o.Replay(ctx, m, d.earlier) })
 		cancel()
 		if err != nil {
-			_ = c.settle(work, d, Retried, func(ctx context.Context) error {
+			_ = c.settle(d, Retried, func(ctx context.Context) error {
 				return c.excuse(ctx, d, c.o.Backoff.Wait(d.m.Attempt-1))
 			}, err)
 			return
 		}
 	}
 	d.fate = duplicate
-	c.discard(work, d)
+	c.discard(d)
 }

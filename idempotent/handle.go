@@ -13,7 +13,7 @@ import (
 
 // begin decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
 // deliveries are tried again for as long as their messages are hidden.
-func (c *Consumer) begin(stopping, work context.Context, batch []*delivery) {
+func (c *Consumer) begin(batch []*delivery) {
 	stale := make(chan struct{})
 	time.AfterFunc(patience, func() { close(stale) })
 	until := batch[0].received.Add(batch[0].window - margin(batch[0].window))
@@ -23,8 +23,8 @@ func (c *Consumer) begin(stopping, work context.Context, batch []*delivery) {
 	}
 	var err error
 	for open := batch; len(open) > 0; {
-		if stopping.Err() == nil {
-			deciding, cancel := retry.Detached(stopping, tryTimeout)
+		if c.stopping.Err() == nil {
+			deciding, cancel := retry.Detached(c.stopping, tryTimeout)
 			deciding, traced := c.traceClaim(deciding)
 			err = c.dedupe.decide(deciding, open)
 			traced(err)
@@ -32,19 +32,19 @@ func (c *Consumer) begin(stopping, work context.Context, batch []*delivery) {
 		}
 		var left []*delivery
 		for _, d := range open {
-			if d.fate == undecided && stopping.Err() == nil && err != nil {
+			if d.fate == undecided && c.stopping.Err() == nil && err != nil {
 				left = append(left, d)
 				continue
 			}
-			c.running.Go(func() { c.live(stopping, work, d) })
+			c.pool.run(func() { c.live(d) })
 		}
 		if open = left; len(open) == 0 {
 			return
 		}
-		if !c.suspend(err) || !c.gate.wait(stopping, until) {
+		if !c.suspend(err) || !c.gate.wait(c.stopping, until) {
 			for _, d := range open {
 				d.fate, d.why = unclear, err
-				c.running.Go(func() { c.live(stopping, work, d) })
+				c.pool.run(func() { c.live(d) })
 			}
 			return
 		}
@@ -60,22 +60,22 @@ func (c *Consumer) traceClaim(ctx context.Context) (context.Context, func(error)
 
 // handle waits for a seat and runs the handler, with a heartbeat throughout, and settles the message when both have
 // ended.
-func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
+func (c *Consumer) handle(d *delivery) {
 	if d.decoded != nil {
 		c.enter(d, closing)
-		c.poison(work, d, d.decoded)
+		c.poison(d, d.decoded)
 		return
 	}
 	if n, spent := c.spent(d); spent {
 		c.enter(d, closing)
-		c.poison(work, d, fmt.Errorf("started %d times and never finished: its handler may crash the process", n))
+		c.poison(d, fmt.Errorf("started %d times and never finished: its handler may crash the process", n))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(work)
+	ctx, cancel := context.WithCancelCause(c.work)
 	defer cancel(nil)
-	h := c.keep(work, d, cancel)
+	h := c.keep(d, cancel)
 	began := time.Now()
-	err := c.turn(stopping, ctx, d)
+	err := c.turn(ctx, d)
 	took := time.Since(began)
 	if d.handled.Load() {
 		c.tenures.add(time.Since(d.received))
@@ -83,11 +83,11 @@ func (c *Consumer) handle(stopping, work context.Context, d *delivery) {
 	cause := context.Cause(ctx)
 	what, _ := judge(err)
 	if handled := what == done || what == drop; handled {
-		c.mark(work, d)
+		c.mark(d)
 	}
 	c.enter(d, closing)
 	h.stop() // no renewal may follow the decision below
-	c.conclude(work, d, err, cause, took)
+	c.conclude(d, err, cause, took)
 }
 
 // errUnhandled reports that the handler was not run.
@@ -100,7 +100,7 @@ var errSuspended = errors.New("a resource that the consumer needs does not answe
 var errCrowded = errors.New("no handler was free for it")
 
 // turn waits for a seat and runs the handler.
-func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
+func (c *Consumer) turn(ctx context.Context, d *delivery) error {
 	n, suspect := 1, c.suspect(d)
 	if suspect {
 		n = c.o.Concurrency
@@ -117,7 +117,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 		case <-seat.ready:
 		case <-ctx.Done():
 			return errUnhandled
-		case <-stopping.Done():
+		case <-c.stopping.Done():
 			return errUnhandled
 		case <-stale:
 			c.slow()
@@ -129,7 +129,7 @@ func (c *Consumer) turn(stopping, ctx context.Context, d *delivery) error {
 	if suspect {
 		c.settled(ctx)
 	}
-	if ctx.Err() != nil || stopping.Err() != nil {
+	if ctx.Err() != nil || c.stopping.Err() != nil {
 		return errUnhandled
 	}
 	if c.gate.closed() {
@@ -210,7 +210,7 @@ type heart struct {
 }
 
 // keep starts a heart, which ends the handler's context if the message cannot be kept hidden.
-func (c *Consumer) keep(work context.Context, d *delivery, end context.CancelCauseFunc) *heart {
+func (c *Consumer) keep(d *delivery, end context.CancelCauseFunc) *heart {
 	h := &heart{}
 	until, _ := d.receipt.deadline()
 	h.timer = time.AfterFunc(time.Until(until)-d.window/3, func() {
@@ -219,7 +219,7 @@ func (c *Consumer) keep(work context.Context, d *delivery, end context.CancelCau
 			h.mu.Unlock()
 			return
 		}
-		ctx, quit := context.WithCancel(context.WithoutCancel(work))
+		ctx, quit := context.WithCancel(c.settling)
 		defer quit()
 		h.quit, h.beating = quit, make(chan struct{})
 		h.mu.Unlock()

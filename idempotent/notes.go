@@ -48,7 +48,7 @@ func (n *notes) write(ctx context.Context, partition string, w write, added func
 	if p == nil {
 		p = &page{full: make(chan struct{})}
 		n.parts[partition] = p
-		n.c.running.Go(func() { n.send(partition, p) })
+		n.c.pool.run(func() { n.send(partition, p) })
 	}
 	p.open = append(p.open, one)
 	if p.size += len(w.m.Result); len(p.open) == maxNotes || p.size >= maxPage {

@@ -318,6 +318,8 @@ func (o *owner) conclude(ctx context.Context, d *delivery, state string) error {
 		m.Result = d.m.result
 	}
 	partition, w := partitionOf(o.c.path, d.m.Key), write{rowOf(d.m.Key), m}
+	ctx, cancel := context.WithTimeout(ctx, 2*tryTimeout)
+	defer cancel()
 	err := o.c.notes.write(ctx, partition, w, func() { o.c.enter(d, closing) })
 	if err != nil && state == stateDone {
 		o.c.late.add(partition, w)

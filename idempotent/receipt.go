@@ -36,6 +36,7 @@ type receipt struct {
 	visible time.Time // as last reported by the service
 	unsure  bool
 	lost    bool
+	adopted bool // the pop receipt is from a delivery that came after the latest request was sent
 }
 
 // newReceipt returns a receipt whose turn is free.
@@ -60,22 +61,37 @@ func (r *receipt) take(ctx context.Context) (pop string, err error) {
 	case r.unsure:
 		err = ErrReceiptUnknown
 	default:
+		r.adopted = false
 		return r.pop, nil
 	}
 	r.give()
 	return "", err
 }
 
+// renewed returns the current pop receipt if the message was delivered to this process again after the latest request
+// was sent.
+func (r *receipt) renewed() (pop string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok, r.adopted = r.adopted, false
+	return r.pop, ok
+}
+
 func (r *receipt) give() { r.turn <- struct{}{} }
 
-// become records the effect of a request.
+// become records the effect of a request, unless a later delivery has replaced the pop receipt.
 func (r *receipt) become(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change()
+	if !r.adopted {
+		change()
+	}
 }
 
-const tryTimeout = 10 * time.Second
+const (
+	tryTimeout  = 10 * time.Second
+	deleteTries = 5
+)
 
 // deadline returns until when nobody else can receive the message, and whether it is held at all.
 func (r *receipt) deadline() (until time.Time, ours bool) {
@@ -122,6 +138,12 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 			return nil
 		}
 		out := azerr.Classify(err)
+		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
+			if renewed, ok := r.renewed(); ok {
+				pop, open = renewed, time.Time{}
+				continue
+			}
+		}
 		if out.Kind == azerr.Lost && !open.IsZero() {
 			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the
 			// time.
@@ -156,15 +178,24 @@ func (r *receipt) delete(ctx context.Context) error {
 		return err
 	}
 	defer r.give()
-	again := retry.Budget{Attempts: 5, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}}.Start()
-	ambiguous := false
-	for {
+	pause := retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}
+	giveUp, ambiguous := time.Now().Add(tryTimeout), false
+	if until, _ := r.deadline(); until.After(giveUp) {
+		giveUp = until
+	}
+	for n := 0; ; n++ {
 		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
 		r.count()
 		_, err := r.queue.DeleteMessage(tried, r.id, pop, nil)
 		cancel()
 		out := azerr.Classify(err)
 		until, _ := r.deadline()
+		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
+			if renewed, ok := r.renewed(); ok {
+				pop, ambiguous = renewed, false
+				continue
+			}
+		}
 		switch {
 		case err == nil, out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):
 			r.become(func() { r.lost = true }) // nothing is left to do with it
@@ -174,7 +205,10 @@ func (r *receipt) delete(ctx context.Context) error {
 			return ErrOwnershipLost
 		}
 		ambiguous = ambiguous || out.Ambiguous()
-		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
+		if !out.Transient() && !out.Ambiguous() || n+1 == deleteTries || !time.Now().Before(giveUp) {
+			return err
+		}
+		if retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
 			return err
 		}
 	}
@@ -182,5 +216,7 @@ func (r *receipt) delete(ctx context.Context) error {
 
 // adopt takes over a new receipt after the service has delivered the message to this process again.
 func (r *receipt) adopt(pop string, until time.Time) {
-	r.become(func() { r.pop, r.until, r.unsure, r.lost = pop, until, false, false })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pop, r.until, r.unsure, r.lost, r.adopted = pop, until, false, false, true
 }

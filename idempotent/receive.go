@@ -13,7 +13,8 @@ import (
 )
 
 // receiveAll repeatedly receives as many messages as there is room for.
-func (c *Consumer) receiveAll(ctx, work context.Context) error {
+func (c *Consumer) receiveAll() error {
+	ctx := c.stopping
 	empty, failures, created := 0, 0, false
 	for {
 		n := c.reserve(ctx)
@@ -30,7 +31,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 			return nil
 		case err != nil && c.o.CreateQueue && !created && azerr.Has(err, "QueueNotFound"):
 			created = true
-			if err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: func() { c.requests.Add(1) }}).create(ctx); err != nil {
+			if err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: c.count}).create(ctx); err != nil {
 				return err
 			}
 			continue
@@ -55,7 +56,7 @@ func (c *Consumer) receiveAll(ctx, work context.Context) error {
 			continue
 		}
 		empty, failures = 0, 0
-		c.running.Go(func() { c.begin(ctx, work, batch) })
+		c.pool.run(func() { c.begin(batch) })
 	}
 }
 
@@ -83,7 +84,7 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	asking, traced := c.trace(asking, "receive", nil)
 	window := c.tenures.window(c.o.Visibility, c.o.MaxVisibility)
 	began := time.Now()
-	c.requests.Add(1)
+	c.count()
 	resp, err := c.queue.DequeueMessages(with(asking, unrepeated{}), &azqueue.DequeueMessagesOptions{
 		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(window / time.Second)),
 	})
@@ -100,16 +101,29 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	return batch, nil
 }
 
-// take makes a delivery of a message. If this process already holds the message, the service has delivered it again:
-// the handler continues with the new receipt.
+// redelivered is a message that was received while an earlier delivery of it was in flight.
+type redelivered struct {
+	m      *azqueue.DequeuedMessage
+	began  time.Time
+	window time.Duration
+}
+
+// take makes a delivery of a message. If an earlier delivery is in flight, it continues with the new pop receipt, and
+// take returns nil. If that one has given the message back and makes no use of the receipt, done makes the delivery.
 func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
-	id := deref(m.MessageID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if had := c.inFlight[id]; had != nil {
+	if had := c.inFlight[deref(m.MessageID)]; had != nil {
+		had.again = &redelivered{m, began, window}
 		had.receipt.adopt(deref(m.PopReceipt), began.Add(window))
 		return nil
 	}
+	return c.admit(m, began, window)
+}
+
+// admit makes a delivery of a message. c.mu is held.
+func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
+	id := deref(m.MessageID)
 	d := &delivery{raw: deref(m.MessageText), window: window, received: began, at: deref(m.TimeNextVisible).Add(-window)}
 	d.e, d.decoded = decode(d.raw, c.o.Encoding)
 	d.m = &Message{
@@ -125,7 +139,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
 	}
 	d.receipt = newReceipt(c.queue, id, d.raw)
-	d.receipt.count = func() { c.requests.Add(1) }
+	d.receipt.count = c.count
 	d.receipt.adopt(deref(m.PopReceipt), began.Add(window))
 	c.inFlight[id] = d
 	c.stock[waiting]++

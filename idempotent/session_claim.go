@@ -67,15 +67,15 @@ func (by *claimer) contest(ctx context.Context, target tables.Entity[marker], v 
 }
 
 // wait puts back a message that another session may be handling.
-func (c *Consumer) wait(work context.Context, d *delivery) {
+func (c *Consumer) wait(d *delivery) {
 	pause := wholeSeconds(max(time.Second, c.o.Visibility/3))
-	_ = c.settle(work, d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, pause) },
+	_ = c.settle(d, Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, pause) },
 		fmt.Errorf("it may still be handled: %w", d.holder))
 }
 
 // letGo handles a message that could not be given back: it reappears by itself.
-func (c *Consumer) letGo(work context.Context, d *delivery) {
-	ctx, cancel := retry.Detached(work, tryTimeout)
+func (c *Consumer) letGo(d *delivery) {
+	ctx, cancel := retry.Detached(c.settling, tryTimeout)
 	defer cancel()
 	if err := c.dedupe.forget(ctx, d, false); err != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})

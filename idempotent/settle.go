@@ -11,15 +11,13 @@ import (
 
 // mark records that a message was handled, before it is deleted. If that fails, the message is deleted all the same: it
 // was handled, and must not be handled again. The marker is written when its table answers.
-func (c *Consumer) mark(work context.Context, d *delivery) {
+func (c *Consumer) mark(d *delivery) {
 	var long error
 	if len(d.m.result) > maxResult {
 		long = fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", maxResult)
 		d.m.result = nil
 	}
-	ctx, cancel := retry.Detached(work, 2*tryTimeout)
-	defer cancel()
-	err := c.dedupe.conclude(ctx, d, stateDone)
+	err := c.dedupe.conclude(c.settling, d, stateDone)
 	d.concluded = true
 	if long != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: long})
@@ -31,29 +29,29 @@ func (c *Consumer) mark(work context.Context, d *delivery) {
 }
 
 // conclude decides what to do with a message after its handler has returned.
-func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error, took time.Duration) {
+func (c *Consumer) conclude(d *delivery, err, cause error, took time.Duration) {
 	what, after := judge(err)
 	excuse := func(after time.Duration) func(context.Context) error {
 		return func(ctx context.Context) error { return c.excuse(ctx, d, after) }
 	}
 	switch {
 	case what == done:
-		if c.settle(work, d, Completed, d.receipt.delete, nil) != nil {
-			noting, cancel := retry.Detached(work, tryTimeout)
+		if c.settle(d, Completed, d.receipt.delete, nil) != nil {
+			noting, cancel := retry.Detached(c.settling, tryTimeout)
 			defer cancel()
 			if noted := c.dedupe.undeleted(noting, d); noted != nil {
 				c.tell(Event{Kind: Failed, Message: d.m, Err: noted})
 			}
 		}
 	case what == drop:
-		_ = c.settle(work, d, Dropped, d.receipt.delete, err)
+		_ = c.settle(d, Dropped, d.receipt.delete, err)
 	case errors.Is(cause, ErrOwnershipLost), errors.Is(err, ErrOwnershipLost) && !d.handled.Load():
 		c.tell(Event{Kind: Lost, Message: d.m, Err: ErrOwnershipLost, Took: took})
-		c.letGo(work, d)
+		c.letGo(d)
 	case errors.Is(err, errSuspended):
-		_ = c.settle(work, d, Returned, excuse(probing.Base), err)
+		_ = c.settle(d, Returned, excuse(probing.Base), err)
 	case errors.Is(err, errCrowded):
-		_ = c.settle(work, d, Returned, excuse(0), err)
+		_ = c.settle(d, Returned, excuse(0), err)
 	case excusable(err):
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
 		pause := c.o.Backoff.Wait(d.e.Excused)
@@ -61,20 +59,20 @@ func (c *Consumer) conclude(work context.Context, d *delivery, err, cause error,
 			c.suspend(err)
 			pause = probing.Base
 		}
-		_ = c.settle(work, d, Retried, excuse(pause), err)
+		_ = c.settle(d, Retried, excuse(pause), err)
 	case what == poison:
-		c.poison(work, d, err)
+		c.poison(d, err)
 	case what == postpone:
-		_ = c.settle(work, d, Retried, excuse(after), err)
+		_ = c.settle(d, Retried, excuse(after), err)
 	case errors.Is(cause, ErrStopping), errors.Is(err, errUnhandled):
-		_ = c.settle(work, d, Returned, excuse(0), err)
+		_ = c.settle(d, Returned, excuse(0), err)
 	case c.o.MaxAttempts > 0 && d.m.Attempt >= c.o.MaxAttempts && c.o.Poison != nil:
-		c.poison(work, d, fmt.Errorf("failed %d times: %w", d.m.Attempt, err))
+		c.poison(d, fmt.Errorf("failed %d times: %w", d.m.Attempt, err))
 	default:
 		if after < 0 {
 			after = c.o.Backoff.Wait(d.m.Attempt - 1)
 		}
-		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, after, err) }, err)
+		_ = c.settle(d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, after, err) }, err)
 	}
 }
 
@@ -139,14 +137,17 @@ func wholeSeconds(d time.Duration) time.Duration {
 // poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
 // another copy be handled, then it deletes the message. After a crash in between there is a second copy with the same
 // id, or nothing is left undone.
-func (c *Consumer) poison(work context.Context, d *delivery, why error) {
+func (c *Consumer) poison(d *delivery, why error) {
 	if c.o.Poison == nil {
-		_ = c.settle(work, d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, c.o.Backoff.Cap, why) }, why)
+		_ = c.settle(d, Retried, func(ctx context.Context) error { return c.putBack(ctx, d, c.o.Backoff.Cap, why) }, why)
 		return
 	}
-	_ = c.settle(work, d, Poisoned, func(ctx context.Context) error {
+	_ = c.settle(d, Poisoned, func(ctx context.Context) error {
 		facts := poisoned{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.as}
-		if err := bury(ctx, c.o.Poison, c.o.Markers, d.raw, d.e, facts, func() { c.requests.Add(1) }); err != nil {
+		until, _ := d.receipt.deadline()
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), tryTimeout))
+		defer cancel()
+		if err := bury(ctx, c.o.Poison, c.o.Markers, d.raw, d.e, facts, c.count); err != nil {
 			return err
 		}
 		if d.fate != unkeyed {
@@ -159,24 +160,22 @@ func (c *Consumer) poison(work context.Context, d *delivery, why error) {
 	}, why)
 }
 
-// settle carries out the decision, under a context of its own that ends when the message is no longer held.
-func (c *Consumer) settle(work context.Context, d *delivery, kind EventKind, do func(context.Context) error, why error) error {
-	until, _ := d.receipt.deadline()
-	ctx, cancel := retry.Detached(work, max(time.Until(until), tryTimeout))
-	defer cancel()
-	ctx, traced := c.trace(ctx, "settle", d.m)
+// settle carries out the decision. The context of do does not end: do bounds itself by the time for which the message is
+// held.
+func (c *Consumer) settle(d *delivery, kind EventKind, do func(context.Context) error, why error) error {
+	ctx, traced := c.trace(c.settling, "settle", d.m)
 	err := do(ctx)
 	traced(err)
 	if err != nil {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
 		if kind != Completed && kind != Dropped { // then that it is done is remembered
-			c.letGo(work, d)
+			c.letGo(d)
 		}
 		return err
 	}
 	c.tell(Event{Kind: kind, Message: d.m, Err: why})
 	if kind == Completed || kind == Dropped {
-		c.unclaim(work, d)
+		c.unclaim(d)
 	}
 	return nil
 }

@@ -140,10 +140,19 @@ func (c *Consumer) done(d *delivery) {
 	if d.handled.Load() {
 		c.finished++
 	}
+	var next *delivery
+	if r := d.again; r != nil {
+		if _, unused := d.receipt.renewed(); unused {
+			next = c.admit(r.m, r.began, r.window)
+		}
+	}
 	n, over := c.wanted()
 	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
 	c.mu.Unlock()
 	close(d.settled)
+	if next != nil {
+		c.pool.run(func() { c.begin([]*delivery{next}) })
+	}
 	if n > 0 || over {
 		c.poke()
 	}

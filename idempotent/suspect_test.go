@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -138,6 +140,38 @@ func TestRetryAfterNothingIsAtOnce(t *testing.T) {
 		began := time.Now()
 		if err := c.Run(t.Context()); err != nil || runs != 4 || time.Since(began) > 2*time.Second {
 			t.Errorf("%v, %d runs after %v", err, runs, time.Since(began))
+		}
+	})
+}
+
+// lateResponses delays the responses to one kind of request.
+type lateResponses struct {
+	next  policy.Transporter
+	verb  string
+	delay time.Duration
+}
+
+func (l lateResponses) Do(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.Do(r)
+	if r.Method == l.verb {
+		pass(l.delay)
+	}
+	return resp, err
+}
+
+func TestAMessageThatReturnsBeforeItsReleaseIsConfirmedIsHandledAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		r.queue = r.client("orders", lateResponses{r.service, http.MethodPut, time.Second})
+		var at []time.Time
+		r.consume(func(context.Context, *Message) error {
+			if at = append(at, time.Now()); len(at) < 3 {
+				return RetryAfter(errors.New("again"), 0)
+			}
+			return nil
+		}, ConsumerOptions{Poll: pollEvery(100 * time.Millisecond)})
+		if len(at) != 3 || at[2].Sub(at[0]) > 3*time.Second {
+			t.Errorf("handled at %v", at)
 		}
 	})
 }

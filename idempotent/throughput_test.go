@@ -19,6 +19,7 @@ import (
 type far struct {
 	*rig
 	latency atomic.Int64
+	sent    int
 }
 
 // fill puts n messages into the queue at once, as fast as the service is in memory.
@@ -28,14 +29,15 @@ func (f *far) fill(n int) {
 	defer f.latency.Store(near)
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = fmt.Sprintf("m%05d-%d", i, f.service.Requests()) // never one that was there before
+		f.sent++
+		ids[i] = fmt.Sprintf("m%07d", f.sent) // never one that was there before
 	}
 	f.send(ids...)
 }
 
 // bare handles all that is in the queue with the SDK alone: workers receive 32 messages each and delete them, one after the
 // other, so that as many requests are under way all the time as there are workers. It returns when the last message is gone.
-func (f *far) bare(workers, n int) {
+func (f *far) bare(workers, n int, table bareTable) {
 	f.t.Helper()
 	var gone atomic.Int64
 	var all sync.WaitGroup
@@ -50,7 +52,13 @@ func (f *far) bare(workers, n int) {
 				if len(resp.Messages) == 0 {
 					return
 				}
+				if table.batch != nil {
+					table.batch(resp.Messages)
+				}
 				for _, m := range resp.Messages {
+					if table.message != nil {
+						table.message(m)
+					}
 					if _, err := f.queue.DeleteMessage(context.Background(), *m.MessageID, *m.PopReceipt, nil); err != nil {
 						f.t.Error(err)
 					}
@@ -95,6 +103,11 @@ func (f *far) ahead(workers int) {
 // ours handles n messages with a Consumer, and returns when the last one is gone.
 func (f *far) ours(n int, o ConsumerOptions) {
 	f.t.Helper()
+	f.oursWith(n, o, func(context.Context, *Message) error { return nil })
+}
+
+func (f *far) oursWith(n int, o ConsumerOptions, handler Handler) {
+	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var done atomic.Int64
@@ -104,7 +117,7 @@ func (f *far) ours(n int, o ConsumerOptions) {
 			cancel()
 		}
 	}
-	c, err := NewConsumer(f.queue, func(context.Context, *Message) error { return nil }, &o)
+	c, err := NewConsumer(f.queue, handler, &o)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -132,7 +145,7 @@ func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 					run()
 					return n / time.Since(began).Seconds()
 				}
-				bare := max(rate(func() { f.bare(workers, n) }), rate(func() { f.ahead(workers) }))
+				bare := max(rate(func() { f.bare(workers, n, bareTable{}) }), rate(func() { f.ahead(workers) }))
 				modes := map[string]struct {
 					o    ConsumerOptions
 					want float64
@@ -152,20 +165,4 @@ func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 			})
 		})
 	}
-}
-
-// BenchmarkConsume is what a message costs of the processor, with what the SDK and the in-memory service need for it.
-func BenchmarkConsume(b *testing.B) {
-	const workers = 8
-	run := func(name string, consume func(f *far, n int)) {
-		b.Run(name, func(b *testing.B) {
-			f := &far{rig: newRigOn(b, aztest.New(nil))}
-			f.fill(b.N)
-			b.ResetTimer()
-			consume(f, b.N)
-		})
-	}
-	run("bare", func(f *far, n int) { f.bare(workers, n) })
-	run("nothing", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: workers}) })
-	run("owner", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: workers, Markers: f.markers}) })
 }

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
@@ -42,6 +43,14 @@ func (c *Consumer) tell(e Event) {
 	if c.o.Event != nil {
 		c.o.Event(e)
 	}
+	level := slog.LevelDebug
+	switch e.Kind {
+	case Poisoned, Lost, Failed:
+		level = slog.LevelWarn
+	}
+	if !c.o.Logger.Enabled(c.settling, level) {
+		return
+	}
 	attrs := []any{"queue", c.path}
 	if e.Message != nil {
 		attrs = append(attrs, "message", e.Message.ID, "key", e.Message.Key, "attempt", e.Message.Attempt, "deliveries", e.Message.Deliveries)
@@ -49,10 +58,5 @@ func (c *Consumer) tell(e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, "error", azerr.Summary(e.Err))
 	}
-	switch e.Kind {
-	case Poisoned, Lost, Failed:
-		c.o.Logger.Warn("message "+string(e.Kind), attrs...)
-	default:
-		c.o.Logger.Debug("message "+string(e.Kind), attrs...)
-	}
+	c.o.Logger.Log(c.settling, level, "message "+string(e.Kind), attrs...)
 }

@@ -1,0 +1,149 @@
+//go:build unix
+
+package idempotent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// benchMode is a way to consume messages, and a bare loop on the SDK that sends the same requests.
+type benchMode struct {
+	name    string
+	consume func(f *far, n int)
+	table   func(f *far) bareTable // what the bare loop writes besides; nil for nothing
+}
+
+// bareTable sends the table requests of a mode with the SDK alone.
+type bareTable struct {
+	batch   func(batch []*azqueue.DequeuedMessage) // before and after the messages of a receive are handled
+	message func(m *azqueue.DequeuedMessage)       // for each message
+}
+
+const benchWorkers = 8
+
+var benchModes = []benchMode{
+	{"none", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: benchWorkers}) }, nil},
+	{"redelivery", func(f *far, n int) {
+		f.ours(n, ConsumerOptions{Concurrency: benchWorkers, Markers: f.markers, Dedupe: DedupeRedelivery})
+	}, nil},
+	{"owner", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: benchWorkers, Markers: f.markers}) }, bareMarkers},
+	{"inbox", func(f *far, n int) {
+		f.oursWith(n, ConsumerOptions{Concurrency: benchWorkers, Dedupe: DedupeInbox}, func(ctx context.Context, m *Message) error {
+			return f.inbox.Apply(ctx, m, "p", upsertEffect(m))
+		})
+	}, bareInbox},
+}
+
+// bareMarkers writes the messages of each receive in one transaction, twice, as a claim and a completion do.
+func bareMarkers(f *far) bareTable {
+	return bareTable{batch: func(batch []*azqueue.DequeuedMessage) {
+		for _, state := range []string{"owned", "done"} {
+			var actions []aztables.TransactionAction
+			for _, m := range batch {
+				actions = append(actions, aztables.TransactionAction{ActionType: aztables.TransactionTypeInsertReplace, Entity: f.bareEntity("orders", "k-"+*m.MessageID, state)})
+			}
+			if _, err := f.service.Table("markers").SubmitTransaction(context.Background(), actions, nil); err != nil {
+				f.t.Error(err)
+			}
+		}
+	}}
+}
+
+// bareInbox writes two entities in one transaction for each message, as an effect and its marker.
+func bareInbox(f *far) bareTable {
+	return bareTable{message: func(m *azqueue.DequeuedMessage) {
+		if _, err := f.effects.SubmitTransaction(context.Background(), []aztables.TransactionAction{
+			{ActionType: aztables.TransactionTypeAdd, Entity: f.bareEntity("p", "azconcinbox-orders."+*m.MessageID, "applied")},
+			{ActionType: aztables.TransactionTypeInsertReplace, Entity: f.bareEntity("p", "effect-"+*m.MessageID, "1")},
+		}, nil); err != nil {
+			f.t.Error(err)
+		}
+	}}
+}
+
+func (f *far) bareEntity(partition, row, state string) []byte {
+	text, err := json.Marshal(struct {
+		PartitionKey, RowKey string
+		Owner, State         string
+		Expires              time.Time
+		ExpiresType          string `json:"Expires@odata.type"`
+	}{partition, row, row, state, time.Now().UTC(), "Edm.DateTime"})
+	if err != nil {
+		f.t.Error(err)
+	}
+	return text
+}
+
+// benchMessages is the number of messages of one measurement: in memory, a queue is slow when it is long.
+const benchMessages = 960
+
+// spent returns the processor time and the allocations per message of consuming a full queue.
+func (f *far) spent(consume func(f *far, n int)) (cpu time.Duration, allocs float64) {
+	f.fill(benchMessages)
+	f.service.Reset() // drops the log, which is for tests to read
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := processorTime()
+	consume(f, benchMessages)
+	cpu = processorTime() - began
+	runtime.ReadMemStats(&after)
+	return cpu / benchMessages, float64(after.Mallocs-before.Mallocs) / benchMessages
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkConsume compares the processor time of a message with that of a bare loop that receives and deletes, and of one that
+// also sends the mode's table requests, in one run. It includes what the SDK and the in-memory service take.
+func BenchmarkConsume(b *testing.B) {
+	for _, mode := range benchModes {
+		b.Run(mode.name, func(b *testing.B) {
+			f := &far{rig: newRigOn(b, aztest.New(nil))}
+			var bare, same, ours time.Duration
+			var bareAllocs, sameAllocs, oursAllocs float64
+			for b.Loop() {
+				cpu, allocs := f.spent(func(f *far, n int) { f.bare(benchWorkers, n, bareTable{}) })
+				bare, bareAllocs = bare+cpu, bareAllocs+allocs
+				if mode.table != nil {
+					t := mode.table(f)
+					cpu, allocs = f.spent(func(f *far, n int) { f.bare(benchWorkers, n, t) })
+				}
+				same, sameAllocs = same+cpu, sameAllocs+allocs
+				cpu, allocs = f.spent(mode.consume)
+				ours, oursAllocs = ours+cpu, oursAllocs+allocs
+			}
+			n := float64(b.N)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(bare)/n, "bare-cpu-ns/msg")
+			b.ReportMetric(float64(ours)/n, "cpu-ns/msg")
+			b.ReportMetric(float64(ours)/float64(bare), "x-bare")
+			b.ReportMetric(float64(ours)/float64(same), "x-same-requests")
+			b.ReportMetric(bareAllocs/n, "bare-allocs/msg")
+			b.ReportMetric(sameAllocs/n, "same-allocs/msg")
+			b.ReportMetric(oursAllocs/n, "allocs/msg")
+		})
+	}
+}
+
+var _ = fmt.Sprint
+var _ atomic.Int64
+var _ = to.Ptr[int]
