@@ -30,7 +30,7 @@ type onAzurite struct {
 	tables  *aztables.ServiceClient
 }
 
-func newOnAzurite(t *testing.T, account azurite.Account) onAzurite {
+func newOnAzurite(t testing.TB, account azurite.Account) onAzurite {
 	t.Helper()
 	pool := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(pool.CloseIdleConnections)
@@ -48,7 +48,7 @@ func newOnAzurite(t *testing.T, account azurite.Account) onAzurite {
 }
 
 // client returns the client of a queue.
-func (p onAzurite) client(t *testing.T, name string) *azqueue.QueueClient {
+func (p onAzurite) client(t testing.TB, name string) *azqueue.QueueClient {
 	t.Helper()
 	credential, err := azqueue.NewSharedKeyCredential(p.account.Name, p.account.Key)
 	if err != nil {

@@ -4,19 +4,16 @@ package idempotent
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // benchMode is a way to consume messages, and a bare loop on the SDK that sends the same requests.
@@ -55,7 +52,7 @@ func bareMarkers(f *far) bareTable {
 			for _, m := range batch {
 				actions = append(actions, aztables.TransactionAction{ActionType: aztables.TransactionTypeInsertReplace, Entity: f.bareEntity("orders", "k-"+*m.MessageID, state)})
 			}
-			if _, err := f.service.Table("markers").SubmitTransaction(context.Background(), actions, nil); err != nil {
+			if _, err := f.tables("markers").SubmitTransaction(context.Background(), actions, nil); err != nil {
 				f.t.Error(err)
 			}
 		}
@@ -75,12 +72,7 @@ func bareInbox(f *far) bareTable {
 }
 
 func (f *far) bareEntity(partition, row, state string) []byte {
-	text, err := json.Marshal(struct {
-		PartitionKey, RowKey string
-		Owner, State         string
-		Expires              time.Time
-		ExpiresType          string `json:"Expires@odata.type"`
-	}{partition, row, row, state, time.Now().UTC(), "Edm.DateTime"})
+	text, err := marker{Owner: row, State: state, Expires: time.Now(), Until: time.Now()}.encode(partition, row)
 	if err != nil {
 		f.t.Error(err)
 	}
@@ -93,7 +85,9 @@ const benchMessages = 960
 // spent returns the processor time and the allocations per message of consuming a full queue.
 func (f *far) spent(consume func(f *far, n int)) (cpu time.Duration, allocs float64) {
 	f.fill(benchMessages)
-	f.service.Reset() // drops the log, which is for tests to read
+	if f.service != nil {
+		f.service.Reset() // drops the log, which is for tests to read
+	}
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -112,12 +106,26 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkConsume compares the processor time of a message with that of a bare loop that receives and deletes, and of one that
-// also sends the mode's table requests, in one run. It includes what the SDK and the in-memory service take.
+// BenchmarkConsume compares, in one run, the processor time that a message takes in this process with that in a bare loop that
+// receives and deletes, and in one that also sends the mode's table requests. In memory, it includes what the service takes.
 func BenchmarkConsume(b *testing.B) {
+	b.Run("memory", func(b *testing.B) {
+		benchmarkConsume(b, func(b *testing.B) *far {
+			f := &far{rig: newRigOn(b, aztest.New(nil))}
+			f.tables = f.service.Table
+			return f
+		})
+	})
+	b.Run("azurite", func(b *testing.B) {
+		account := azuritetest.Account(b)
+		benchmarkConsume(b, func(b *testing.B) *far { return farOnAzurite(b, account) })
+	})
+}
+
+func benchmarkConsume(b *testing.B, on func(*testing.B) *far) {
 	for _, mode := range benchModes {
 		b.Run(mode.name, func(b *testing.B) {
-			f := &far{rig: newRigOn(b, aztest.New(nil))}
+			f := on(b)
 			var bare, same, ours time.Duration
 			var bareAllocs, sameAllocs, oursAllocs float64
 			for b.Loop() {
@@ -144,6 +152,24 @@ func BenchmarkConsume(b *testing.B) {
 	}
 }
 
-var _ = fmt.Sprint
-var _ atomic.Int64
-var _ = to.Ptr[int]
+// TestAllocationsPerMessage bounds what a Consumer allocates in addition to a bare loop that sends the same requests.
+func TestAllocationsPerMessage(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	most := map[string]float64{"none": 45, "redelivery": 45, "owner": 110, "inbox": 340}
+	for _, mode := range benchModes {
+		f := &far{rig: newRigOn(t, aztest.New(nil))}
+		f.tables = f.service.Table
+		var table bareTable
+		if mode.table != nil {
+			table = mode.table(f)
+		}
+		_, same := f.spent(func(f *far, n int) { f.bare(benchWorkers, n, table) })
+		_, ours := f.spent(mode.consume)
+		t.Logf("%s: %.0f allocations per message, the same requests %.0f", mode.name, ours, same)
+		if ours-same > most[mode.name] {
+			t.Errorf("%s: %.0f allocations per message more than the same requests need, want %.0f at most", mode.name, ours-same, most[mode.name])
+		}
+	}
+}

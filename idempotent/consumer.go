@@ -93,7 +93,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]ledger{}, crowded: make(chan struct{}), pool: newPool(),
 	}
 	c.count = func() { c.requests.Add(1) }
-	c.notes = &notes{c: c, k: o.Markers, parts: map[string]*page{}}
+	c.notes = &notes{c: c, k: o.Markers, pages: map[string]*page{}}
 	c.late = &late{k: o.Markers}
 	c.dedupe = c.newDeduper()
 	return c, nil

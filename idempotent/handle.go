@@ -14,11 +14,8 @@ import (
 // begin decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
 // deliveries are tried again for as long as their messages are hidden.
 func (c *Consumer) begin(batch []*delivery) {
-	stale := make(chan struct{})
-	time.AfterFunc(patience, func() { close(stale) })
 	until := batch[0].received.Add(batch[0].window - margin(batch[0].window))
 	for _, d := range batch {
-		d.stale = stale
 		c.tell(Event{Kind: Received, Message: d.m})
 	}
 	var err error
@@ -31,7 +28,10 @@ func (c *Consumer) begin(batch []*delivery) {
 			cancel()
 		}
 		var left []*delivery
+		stale := make(chan struct{}) // how long a claim takes does not depend on the handlers
+		time.AfterFunc(patience, func() { close(stale) })
 		for _, d := range open {
+			d.stale = stale
 			if d.fate == undecided && c.stopping.Err() == nil && err != nil {
 				left = append(left, d)
 				continue

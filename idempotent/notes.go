@@ -8,24 +8,25 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // notes records the outcomes of messages. Messages of one partition that are concluded at about the same time are
-// recorded in one transaction: it starts when no other handler runs, when there are 32, or after 10 ms.
+// recorded in one transaction: it starts when no other handler runs, when there are 32, or after 10 ms, but never before
+// the previous one has ended. So a table that is slow receives fewer and larger transactions.
 type notes struct {
 	c *Consumer
 	k *Markers
 
 	mu    sync.Mutex
-	parts map[string]*page
+	pages map[string]*page
 }
 
-// page is what is to be written to one partition.
+// page holds what is to be written to one partition. One goroutine sends it for as long as it is not empty.
 type page struct {
-	open []*note
-	full chan struct{} // closed when it is not to wait for more notes
-	size int
+	open  []*note
+	since time.Time     // when the first of open was added
+	due   bool          // open is to be sent at once
+	kick  chan struct{} // signals the sender that it may be due
 }
 
 // note is one marker to be written.
@@ -37,22 +38,27 @@ type note struct {
 const (
 	linger   = 10 * time.Millisecond
 	maxNotes = maxReceive
-	maxPage  = 2 << 20 // of results (REST: "Performing entity group transactions", 4 MiB, of which base64 takes a third)
+	// maxWrites is the maximum number of entities of a transaction, and maxPage that of bytes of results, of which base64
+	// takes a third (REST: "Performing entity group transactions", 4 MiB).
+	maxWrites = 100
+	maxPage   = 2 << 20
 )
 
 // write returns when the marker is written. added is called once it is queued.
 func (n *notes) write(ctx context.Context, partition string, w write, added func()) error {
 	one := &note{w, make(chan error, 1)}
 	n.mu.Lock()
-	p := n.parts[partition]
+	p := n.pages[partition]
 	if p == nil {
-		p = &page{full: make(chan struct{})}
-		n.parts[partition] = p
+		p = &page{kick: make(chan struct{}, 1)}
+		n.pages[partition] = p
 		n.c.pool.run(func() { n.send(partition, p) })
 	}
-	p.open = append(p.open, one)
-	if p.size += len(w.m.Result); len(p.open) == maxNotes || p.size >= maxPage {
-		n.shut(partition, p)
+	if len(p.open) == 0 {
+		p.since = time.Now()
+	}
+	if p.open = append(p.open, one); len(p.open) >= maxNotes {
+		p.hurry()
 	}
 	n.mu.Unlock()
 	added()
@@ -64,42 +70,73 @@ func (n *notes) write(ctx context.Context, partition string, w write, added func
 	}
 }
 
-// shut makes a page be written as it is. mu is held.
-func (n *notes) shut(partition string, p *page) {
-	delete(n.parts, partition)
-	close(p.full)
+// hurry makes the page be sent as it is. notes.mu is held.
+func (p *page) hurry() {
+	p.due = true
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
 }
 
-// flush makes all pages be written as they are.
+// flush makes all pages be sent as they are.
 func (n *notes) flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for partition, p := range n.parts {
-		n.shut(partition, p)
+	for _, p := range n.pages {
+		p.hurry()
 	}
 }
 
-// send writes a page.
+// send writes a page, transaction by transaction, until it is empty.
 func (n *notes) send(partition string, p *page) {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	select {
-	case <-p.full:
-	case <-timer.C:
+	for {
 		n.mu.Lock()
-		if n.parts[partition] == p {
-			n.shut(partition, p)
+		if len(p.open) == 0 {
+			delete(n.pages, partition)
+			n.mu.Unlock()
+			return
 		}
+		if left := linger - time.Since(p.since); left > 0 && !p.due {
+			n.mu.Unlock()
+			timer.Reset(left)
+			select {
+			case <-p.kick:
+			case <-timer.C:
+			}
+			continue
+		}
+		batch := p.take()
 		n.mu.Unlock()
+		n.submit(partition, batch)
 	}
-	ctx, cancel := retry.Detached(n.c.stopping, tryTimeout)
+}
+
+// take removes what fits into a transaction. notes.mu is held.
+func (p *page) take() []*note {
+	count, size := 0, 0
+	for count < len(p.open) && count < maxWrites && size < maxPage {
+		size += len(p.open[count].m.Result)
+		count++
+	}
+	batch := p.open[:count:count]
+	p.open, p.since = p.open[count:], time.Now()
+	p.due = len(p.open) >= maxNotes
+	return batch
+}
+
+// submit writes one transaction.
+func (n *notes) submit(partition string, batch []*note) {
+	ctx, cancel := context.WithTimeout(n.c.settling, tryTimeout)
 	defer cancel()
-	writes := make([]write, len(p.open))
-	for i, one := range p.open {
+	writes := make([]write, len(batch))
+	for i, one := range batch {
 		writes[i] = one.write
 	}
 	err := n.k.submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes)
-	for i, one := range p.open {
+	for i, one := range batch {
 		if err != nil && azerr.Classify(err).Kind == azerr.BadInput && len(writes) > 1 { // one of them cannot be written
 			one.done <- n.k.failed(n.k.submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[i:i+1]))
 			continue

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite"
 )
 
 // far is a service that every request takes some time to reach, once it is told to be.
@@ -20,6 +23,33 @@ type far struct {
 	*rig
 	latency atomic.Int64
 	sent    int
+	tables  func(name string) *aztables.Client
+	wire    *aztest.Injector // on a real server
+}
+
+// farOnAzurite is a rig on a real server, with new tables.
+func farOnAzurite(t testing.TB, account azurite.Account) *far {
+	t.Helper()
+	p := newOnAzurite(t, account)
+	f := &far{rig: &rig{t: t, queue: p.queue}, tables: p.tables.NewClient, wire: p.wire}
+	if _, err := p.queue.Create(context.Background(), nil); err != nil && !azerr.Has(err, "QueueAlreadyExists") {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"markers", "effects"} {
+		_, _ = p.tables.DeleteTable(context.Background(), table, nil)
+		if _, err := p.tables.CreateTable(context.Background(), table, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if f.markers, err = NewMarkers(f.tables("markers"), nil); err != nil {
+		t.Fatal(err)
+	}
+	f.effects = f.tables("effects")
+	if f.inbox, err = NewInbox(f.effects); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // fill puts n messages into the queue at once, as fast as the service is in memory.
@@ -100,6 +130,16 @@ func (f *far) ahead(workers int) {
 	all.Wait()
 }
 
+// length returns how many messages are in the queue, hidden ones included.
+func (f *far) length() int {
+	f.t.Helper()
+	p, err := f.queue.GetProperties(context.Background(), nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return int(*p.ApproximateMessagesCount)
+}
+
 // ours handles n messages with a Consumer, and returns when the last one is gone.
 func (f *far) ours(n int, o ConsumerOptions) {
 	f.t.Helper()
@@ -124,7 +164,7 @@ func (f *far) oursWith(n int, o ConsumerOptions, handler Handler) {
 	if err := c.Run(ctx); err != nil {
 		f.t.Error(err)
 	}
-	if left := len(f.left(f.queue)); left != 0 || done.Load() != int64(n) {
+	if left := f.length(); left != 0 || done.Load() != int64(n) {
 		f.t.Errorf("%d done, %d left", done.Load(), left)
 	}
 }
