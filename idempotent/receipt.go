@@ -171,7 +171,8 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 }
 
 // delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
-// that proves an earlier deletion only while nobody else can have received it: until the deadline.
+// it was deleted, by a request whose response was lost or that an intermediary has repeated; but only until the deadline:
+// after that, another consumer may have received it.
 func (r *receipt) delete(ctx context.Context) error {
 	pop, err := r.take(ctx)
 	if err != nil {
@@ -179,7 +180,7 @@ func (r *receipt) delete(ctx context.Context) error {
 	}
 	defer r.give()
 	pause := retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}
-	giveUp, ambiguous := time.Now().Add(tryTimeout), false
+	giveUp := time.Now().Add(tryTimeout)
 	if until, _ := r.deadline(); until.After(giveUp) {
 		giveUp = until
 	}
@@ -192,19 +193,18 @@ func (r *receipt) delete(ctx context.Context) error {
 		until, _ := r.deadline()
 		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
 			if renewed, ok := r.renewed(); ok {
-				pop, ambiguous = renewed, false
+				pop = renewed
 				continue
 			}
 		}
 		switch {
-		case err == nil, out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):
+		case err == nil, out.Kind == azerr.Lost && time.Now().Before(until):
 			r.become(func() { r.lost = true }) // nothing is left to do with it
 			return nil
 		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:
 			r.become(func() { r.lost = true })
 			return ErrOwnershipLost
 		}
-		ambiguous = ambiguous || out.Ambiguous()
 		if !out.Transient() && !out.Ambiguous() || n+1 == deleteTries || !time.Now().Before(giveUp) {
 			return err
 		}
