@@ -233,15 +233,15 @@ var mutants = []mutant{
 	{
 		name: "a message is deleted before its marker says that it was handled",
 		file: "idempotent/handle.go",
-		old:  "\t\tc.mark(work, d)\n",
-		new:  "\t\tdefer c.mark(work, d)\n",
+		old:  "\t\tc.mark(d)\n",
+		new:  "\t\tdefer c.mark(d)\n",
 		pkg:  "./idempotent", run: "TestAMessageIsMarkedBeforeItIsDeleted",
 	},
 	{
 		name: "a message is marked as handled before its handler runs",
 		file: "idempotent/handle.go",
-		old:  "\terr := c.turn(stopping, ctx, d)\n",
-		new:  "\tc.mark(work, d)\n\terr := c.turn(stopping, ctx, d)\n",
+		old:  "\terr := c.turn(ctx, d)\n",
+		new:  "\tc.mark(d)\n\terr := c.turn(ctx, d)\n",
 		pkg:  "./idempotent", run: "TestAProcessThatDiesAtAnyRequestLosesNothing",
 	},
 	{
@@ -252,18 +252,11 @@ var mutants = []mutant{
 		pkg:  "./idempotent", run: "TestAHandlerDoesNotStartWhenItsTimeIsOver",
 	},
 	{
-		name: "a stale receipt's refused deletion is taken for settled",
-		file: "idempotent/receipt.go",
-		old:  "case err == nil, out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):",
-		new:  "case err == nil, out.Kind == azerr.Lost && !until.IsZero():",
-		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing|TestAHandlerWhoseMessageIsTaken|TestOnlyWhatCouldNotBeDeletedIsRemembered",
-	},
-	{
 		name: "an unproved deletion after the deadline is taken for settled",
 		file: "idempotent/receipt.go",
-		old:  "out.Kind == azerr.Lost && ambiguous && time.Now().Before(until):",
-		new:  "out.Kind == azerr.Lost && ambiguous && !until.IsZero():",
-		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing",
+		old:  "out.Kind == azerr.Lost && time.Now().Before(until):",
+		new:  "out.Kind == azerr.Lost && !until.IsZero():",
+		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing|TestOnlyWhatCouldNotBeDeletedIsRemembered",
 	},
 	{
 		name: "the inbox's marker is not in the transaction of the effect",
