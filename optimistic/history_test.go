@@ -10,32 +10,17 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	"github.com/anishathalye/porcupine"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
-var registerModel = porcupine.Model{
-	Init: func() any { return 0 },
-	Step: func(state, in, out any) (bool, any) {
-		s, i, o := state.(int), in.(optest.Op), out.(optest.Outcome)
-		switch {
-		case i.Read:
-			return o.Value == s, s
-		case o.Refused:
-			return true, s
-		default:
-			return true, i.Set
-		}
-	},
-}
-
-// history runs a few clients on one blob under faults and returns what they were told. dropIfMatch plants the bug that
+// played runs a few clients on one blob under faults and returns what they were told. dropIfMatch plants the bug that
 // the judge must convict: the condition is lost on the way.
-func history(t *testing.T, seed uint64, register, dropIfMatch bool) []porcupine.Operation {
+func played(t *testing.T, seed uint64, register, dropIfMatch bool) []history.Call {
 	var r optest.Recorder
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -65,22 +50,28 @@ func history(t *testing.T, seed uint64, register, dropIfMatch bool) []porcupine.
 				}
 				ctx := context.Background()
 				for n := range 8 {
-					in := optest.Op{Add: 1, Set: 1 + c*100 + n, Read: (n+c)%4 == 3}
-					err := r.Do(c, in, func() (optest.Outcome, error) {
-						if in.Read {
+					in := history.Call{Client: c, Kind: history.Add, Value: 1}
+					switch {
+					case (n+c)%4 == 3:
+						in.Kind = history.Read
+					case register:
+						in.Kind, in.Value = history.Set, 1+c*100+n
+					}
+					err := r.Do(in, func() (int, error) {
+						if in.Kind == history.Read {
 							v, err := optimistic.Read(ctx, target, nil)
 							if err != nil {
-								return optest.Outcome{}, err
+								return 0, err
 							}
-							return optest.Outcome{Value: v.Value.N}, nil
+							return v.Value.N, nil
 						}
 						_, err := optimistic.Update(ctx, target, func(_ context.Context, v *optest.Counter) error {
 							if v.N++; register {
-								v.N = in.Set
+								v.N = in.Value
 							}
 							return nil
 						}, &optimistic.UpdateOptions{Attempts: 6})
-						return optest.Outcome{}, err
+						return 0, err
 					})
 					if err != nil {
 						t.Errorf("client %d: %v", c, err)
@@ -91,15 +82,17 @@ func history(t *testing.T, seed uint64, register, dropIfMatch bool) []porcupine.
 		wg.Wait()
 		s.SetFaults()
 		s.Flush()
-		_ = r.Do(99, optest.Op{Read: true}, func() (optest.Outcome, error) {
+		if err := r.Do(history.Call{Client: 99, Kind: history.Read}, func() (int, error) {
 			v, err := optimistic.Read(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), nil)
 			if err != nil {
-				return optest.Outcome{}, err
+				return 0, err
 			}
-			return optest.Outcome{Value: v.Value.N}, nil
-		})
+			return v.Value.N, nil
+		}); err != nil {
+			t.Error(err)
+		}
 	})
-	return r.Ops
+	return r.Calls
 }
 
 // unconditional returns a client whose pipeline takes the condition off every write.
@@ -118,25 +111,21 @@ func unconditional(t *testing.T, s *aztest.Service) *blockblob.Client {
 	return client
 }
 
-// TestHistoriesAreLinearizable lets porcupine judge what clients were told under faults.
+// TestHistoriesAreLinearizable judges what clients were told under faults.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	for name, register := range map[string]bool{"counter": false, "register": true} {
 		t.Run(name, func(t *testing.T) {
-			model := optest.CounterModel
-			if register {
-				model = registerModel
-			}
 			open := 0
 			for n := range uint64(200) {
 				seed := *optest.FirstSeed + n
-				ops := history(t, seed, register, false)
-				for _, o := range ops {
-					if o.Return == 1<<60 {
+				calls := played(t, seed, register, false)
+				for _, c := range calls {
+					if c.To == history.Open {
 						open++
 					}
 				}
-				if verdict := porcupine.CheckOperationsTimeout(model, ops, 20*time.Second); verdict != porcupine.Ok {
-					t.Errorf("seed %d: %v\n%s", seed, verdict, optest.Told(ops))
+				if err := history.Linearizable(calls, optest.JudgeTime); err != nil {
+					t.Errorf("seed %d: %v", seed, err)
 				}
 			}
 			t.Logf("200 histories, %d operations with an unknown outcome", open)
@@ -149,7 +138,7 @@ func TestTheJudgeConvictsALostCondition(t *testing.T) {
 	convicted := 0
 	const histories = 20
 	for seed := range uint64(histories) {
-		if porcupine.CheckOperationsTimeout(optest.CounterModel, history(t, seed, false, true), 20*time.Second) == porcupine.Illegal {
+		if optest.Convicted(played(t, seed, false, true)) {
 			convicted++
 		}
 	}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/anishathalye/porcupine"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
 // entityWrites are the single writes of an entity; see writes. All lead from n = 0 (or absence) to one application.
@@ -271,7 +271,7 @@ func TestThePropertyOfEntitiesConvictsALoopWithoutLineage(t *testing.T) {
 }
 
 // entityHistory runs a few clients on one counter under faults. With dropIfMatch the condition is lost on the way.
-func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Operation {
+func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []history.Call {
 	var r optest.Recorder
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -291,17 +291,20 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Oper
 					target.Client = tableVia(t, s, "orders", optest.DropCondition{})
 				}
 				for n := range 8 {
-					in := optest.Op{Add: 1, Read: (n+c)%4 == 3}
-					if err := r.Do(c, in, func() (optest.Outcome, error) {
-						if in.Read {
+					in := history.Call{Client: c, Kind: history.Add, Value: 1}
+					if (n+c)%4 == 3 {
+						in.Kind = history.Read
+					}
+					if err := r.Do(in, func() (int, error) {
+						if in.Kind == history.Read {
 							v, err := optimistic.Read(context.Background(), target, nil)
 							if err != nil {
-								return optest.Outcome{}, err
+								return 0, err
 							}
-							return optest.Outcome{Value: v.Value.N}, nil
+							return v.Value.N, nil
 						}
 						_, err := optimistic.Update(context.Background(), target, optest.Increment, &optimistic.UpdateOptions{Attempts: 6})
-						return optest.Outcome{}, err
+						return 0, err
 					}); err != nil {
 						t.Errorf("client %d: %v", c, err)
 					}
@@ -311,18 +314,17 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []porcupine.Oper
 		wg.Wait()
 		s.SetFaults()
 		s.Flush()
-		_ = r.Do(99, optest.Op{Read: true}, func() (optest.Outcome, error) {
-			return optest.Outcome{Value: optest.Number(t, s.Table("orders"), "r")}, nil
-		})
+		if err := r.Do(history.Call{Client: 99, Kind: history.Read}, func() (int, error) { return optest.Number(t, s.Table("orders"), "r"), nil }); err != nil {
+			t.Error(err)
+		}
 	})
-	return r.Ops
+	return r.Calls
 }
 
 func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
 	for seed := range uint64(60) {
-		ops := entityHistory(t, seed, false)
-		if verdict := porcupine.CheckOperationsTimeout(optest.CounterModel, ops, 20*time.Second); verdict != porcupine.Ok {
-			t.Errorf("seed %d: %v\n%s", seed, verdict, optest.Told(ops))
+		if err := history.Linearizable(entityHistory(t, seed, false), optest.JudgeTime); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
 }
@@ -331,7 +333,7 @@ func TestTheJudgeConvictsAnEntityWithoutCondition(t *testing.T) {
 	convicted := 0
 	const histories = 10
 	for seed := range uint64(histories) {
-		if porcupine.CheckOperationsTimeout(optest.CounterModel, entityHistory(t, seed, true), 20*time.Second) == porcupine.Illegal {
+		if optest.Convicted(entityHistory(t, seed, true)) {
 			convicted++
 		}
 	}

@@ -3,74 +3,57 @@ package optest
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/anishathalye/porcupine"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest/history"
 )
-
-// Op is what a client did, for the judge. Models follow below.
-type Op struct {
-	Add  int // of a counter
-	Set  int // of a register
-	Read bool
-}
-
-// Outcome is what the client was told.
-type Outcome struct {
-	Value   int  // of a read
-	Refused bool // a conflict: it had no effect
-}
-
-// CounterModel is a counter whose additions either take effect once or, when refused, not at all. An operation with an
-// unknown outcome is given no end by the recorder: it may take effect at any time, or, as far as the judge can see,
-// after everything else.
-var CounterModel = porcupine.Model{
-	Init: func() any { return 0 },
-	Step: func(state, in, out any) (bool, any) {
-		s, i, o := state.(int), in.(Op), out.(Outcome)
-		switch {
-		case i.Read:
-			return o.Value == s, s
-		case o.Refused:
-			return true, s
-		default:
-			return true, s + i.Add
-		}
-	},
-}
 
 // Recorder collects a history. Time stands still in a bubble between two waits, so the clock is a counter.
 type Recorder struct {
 	clock atomic.Int64
 	mu    sync.Mutex
-	Ops   []porcupine.Operation
+	Calls []history.Call
 }
 
-func (r *Recorder) Do(client int, in Op, run func() (Outcome, error)) error {
-	call := r.clock.Add(1)
-	out, err := run()
-	end := r.clock.Add(1)
+// Do records what run comes to: the value that a read returned, a conflict, or an unknown outcome. Any other error is
+// returned, and nothing is recorded.
+func (r *Recorder) Do(c history.Call, run func() (int, error)) error {
+	c.From = r.clock.Add(1)
+	value, err := run()
+	c.To = r.clock.Add(1)
 	switch {
 	case errors.Is(err, optimistic.ErrOutcomeUnknown):
-		end = 1 << 60
+		c.To = history.Open
 	case errors.Is(err, optimistic.ErrConflict):
-		out.Refused = true
+		c.Refused = true
 	case err != nil:
 		return err
+	case c.Kind == history.Read:
+		c.Value = value
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Ops = append(r.Ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: end})
+	r.Calls = append(r.Calls, c)
 	return nil
 }
 
+// JudgeTime is more than the judge needs for a history of these tests.
+const JudgeTime = 20 * time.Second
+
+// Convicted reports whether no order of the calls explains their results.
+func Convicted(calls []history.Call) bool {
+	err := history.Linearizable(calls, JudgeTime)
+	return err != nil && !errors.Is(err, history.ErrUndecided)
+}
+
+// DropCondition takes If-Match from every request.
 type DropCondition struct{}
 
 func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
@@ -80,14 +63,6 @@ func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 		}
 	}
 	return r.Next()
-}
-
-func Told(ops []porcupine.Operation) string {
-	var b strings.Builder
-	for _, o := range ops {
-		fmt.Fprintf(&b, "%3d [%d, %d] %+v -> %+v\n", o.ClientId, o.Call, o.Return, o.Input, o.Output)
-	}
-	return b.String()
 }
 
 // FirstSeed makes long tests meet other faults than usual: go test ./optimistic -args -seed 1000.
