@@ -23,19 +23,20 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/history"
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// history is what a few processes did that shared one lock and wrote to one resource, some of them paused at the worst
+// play is what a few processes did that shared one lock and wrote to one resource, some of them paused at the worst
 // of moments: when a write has passed every check of theirs and is about to leave.
-type history struct {
+type play struct {
 	w  *world
 	mu sync.Mutex
 	// fences in the order in which the locks were returned
 	fences []fence.Token
-	spans  []span
-	claims []stampedAt // by when a holder could rely on being the only one to write
-	writes []stampedAt // data writes, when the service carried them out
+	spans  []history.Hold // how long a holder was told that it may work
+	claims []stampedAt    // by when a holder could rely on being the only one to write
+	writes []stampedAt    // data writes, when the service carried them out
 	paused int
 }
 
@@ -44,16 +45,10 @@ type stampedAt struct {
 	at    time.Time
 }
 
-// span is how long a holder was told that he may work.
-type span struct {
-	from, to time.Time
-	token    fence.Token
-}
-
 // process is one of them. Its transport stands still while it is paused, whatever the contexts say: a process that is
 // not running cannot give up.
 type process struct {
-	h     *history
+	h     *play
 	next  policy.Transporter
 	rng   *rand.Rand
 	mu    sync.Mutex
@@ -90,13 +85,13 @@ func carriedOut(resp *http.Response) bool {
 	return err == nil && !bytes.Contains(text, []byte("HTTP/1.1 4")) && !bytes.Contains(text, []byte("HTTP/1.1 5"))
 }
 
-func (h *history) pause() {
+func (h *play) pause() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.paused++
 }
 
-func (h *history) wrote(token fence.Token) {
+func (h *play) wrote(token fence.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writes = append(h.writes, stampedAt{token, time.Now()})
@@ -204,10 +199,10 @@ var plainTable = writer{"table without a fence", nil, func(ctx context.Context, 
 	return transact(ctx, p, nil, h.Fence())
 }}
 
-// play runs one history: four processes that take the lock five times each.
-func play(t *testing.T, seed uint64, by writer) *history {
+// played runs one history: four processes that take the lock five times each.
+func played(t *testing.T, seed uint64, by writer) *play {
 	t.Helper()
-	h := &history{}
+	h := &play{}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
 		h.w = w
@@ -246,9 +241,9 @@ func (p *process) live(t *testing.T, by writer) {
 
 // hold is the time of one holder.
 func (p *process) hold(h *Held, by writer) {
-	one := span{from: time.Now(), token: h.Fence()}
+	one := history.Hold{From: time.Now(), Fence: int64(h.Fence())}
 	context.AfterFunc(h.Context(), func() {
-		one.to = time.Now()
+		one.To = time.Now()
 		p.h.mu.Lock()
 		defer p.h.mu.Unlock()
 		p.h.spans = append(p.h.spans, one)
@@ -280,18 +275,14 @@ func (p *process) hold(h *Held, by writer) {
 }
 
 // verdict is what a checker says about a history.
-func (h *history) verdict() error {
+func (h *play) verdict() error {
 	for i := 1; i < len(h.fences); i++ {
 		if h.fences[i] <= h.fences[i-1] {
 			return fmt.Errorf("fences do not grow: %d after %d", h.fences[i], h.fences[i-1])
 		}
 	}
-	for _, a := range h.spans {
-		for _, b := range h.spans {
-			if a.token < b.token && a.to.After(b.from) {
-				return fmt.Errorf("two holders: %d until %v, %d from %v", a.token, a.to, b.token, b.from)
-			}
-		}
+	if err := history.Exclusive(h.spans); err != nil {
+		return err
 	}
 	for _, w := range h.writes {
 		for _, c := range h.claims {
@@ -308,7 +299,7 @@ func inMany(t *testing.T, seeds int, by writer) (convicted int, first error) {
 	t.Helper()
 	paused := 0
 	for seed := range seeds {
-		h := play(t, uint64(seed), by)
+		h := played(t, uint64(seed), by)
 		paused += h.paused
 		if len(h.writes) == 0 || len(h.spans) < 10 {
 			t.Fatalf("seed %d: %d writes, %d holders: nothing was tried", seed, len(h.writes), len(h.spans))

@@ -82,9 +82,13 @@ func (j *judgement) troubled(process string, from, to int64) bool {
 	return false
 }
 
-// restarted reports whether the service was restarted between two moments.
-func (j *judgement) restarted(from, to int64) bool {
-	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == restart && t.from < to && t.to > from })
+// forgets reports whether the service forgot all leases: Azurite does when it is restarted, and when the machine's clock,
+// which is its own too, is set forward.
+func (t trouble) forgets() bool { return t.what == restart || t.what == shift }
+
+// forgot reports whether the service forgot all leases between two moments.
+func (j *judgement) forgot(from, to int64) bool {
+	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.forgets() && t.from < to && t.to > from })
 }
 
 func compare[T cmp.Ordered](a, b T) int { return cmp.Compare(a, b) }

@@ -36,8 +36,8 @@ func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Held, d time
 // shared marks the notes of holds that do not exclude each other.
 const shared = 1
 
-// holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service is restarted:
-// Azurite forgets all leases then.
+// holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service forgets
+// its leases.
 func (j *judgement) holds() map[string][]history.Hold {
 	last := map[string]int64{} // when a process last knew that it had what it had asked for
 	for _, n := range j.records.of("held") {
@@ -50,7 +50,7 @@ func (j *judgement) holds() map[string][]history.Hold {
 		}
 		to := max(last[fmt.Sprint(n.Process, " ", n.ID)], n.End)
 		for _, t := range j.troubles {
-			if t.what == restart && t.to > n.Begin {
+			if t.forgets() && t.to > n.Begin {
 				to = min(to, max(t.from, n.End))
 			}
 		}

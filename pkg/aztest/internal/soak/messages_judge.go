@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
@@ -57,13 +58,15 @@ func (messages) judge(ctx context.Context, s *site, j *judgement) error {
 // resumed is how long a process that was stopped may take to notice that time has passed.
 const resumed = 2 * time.Second
 
-// judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that.
+// judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that. A
+// message that is hidden by the service's clock is not, when that clock is set forward.
 func (j *judgement) judgeHandlers() {
 	alone := j.say("handlers of a message alone")
 	for what, notes := range j.records.of("handle").by(func(n note) string { return n.Of + " " + n.Text }) {
 		var holds []history.Hold
 		for _, n := range notes {
-			if n.Of != payments && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
+			jumped := slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == shift && t.from < n.V && t.to > n.Begin })
+			if n.Of != payments && !jumped && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
 				holds = append(holds, history.Hold{Who: n.Process, From: time.Unix(0, n.Begin), To: time.Unix(0, n.V)})
 			}
 		}

@@ -74,7 +74,7 @@ func (onces) judge(_ context.Context, _ *site, j *judgement) error {
 			}
 		}
 		for _, n := range runs[key] { // its lock was lost
-			if j.restarted(n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
+			if j.forgot(n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
 				excused++
 			}
 		}
