@@ -81,9 +81,9 @@ type Fault struct {
 	Code       string        // for Answer and FailAfterCommit
 }
 
-// Writes matches every request that changes something.
+// Writes matches every request that changes something. Get Messages does: it hides what it returns.
 func Writes(r *Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead
+	return r.Method != http.MethodGet && r.Method != http.MethodHead || r.Op == "Get Messages"
 }
 
 // Op matches requests by the operation's name in the REST reference, such as "Put Blob" or "Renew Blob Lease".

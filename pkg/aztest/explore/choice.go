@@ -33,9 +33,17 @@ type choice struct {
 	p    *pending // nil for Wait and drop
 }
 
+// key identifies the choice in every run that follows the same choices up to here.
+func (c choice) key() string {
+	if c.p == nil {
+		return c.kind.String()
+	}
+	return c.kind.String() + " " + c.p.label
+}
+
 func (c choice) String() string {
 	if c.p == nil {
 		return c.kind.String()
 	}
-	return fmt.Sprintf("client %d  %-13s  %s %s", c.p.client.Number, c.kind, c.p.op, c.p.resource)
+	return fmt.Sprintf("client %d  %-13s  %s %s", c.p.client.Number, c.kind, c.p.op, c.p.shown)
 }

@@ -1,23 +1,15 @@
 package explore
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
-	"strconv"
-	"strings"
-	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -33,7 +25,8 @@ type Client struct {
 	done   chan struct{}
 
 	// Guarded by World.mu.
-	sent   int
+	sent   map[string]int // requests by label, to number them
+	ids    int            // ids drawn, to name them
 	err    error
 	ended  bool
 	killed bool
@@ -87,136 +80,15 @@ func (c *Client) Queue(name string) *azqueue.QueueClient {
 	return client
 }
 
-// pending is a request at the gate.
-type pending struct {
-	client   *Client
-	number   int
-	op       string
-	resource string
-	reads    bool
-	request  *http.Request
-	body     []byte
-	answer   chan response // has room for one
-}
-
-type response struct {
-	response *http.Response
-	err      error
-}
-
-func (p *pending) label() string {
-	return strconv.Itoa(p.client.Number) + "#" + strconv.Itoa(p.number) + " " + p.op
-}
-
-var (
-	errBroken = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	errOver   = errors.New("the schedule is over")
-)
-
-// Do implements policy.Transporter.
-func (c *Client) Do(r *http.Request) (*http.Response, error) {
-	p, err := c.arrive(r)
+// File returns this client's view of a file in the root of a share, which need not exist.
+func (c *Client) File(shareName, name string) *file.Client {
+	credential, err := share.NewSharedKeyCredential(aztest.Account, aztest.Key)
 	if err != nil {
-		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: err}
+		panic(err)
 	}
-	var got response
-	select {
-	case got = <-p.answer:
-	case <-c.World.over:
-		got.err = errOver
-	case <-r.Context().Done():
-		c.World.withdraw(p)
-		got.err = r.Context().Err()
+	client, err := share.NewClientWithSharedKeyCredential(c.World.Service.FileURL()+"/"+shareName, credential, &share.ClientOptions{ClientOptions: c.ClientOptions()})
+	if err != nil {
+		panic(err)
 	}
-	if got.err != nil {
-		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: got.err}
-	}
-	return got.response, nil
-}
-
-func (c *Client) arrive(r *http.Request) (*pending, error) {
-	described := aztest.Describe(r)
-	p := &pending{client: c, op: described.Op, resource: resourceOf(described), request: r, answer: make(chan response, 1)}
-	p.reads = !aztest.Writes(&described)
-	if r.Body != nil {
-		var err error
-		if p.body, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
-		r.Body.Close()
-	}
-	w := c.World
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.killed {
-		return nil, errOver
-	}
-	p.number = c.sent
-	c.sent++
-	w.pending = append(w.pending, p)
-	w.signal()
-	return p, nil
-}
-
-// everything is the resource of a request that more than one resource may depend on.
-const everything = "*"
-
-// resourceOf names the smallest thing that a request depends on and changes.
-func resourceOf(r aztest.Request) string {
-	first, rest, _ := strings.Cut(r.Resource, "/")
-	switch {
-	case r.Query.Get("restype") == "container", r.Query.Get("comp") == "list", first == "", strings.Contains(r.Op, "Table"):
-		return everything
-	case strings.Contains(r.Op, "Entity"), strings.Contains(r.Op, "Entities"), strings.Contains(first, "("), first == "$batch":
-		return "tables" // a transaction names its entities in its body
-	case rest == "":
-		return everything
-	case rest == "messages" || strings.HasPrefix(rest, "messages/"):
-		return "queue " + first
-	}
-	return r.Resource
-}
-
-// withdraw takes a request away whose sender no longer waits. It was never sent.
-func (w *World) withdraw(p *pending) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, q := range w.pending {
-		if q == p {
-			w.pending = append(w.pending[:i], w.pending[i+1:]...)
-			break
-		}
-	}
-}
-
-// apply sends the request to the service.
-func (p *pending) apply() response {
-	r := p.request.Clone(context.WithoutCancel(p.request.Context()))
-	r.Body = io.NopCloser(bytes.NewReader(p.body))
-	resp, err := p.client.World.Service.Do(r) //nolint:bodyclose // the client closes it; one that is dropped holds nothing
-	return response{resp, err}
-}
-
-// meet does to the request what was chosen.
-func (p *pending) meet(k Kind) {
-	switch k {
-	case Deliver:
-		p.answer <- p.apply()
-	case arrive:
-		p.apply()
-	case LoseResponse:
-		p.apply()
-		p.answer <- response{err: errBroken}
-	case LoseRequest, Hold:
-		p.answer <- response{err: errBroken}
-	case Twice:
-		p.apply()
-		p.answer <- p.apply()
-	case Kill:
-		p.client.World.mu.Lock()
-		p.client.killed = true
-		p.client.World.mu.Unlock()
-		p.client.cancel()
-		p.answer <- response{err: errOver}
-	}
+	return client.NewRootDirectoryClient().NewFileClient(name)
 }

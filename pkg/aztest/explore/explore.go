@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // Program is what is explored.
@@ -30,13 +26,18 @@ type Options struct {
 	// Kinds are the faults to choose from. Defaults to all but Kill.
 	Kinds []Kind
 
+	// Preemptions is the largest number of preemptions in a schedule: a client's request is chosen although the client
+	// chosen before has one at the gate. Most mistakes show with one or two. A negative value means none. Defaults to 0:
+	// no bound.
+	Preemptions int
+
 	// Steps bounds a schedule. A longer one is counted in Report.Cut, and its check is not made. Defaults to 200.
 	Steps int
 
 	// Schedules bounds the exploration; negative means no bound. Defaults to 100,000.
 	Schedules int
 
-	// Settle is how long a client may sleep beyond the first to wake up, and still be awaited. Defaults to 3 s.
+	// Settle is how long a client may sleep beyond the first to wake up, and still be awaited. Defaults to 2 s.
 	Settle time.Duration
 
 	// Replay is the string of one schedule, which is run alone. Defaults to none.
@@ -50,15 +51,19 @@ type Report struct {
 	Schedules int    // that ran to their ends
 	Pruned    int    // that were ended early, in a state that was known
 	Cut       int    // that were longer than Options.Steps
+	Diverged  int    // choices that could not be repeated, because the program is not deterministic
 	States    int    // distinct states, up to the order of requests that commute
 	Deepest   int    // steps of the longest schedule
-	Complete  bool   // whether no choice was left
+	Complete  bool   // whether no choice was left, and none diverged
 	Violation string // the check's first error, with the schedule; "" if there was none
 	Replay    string // the schedule of that violation
 }
 
 func (r Report) String() string {
 	s := fmt.Sprintf("%d schedules, %d pruned, %d cut, %d states, at most %d steps", r.Schedules, r.Pruned, r.Cut, r.States, r.Deepest)
+	if r.Diverged > 0 {
+		s += fmt.Sprintf(", %d diverged", r.Diverged)
+	}
 	if !r.Complete {
 		s += ", not complete"
 	}
@@ -75,138 +80,24 @@ func Run(t *testing.T, setup func(w *World) Program, opts *Options) Report {
 	}
 	o.Steps = cmp.Or(o.Steps, 200)
 	o.Schedules = cmp.Or(o.Schedules, 100_000)
-	o.Settle = cmp.Or(o.Settle, 3*time.Second)
+	o.Settle = cmp.Or(o.Settle, 2*time.Second)
 	if o.Kinds == nil {
 		o.Kinds = []Kind{LoseResponse, LoseRequest, Hold, Twice, Wait}
 	}
-	x := &exploration{o: o, setup: setup, seen: map[string]struct{}{}}
-	prefix, err := parseReplay(o.Replay)
+	replay, err := parseReplay(o.Replay)
 	if err != nil {
 		t.Fatal(err)
 	}
+	x := &exploration{o: o, setup: setup, replay: replay, seen: map[digest]struct{}{}, changes: map[digest]bool{}}
 	for o.Schedules < 0 || x.report.Schedules+x.report.Pruned < o.Schedules {
-		steps := x.schedule(t, prefix)
+		x.schedule(t)
 		if x.report.Violation != "" || o.Replay != "" {
 			return x.report
 		}
-		prefix = next(steps)
-		if prefix == nil {
-			x.report.Complete = true
+		if !x.next() {
+			x.report.Complete = x.report.Diverged == 0
 			break
 		}
 	}
 	return x.report
-}
-
-type exploration struct {
-	o      Options
-	setup  func(*World) Program
-	seen   map[string]struct{}
-	report Report
-}
-
-// step is one choice: which of how many, and what it was.
-type step struct {
-	chosen, of int
-	text       string
-}
-
-// next is the choices up to the last one that has an alternative left, with that alternative; nil if there is none.
-func next(steps []step) []step {
-	for i := len(steps) - 1; i >= 0; i-- {
-		if s := steps[i]; s.chosen+1 < s.of {
-			return append(append([]step{}, steps[:i]...), step{chosen: s.chosen + 1, of: s.of})
-		}
-	}
-	return nil
-}
-
-// schedule runs the program once: along prefix, and from there by the first choice each time.
-func (x *exploration) schedule(t *testing.T, prefix []step) (steps []step) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		w := &World{Service: aztest.New(nil), arrived: make(chan struct{}, 1), over: make(chan struct{})}
-		program := x.setup(w)
-		w.start(ctx, program)
-		var pruned, cut bool
-		for {
-			choices := w.choices(x.o)
-			if len(choices) == 0 {
-				break
-			}
-			if len(steps) == x.o.Steps {
-				cut = true
-				break
-			}
-			at := step{of: len(choices)}
-			if len(steps) < len(prefix) {
-				at = prefix[len(steps)]
-				if at.of != 0 && at.of != len(choices) || at.chosen >= len(choices) {
-					x.report.Violation = fmt.Sprintf("the program is not deterministic: step %d has %d choices, and had %d before: %v\n%s", len(steps)+1, len(choices), at.of, choices, diagram(steps))
-					break
-				}
-			}
-			at.of = len(choices)
-			at.text = w.take(choices[at.chosen], x.o)
-			steps = append(steps, at)
-			if len(steps) >= len(prefix) && x.o.Replay == "" {
-				state := w.state()
-				if _, known := x.seen[state]; known {
-					pruned = true
-					break
-				}
-				x.seen[state] = struct{}{}
-			}
-		}
-		w.end(cancel)
-		x.report.States = len(x.seen)
-		x.report.Deepest = max(x.report.Deepest, len(steps))
-		switch {
-		case x.report.Violation != "":
-			return
-		case pruned:
-			x.report.Pruned++
-			return
-		case cut:
-			x.report.Cut++
-			return
-		}
-		x.report.Schedules++
-		if err := program.Check(); err != nil {
-			x.report.Replay = replayString(steps)
-			x.report.Violation = fmt.Sprintf("%v\n%s\nreplay: %s", err, diagram(steps), x.report.Replay)
-		}
-	})
-	return steps
-}
-
-func diagram(steps []step) string {
-	var b strings.Builder
-	for i, s := range steps {
-		fmt.Fprintf(&b, "%3d  %s\n", i+1, s.text)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func replayString(steps []step) string {
-	words := make([]string, len(steps))
-	for i, s := range steps {
-		words[i] = fmt.Sprint(s.chosen)
-	}
-	return strings.Join(words, ".")
-}
-
-func parseReplay(s string) (steps []step, err error) {
-	if s == "" {
-		return nil, nil
-	}
-	for word := range strings.SplitSeq(s, ".") {
-		var at step
-		if _, err := fmt.Sscan(word, &at.chosen); err != nil || at.chosen < 0 {
-			return nil, fmt.Errorf("Replay: %q is not a number in %q", word, s)
-		}
-		steps = append(steps, at)
-	}
-	return steps, nil
 }

@@ -20,7 +20,7 @@ func onces(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for i := range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				k, err := pessimistic.NewLocker(c.Container("locks"), &pessimistic.LockerOptions{Owner: fmt.Sprint(i), Duration: 15 * time.Second})
+				k, err := pessimistic.NewLocker(c.Container("locks"), &pessimistic.LockerOptions{Owner: fmt.Sprint(i), Duration: 18 * time.Second, Poll: steady(10 * time.Second)})
 				if err != nil {
 					return err
 				}
@@ -50,5 +50,5 @@ func onces(clients int) func(*explore.World) explore.Program {
 }
 
 func TestOnceRunsOnceInEverySchedule(t *testing.T) {
-	explored(t, []bounds{{1, 1, false}, {2, 0, false}, {2, 1, true}}, onces, explore.Options{Kinds: withKills})
+	explored(t, long, onces, explore.Options{Kinds: withKills})
 }

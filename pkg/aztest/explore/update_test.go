@@ -105,7 +105,7 @@ func textbook(ctx context.Context, client *blockblob.Client) error {
 }
 
 func TestUpdateIsAppliedOnceInEverySchedule(t *testing.T) {
-	explored(t, []bounds{{1, 2, false}, {2, 1, false}, {3, 0, false}, {2, 2, false}, {3, 1, true}},
+	explored(t, usual,
 		func(clients int) func(*explore.World) explore.Program { return increments(clients, updateOnce) }, explore.Options{})
 }
 

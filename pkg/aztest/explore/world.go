@@ -2,8 +2,6 @@ package explore
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,12 +22,13 @@ type World struct {
 
 	mu      sync.Mutex
 	pending []*pending // guarded by mu: the requests at the gate
-	held    []*pending // guarded by mu: the requests that may yet arrive
-	faults  int        // used so far
 
-	// The trace so far, up to commutation: what happened on each resource, and to each client, in order.
-	onResource map[string][]string
-	onClient   map[int][]string
+	names map[string]string // guarded by mu: of ids that clients draw
+
+	// Of the explorer's own goroutine.
+	at      position
+	changed []int           // by client: see Changes
+	changes map[digest]bool // whether a request changes what it meets, by trace.before
 }
 
 // Errors returns what each client returned. It may be called by Check.
@@ -45,18 +44,20 @@ func (w *World) Errors() []error {
 
 // Faults returns how many faults there were. It may be called by Check.
 func (w *World) Faults() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.faults
+	return w.at.faults
 }
+
+// Changes returns how many deliveries of a client's requests have changed something. It may be called by Check.
+func (w *World) Changes(client int) int { return w.changed[client] }
 
 // Killed tells whether the client of this number was killed.
 func (w *World) Killed(client int) bool { return w.clients[client].killed }
 
 func (w *World) start(ctx context.Context, p Program) {
-	w.onResource, w.onClient = map[string][]string{}, map[int][]string{}
+	w.at, w.names = position{trace: newTrace(len(p.Clients)), last: -1}, map[string]string{}
+	w.changed = make([]int, len(p.Clients))
 	for i := range p.Clients {
-		c := &Client{World: w, Number: i, done: make(chan struct{})}
+		c := &Client{World: w, Number: i, done: make(chan struct{}), sent: map[string]int{}}
 		c.ctx, c.cancel = context.WithCancel(ctx)
 		w.clients = append(w.clients, c)
 	}
@@ -88,7 +89,7 @@ func (w *World) choices(o Options) []choice {
 		w.mu.Lock()
 		idle := len(w.pending) == 0
 		running := w.running()
-		held := len(w.held) > 0
+		held := len(w.at.held) > 0
 		w.mu.Unlock()
 		switch {
 		case idle && running > 0:
@@ -101,30 +102,28 @@ func (w *World) choices(o Options) []choice {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.SortStableFunc(w.pending, func(a, b *pending) int {
-		if a.client.Number != b.client.Number {
-			return a.client.Number - b.client.Number
-		}
-		return strings.Compare(a.label(), b.label())
-	})
+	slices.SortFunc(w.pending, func(a, b *pending) int { return strings.Compare(a.label, b.label) })
+	requests := w.mayGo(o)
 	var out []choice
-	for _, p := range w.pending {
+	for _, p := range requests {
 		out = append(out, choice{kind: Deliver, p: p})
 	}
-	for _, p := range w.held {
+	for _, p := range w.at.held {
 		out = append(out, choice{kind: arrive, p: p})
 	}
 	if len(w.pending) == 0 {
 		return append(out, choice{kind: drop}) // all clients have ended: what is held back may also be lost
 	}
-	if w.faults >= o.Faults {
+	if w.at.faults >= o.Faults {
 		return out
 	}
-	for _, p := range w.pending {
+	holds := slices.Contains(o.Kinds, Hold)
+	for _, p := range requests {
 		for _, k := range o.Kinds {
 			switch {
 			case k == Wait:
 			case p.reads && (k == Hold || k == Twice || k == LoseResponse): // the same as LoseRequest, and as Deliver
+			case !p.reads && k == LoseRequest && holds: // the same as a request that is held back and never arrives
 			default:
 				out = append(out, choice{kind: k, p: p})
 			}
@@ -134,6 +133,24 @@ func (w *World) choices(o Options) []choice {
 		out = append(out, choice{kind: Wait})
 	}
 	return out
+}
+
+// mayGo returns the requests that may be chosen: only those of the client that was chosen last, if it has any and there
+// must not be another preemption. The caller holds mu.
+func (w *World) mayGo(o Options) []*pending {
+	if o.Preemptions == 0 || w.at.preemptions < o.Preemptions {
+		return w.pending
+	}
+	var own []*pending
+	for _, p := range w.pending {
+		if p.client.Number == w.at.last {
+			own = append(own, p)
+		}
+	}
+	if len(own) == 0 {
+		return w.pending
+	}
+	return own
 }
 
 // running counts the clients that have not ended. The caller holds mu.
@@ -156,119 +173,57 @@ func (w *World) asleep() bool {
 	return false
 }
 
-const moment = 10 * time.Millisecond
-
-// pass lets time pass until a request arrives or a client ends, and then for as long as it takes the other sleepers to
-// follow, but no longer than settle.
+// pass lets time pass until a request arrives or a client ends, and then for settle, so that the others that wake up by
+// then are there, too: by how much they differ is chance.
 func (w *World) pass(settle time.Duration) {
+	w.at.trace.pass("time")
 	<-w.arrived
-	// Timers that are due at the same moment fire in any order, and so do those of goroutines that race.
-	time.Sleep(moment)
-	limit := time.NewTimer(settle)
-	defer limit.Stop()
-	for {
-		synctest.Wait()
-		w.mu.Lock()
-		asleep := w.asleep()
-		w.mu.Unlock()
-		if !asleep {
-			return
-		}
-		select {
-		case <-w.arrived:
-		case <-limit.C:
-			return
-		}
-	}
+	time.Sleep(settle)
 }
 
-// take carries out a choice and returns its line in the diagram.
-func (w *World) take(c choice, o Options) string {
-	text := c.String()
+// take carries out a choice.
+func (w *World) take(c choice, o Options) {
 	w.mu.Lock()
-	if c.kind != Deliver && c.kind != arrive && c.kind != drop {
-		w.faults++
-	}
+	w.at.count(c, o, w.pending)
+	w.pending = slices.DeleteFunc(w.pending, func(p *pending) bool { return p == c.p })
+	w.mu.Unlock()
 	switch c.kind {
 	case Wait:
-		w.onResource[everything] = append(w.onResource[everything], "wait")
-		for name := range w.onResource {
-			if name != everything {
-				w.onResource[name] = append(w.onResource[name], "wait")
-			}
-		}
-		for _, client := range w.clients {
-			w.onClient[client.Number] = append(w.onClient[client.Number], "wait")
-		}
-		w.mu.Unlock()
 		select { // an old signal is not another request
 		case <-w.arrived:
 		default:
 		}
 		w.pass(o.Settle)
-		return text
 	case drop:
-		w.held = nil
-	case arrive:
-		w.held = slices.DeleteFunc(w.held, func(p *pending) bool { return p == c.p })
-		w.note(c, c.p.resource, -1)
 	default:
-		w.pending = slices.DeleteFunc(w.pending, func(p *pending) bool { return p == c.p })
-		w.note(c, c.p.resource, c.p.client.Number)
-		if c.kind == Hold || c.kind == Kill {
-			w.held = append(w.held, c.p)
-		}
-	}
-	w.mu.Unlock()
-	if c.p != nil {
-		c.p.meet(c.kind)
-	}
-	return text
-}
-
-// note adds an event to the trace. What changes nothing is noted with the version that it met, so that two reads commute;
-// a change of everything is one of every resource. The caller holds mu.
-func (w *World) note(c choice, resource string, client int) {
-	if w.onResource[resource] == nil {
-		w.onResource[resource] = slices.Clone(w.onResource[everything])
-	}
-	event := c.kind.String() + " " + c.p.label()
-	switch {
-	case c.kind == LoseRequest, c.kind == Hold, c.kind == Kill:
-	case c.p.reads && resource == everything:
-		for _, name := range slices.Sorted(maps.Keys(w.onResource)) {
-			event += fmt.Sprintf(" %s@%d", name, len(w.onResource[name]))
-		}
-	case c.p.reads:
-		event += fmt.Sprintf("@%d", len(w.onResource[resource]))
-	case resource == everything:
-		for name := range w.onResource {
-			w.onResource[name] = append(w.onResource[name], event)
-		}
-	default:
-		w.onResource[resource] = append(w.onResource[resource], event)
-		event += fmt.Sprintf("@%d", len(w.onResource[resource]))
-	}
-	if client >= 0 {
-		w.onClient[client] = append(w.onClient[client], event)
+		w.meet(c.kind, c.p)
 	}
 }
 
-// state is the same for two runs in which the same happened on every resource and to every client in the same order.
-func (w *World) state() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(w.onResource)) {
-		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(w.onResource[name], ", "))
+// meet does to a request what was chosen, and notes what happened.
+func (w *World) meet(k Kind, p *pending) {
+	var got response
+	w.at.trace.follow(k, p, func(t *trace) (changed, known bool) {
+		key := t.before(p)
+		got, changed = p.apply()
+		w.changes[key] = changed
+		if changed {
+			w.changed[p.client.Number]++
+		}
+		return changed, true
+	})
+	switch k {
+	case Deliver, Twice:
+		p.answer <- got
+	case LoseResponse, LoseRequest, Hold:
+		p.answer <- response{err: errBroken}
+	case Kill:
+		w.mu.Lock()
+		p.client.killed = true
+		w.mu.Unlock()
+		p.client.cancel()
+		p.answer <- response{err: errOver}
 	}
-	for i := range w.clients {
-		fmt.Fprintf(&b, "%d: %s\n", i, strings.Join(w.onClient[i], ", "))
-	}
-	for _, p := range w.held {
-		fmt.Fprintf(&b, "held %s\n", p.label())
-	}
-	return b.String()
 }
 
 // end lets no request pass any more and waits for all clients.
