@@ -23,27 +23,38 @@
 //	arrive         a request that was held back is applied now
 //	twice          the request is applied, applied again at once, and the second response arrives
 //	kill           the client is killed while the request is under way, which is held back
-//	wait           time passes until another client sends a request
+//	wait           time passes until another client sends a request, while requests are under way
 //
 // Every choice but deliver, arrive and a wait without an alternative is a fault. Options.Faults bounds their number in a
-// schedule.
+// schedule. A request that changes nothing is only delivered or lost. A lost request is a held one that never arrives, so
+// that LoseRequest adds nothing to Hold for requests that do change something.
 //
 // # Coverage
 //
-// Two requests on different resources by different clients commute. The explorer recognises a state that it has reached
-// before by another order of such requests, and does not explore it again. Apart from that, it is exhaustive within its
-// bounds: the number of faults, and the number of steps of a schedule. Time passes only when every client sleeps, or by
-// the fault wait; when it passes, it passes until all clients have sent a request, ended, or slept for Options.Settle, so
-// that the order in which they wake up is a choice, too.
+// Two requests commute if they are by different clients and on different resources, or if the service has changed nothing
+// for at least one of them: a read, a refused write, a receive from an empty queue. The explorer recognises a state that
+// it has reached before by another order of such requests, and does not explore it again. Apart from that, it is
+// exhaustive within its bounds: the number of faults, of preemptions, and of steps of a schedule. Report.Pruned counts
+// the choices that lead to known states; most of them need not even be run.
+//
+// Time passes only when every client sleeps, or by the fault wait. It then passes until a request arrives, and for
+// Options.Settle, so that the order of clients that wake up at about the same time is a choice, too. The explorer takes a
+// state for known whatever random waits have led to it.
 //
 // # Failures
 //
 // A schedule after which the check fails is reported as a sequence of steps, one a line, with the string that replays it:
 // set Options.Replay to that string.
 //
-// A program must be deterministic but for the order of its requests. Random waits are harmless; a random decision is
-// not, and is reported as an error when a schedule cannot be repeated.
+// # Determinism
 //
-// A Consumer of package idempotent selects at random between events that are ready together, so it cannot be explored: the
-// storms of that package test it.
+// A program should be deterministic but for the order of its requests, because a schedule is reached by running the
+// program again. The explorer finds a choice again by the client, the operation, the resource and how often the client
+// has sent that. Ids that clients draw may be part of a resource's name. Random waits are harmless if they are
+// shorter than Options.Settle, or longer by more than that. If a choice is not offered again, because the program has
+// decided otherwise at random or its goroutines have raced, the run is repeated up to 40 times; what the other runs
+// offer is explored, too. A choice that still is not offered is counted in Report.Diverged, and the report is not complete.
+//
+// Goroutines of one client race less with GOMAXPROCS=1, which also makes a schedule faster. The race detector makes them
+// race more, and schedules ten times as slow: bound their number by Options.Schedules there.
 package explore
