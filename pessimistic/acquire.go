@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -47,7 +48,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 	}
 	began := c.remote.clock().now()
 	c.wait = wait
-	q := queue{remote: c.remote, wait: o.Wait, began: began, pace: pace{Backoff: o.Poll}}
+	q := queue{remote: c.remote, wait: o.Wait, began: began, pace: poll.Pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -100,7 +101,7 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 // checks once per Poll.Cap, and again soon if a check or what follows it fails, so twice that allows for a few
 // failures.
 func (e *Election) standBack() time.Duration {
-	return 2 * pollDefaults(e.locker.opts.Poll).Cap
+	return 2 * poll.Defaults(e.locker.opts.Poll).Cap
 }
 
 // errAgain reports that the term ended before onElected returned.
@@ -193,7 +194,7 @@ func (e *Election) Preempt(ctx context.Context) error {
 		return err
 	}
 	return doHolding(ctx, h, func(ctx context.Context) error {
-		p := pace{Backoff: pollDefaults(e.locker.opts.Poll)}
+		p := poll.Pace{Backoff: poll.Defaults(e.locker.opts.Poll)}
 		for {
 			now, err := e.leaderUntilHeard(ctx)
 			if err != nil || !now.Held || e.Leads() {
@@ -206,7 +207,7 @@ func (e *Election) Preempt(ctx context.Context) error {
 				// The first look may have come between the leader's acquisition and its stamp.
 				first.ETag = now.ETag
 			}
-			if err := retry.Sleep(ctx, p.next()); err != nil {
+			if err := retry.Sleep(ctx, p.Next()); err != nil {
 				return err
 			}
 		}

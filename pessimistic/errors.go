@@ -33,13 +33,6 @@ var (
 	// ErrConflict reports that the resource is at a version other than the one the caller named.
 	ErrConflict = azerr.ErrConflict
 
-	// ErrUndeleted reports that a file that was marked for deletion still exists: an SMB client cleared the mark, or
-	// the file was recreated meanwhile.
-	ErrUndeleted = errors.New("not deleted: the mark for deletion was cleared, or the file was recreated")
-
-	// ErrTorn reports that a file's content was only partly written. The error in the chain is a *TornError.
-	ErrTorn = errors.New("partly written")
-
 	// ErrContent reports that the blob named like a lock has content and hence is not a lock. The error in the chain is
 	// a *ContentError.
 	ErrContent = errors.New("the blob has content")

@@ -60,7 +60,7 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 		l.contended = max(l.contended-rest, 0)
 	}
 	if p.contended > 0 {
-		t.queue.pace.last = t.opts.Poll.Cap // at the pace of those already waiting
+		t.queue.pace.Slow() // at the pace of those already waiting
 	}
 	l.all.mu.Unlock()
 	if rest <= 0 {

@@ -9,9 +9,9 @@ import (
 
 // requests returns how many requests were sent, including those that list handles.
 func (c *fileCall) requests() int {
-	n := int(c.remote.requests.Load())
+	n := int(c.sent.Load())
 	if c.wait != nil {
-		n += int(c.wait.asks.remote.requests.Load())
+		n += int(c.wait.asks.sent.Load())
 	}
 	return n
 }
@@ -27,13 +27,15 @@ func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error
 	}
 	o := azerr.Classify(err)
 	reason, used := inUse(err)
-	switch v, lost := judge(err); {
+	switch {
 	case used:
 		return &InUseError{Resource: c.path, Reason: reason, Err: err}
 	case o.Kind == azerr.Held:
 		return &HeldError{Resource: c.path, State: lease.Leased, Err: err}
-	case v == definitive && lost != Deleted:
-		return &LostError{Resource: c.path, Reason: lost, Duration: Infinite, Err: err}
+	case o.Kind == azerr.Lost && o.Reason == azerr.LeaseBroken:
+		return &LostError{Resource: c.path, Reason: Broken, Duration: Infinite, Err: err}
+	case o.Kind == azerr.Lost:
+		return &LostError{Resource: c.path, Reason: Taken, Duration: Infinite, Err: err}
 	case write && o.Ambiguous():
 		return &UnknownError{Op: op, Resource: c.path, Err: err}
 	}

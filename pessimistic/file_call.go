@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
@@ -16,18 +17,43 @@ import (
 
 // fileCall is one operation on a file: its requests, retried here rather than by the SDK, and counted.
 type fileCall struct {
-	path   string
-	remote remote
-	try    time.Duration // timeout of a single request
-	span   int64         // bytes of content read or written at a time
-	wait   *waiter       // for SMB clients; nil: the first refusal is final
+	path  string
+	hooks Hooks
+	sent  *atomic.Int64 // requests
+	try   time.Duration // timeout of a single request
+	span  int64         // bytes of content read or written at a time
+	wait  *waiter       // for SMB clients; nil: the first refusal is final
 }
 
 func newFileCall(url string, hooks Hooks) *fileCall {
-	path := resource.Path(url)
-	r := newRemote(nil, hooks)
-	r.path = path
-	return &fileCall{path: path, remote: r, try: maxDuration / 2, span: fileRange}
+	return &fileCall{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: fileTry, span: fileRange}
+}
+
+// fileTry is the timeout of a single request.
+const fileTry = 30 * time.Second
+
+// wire returns the wire for the requests, which it counts and traces.
+func (c *fileCall) wire() wire.Wire {
+	w := wire.Wire{Count: func() { c.sent.Add(1) }}
+	if c.hooks.Trace != nil {
+		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
+			return c.hooks.Trace(ctx, op, c.path)
+		}
+	}
+	return w
+}
+
+// counting returns hooks that count the requests of a lease as those of the call.
+func (c *fileCall) counting(h Hooks) Hooks {
+	trace := h.Trace
+	h.Trace = func(ctx context.Context, op, resource string) (context.Context, func(error)) {
+		c.sent.Add(1)
+		if trace == nil {
+			return ctx, func(error) {}
+		}
+		return trace(ctx, op, resource)
+	}
+	return h
 }
 
 // spans makes the ranges smaller, for tests.
@@ -74,7 +100,7 @@ func (c *fileCall) send(ctx context.Context, op string, request func(context.Con
 }
 
 func (c *fileCall) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
-	sent, err := c.remote.wire().Send(ctx, op, c.again(), request)
+	sent, err := c.wire().Send(ctx, op, c.again(), request)
 	return sent.Ambiguous > 0, err
 }
 

@@ -106,7 +106,7 @@ type deleting struct {
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
 	again := wire.Again{Try: d.call.try, Budget: fileBudget(), Before: d.before, Judge: d.judge}
-	_, err := d.call.remote.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
+	_, err := d.call.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
 		_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
 		switch {
 		case err == nil:

@@ -9,6 +9,15 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
+var (
+	// ErrUndeleted reports that a file that was marked for deletion still exists: an SMB client cleared the mark, or
+	// the file was recreated meanwhile.
+	ErrUndeleted = errors.New("not deleted: the mark for deletion was cleared, or the file was recreated")
+
+	// ErrTorn reports that a file's content was only partly written. The error in the chain is a *TornError.
+	ErrTorn = errors.New("partly written")
+)
+
 // InUseError reports that SMB clients have a file open. It matches ErrHeld.
 type InUseError struct {
 	Resource string
@@ -58,7 +67,7 @@ func (e *InUseError) About() string { return e.Resource }
 const shownHandles = 3
 
 // Unwrap returns the sentinel and the service's response.
-func (e *InUseError) Unwrap() []error { return chain(ErrHeld, e.Err) }
+func (e *InUseError) Unwrap() []error { return []error{ErrHeld, e.Err} }
 
 // errOpen is what WaitClosed makes of a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")
@@ -80,4 +89,4 @@ func (e *TornError) Error() string {
 func (e *TornError) About() string { return e.Resource }
 
 // Unwrap returns the sentinel and the cause.
-func (e *TornError) Unwrap() []error { return chain(ErrTorn, e.Err) }
+func (e *TornError) Unwrap() []error { return []error{ErrTorn, e.Err} }

@@ -29,10 +29,10 @@ func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o 
 	if id != "" {
 		return nil, fn(ctx, id)
 	}
-	o.requests = c.remote.requests
 	if o.Hooks.Event == nil && o.Hooks.Logger == nil && o.Hooks.Trace == nil {
-		o.Hooks = c.remote.hooks
+		o.Hooks = c.hooks
 	}
+	o.Hooks = c.counting(o.Hooks)
 	l, err := Acquire(ctx, File(client), &o)
 	if err != nil {
 		return nil, c.inTheWay(ctx, client, err)
@@ -62,7 +62,8 @@ func (c *fileCall) inTheWay(ctx context.Context, client *file.Client, err error)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		e.Waited, e.Err = held.Waited, held.Err
 	}
-	asking := &fileCall{path: c.path, remote: c.remote, try: c.try}
+	asking := *c
+	asking.wait = nil
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
 	e.Handles, _ = asking.handles(ctx, fileHandles{client})

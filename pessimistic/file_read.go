@@ -222,6 +222,9 @@ func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
 func seeFile(ctx context.Context, client *file.Client, c *fileCall, id string) (seen fileLook, err error) {
 	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})
+		if err == nil && resp.ContentLength == nil {
+			return errors.New("the response has no Content-Length")
+		}
 		seen = fileLook{
 			size: ptr.Value(resp.ContentLength), etag: ptr.Value(resp.ETag), written: ptr.Value(resp.FileLastWriteTime), leased: string(ptr.Value(resp.LeaseState)) == string(lease.Leased),
 			headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,

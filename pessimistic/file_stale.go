@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
@@ -17,12 +16,15 @@ import (
 )
 
 const (
+	// heartbeat is the interval at which package pessimistic renews a lease that does not expire.
+	heartbeat = 10 * time.Second
+
 	// minStale is three heartbeats, so that a single failed one does not make a holder look stale.
-	minStale = defaultDuration
+	minStale = 3 * heartbeat
 
 	// proofOfDeath is how long BreakStale waits for another heartbeat: its interval, plus the time by which it may be
 	// late.
-	proofOfDeath = defaultDuration / 2
+	proofOfDeath = 3 * heartbeat / 2
 )
 
 // BreakStale breaks the lease of a file whose holder is stale: it has written no heartbeat for maxAge, by the service's
@@ -66,7 +68,7 @@ type stale struct {
 // breaks breaks the lease if its holder still writes no heartbeat: it looks before every try.
 func (s *stale) breaks(ctx context.Context) error {
 	target := filelease.File(s.client)
-	sent, err := s.call.remote.wire().Send(ctx, "break", wire.Again{
+	sent, err := s.call.wire().Send(ctx, "break", wire.Again{
 		Try: s.call.try, Budget: fileBudget(),
 		Before: func(ctx context.Context, sent wire.Sent) (done bool, err error) {
 			err = s.look(ctx)
@@ -76,7 +78,7 @@ func (s *stale) breaks(ctx context.Context) error {
 			return false, err
 		},
 		Judge: func(_ context.Context, f wire.Failed) (again bool, err error) {
-			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
+			if over := f.Outcome.Kind == azerr.Lost || f.Outcome.Kind == azerr.NotFound; over && f.Ambiguous {
 				return false, nil
 			}
 			return f.Passes(), f.Err
@@ -104,10 +106,8 @@ func (s *stale) look(ctx context.Context) error {
 	if seen.State.Free() {
 		return &LostError{Resource: s.call.path, Reason: Taken, Duration: Infinite}
 	}
-	beat, err := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-	if err != nil || seen.Date.Sub(beat) < s.maxAge {
-		who := recordIn(seen.Metadata)
-		return &HeldError{Resource: s.call.path, Holder: who.owner, Since: who.since, State: seen.State}
+	if h := HolderOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
+		return &HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, 
 		}
 		return f.Passes(), f.Err
 	}}
-	_, err = c.remote.wire().Send(ctx, "create", again, func(ctx context.Context) error {
+	_, err = c.wire().Send(ctx, "create", again, func(ctx context.Context) error {
 		_, err := client.Create(ctx, size, &file.CreateOptions{HTTPHeaders: headers})
 		return err
 	})

@@ -268,3 +268,20 @@ func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
 		}
 	})
 }
+
+// An intermediary that takes the length from a response must not make a file look empty: a write would leave it as it is.
+func TestALookWithoutALengthIsNotThatOfAnEmptyFile(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		fill(t, s, f, []byte("content"))
+		l, err := Acquire(t.Context(), File(f), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Match: aztest.Op(lookAtFile)})
+		out, err := UploadFile(t.Context(), f, strings.NewReader(""), 0, &UploadFileOptions{LeaseID: l.ID()})
+		if left := stored(t, s, f); err == nil && len(left) > 0 || err != nil && (out.Changed || string(left) != "content") {
+			t.Errorf("UploadFile = %+v, %v, and the file has %q", out, err, left)
+		}
+		mustRelease(t, l)
+	})
+}

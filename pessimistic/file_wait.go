@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -69,7 +70,7 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 	if opts != nil {
 		w.o = *opts
 	}
-	w.o.Poll = pollDefaults(w.o.Poll)
+	w.o.Poll = poll.Defaults(w.o.Poll)
 	open, c, err := handlesOf(client, &HandlesOptions{Hooks: w.o.Hooks})
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 }
 
 func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) error {
-	pace, heard := pace{Backoff: w.o.Poll}, (*InUseError)(nil)
+	pace, heard := poll.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
 	for {
 		err := op(ctx)
 		reason, used := inUse(err)
@@ -96,13 +97,13 @@ func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) 
 }
 
 // pause waits for the next attempt, or returns why there is none.
-func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *pace) error {
+func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *poll.Pace) error {
 	if w.o.Waiting != nil && ctx.Err() == nil && (w.told.IsZero() || time.Since(w.told) >= waitingEvery) {
 		heard.Handles, _ = w.list(ctx)
 		w.told = time.Now()
 		w.o.Waiting(*heard)
 	}
-	wait := pace.next()
+	wait := pace.Next()
 	if w.o.Wait > 0 {
 		left := w.o.Wait - time.Since(w.began)
 		if left <= 0 {

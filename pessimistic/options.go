@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -68,7 +68,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
 	out.Tries = cmp.Or(out.Tries, 6)
-	out.Poll = pollDefaults(out.Poll)
+	out.Poll = poll.Defaults(out.Poll)
 	t, err := timingOf(out.Duration)
 	if err != nil {
 		return out, t, fmt.Errorf("AcquireOptions.%w", err)
@@ -84,28 +84,4 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		return out, t, errors.New("AcquireOptions.IfMatch: leases of containers do not support ETag conditions")
 	}
 	return out, t, nil
-}
-
-func pollDefaults(b retry.Backoff) retry.Backoff {
-	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
-	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)
-	return b
-}
-
-// pace draws the intervals between checks from the upper half of a range that doubles up to the cap. Full jitter would
-// start near zero each time, and each check costs a request; and the more the intervals differ, the less evenly the
-// waiters take turns.
-type pace struct {
-	retry.Backoff
-	last time.Duration
-}
-
-func (p *pace) next() time.Duration {
-	random := p.Rand
-	if random == nil {
-		random = rand.Float64
-	}
-	p.last = min(max(2*p.last, 2*p.Base), p.Cap)
-	least := max(p.last/2, p.Base)
-	return least + time.Duration(random()*float64(p.last-least))
 }

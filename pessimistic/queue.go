@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -15,7 +16,7 @@ type queue struct {
 	remote remote
 	wait   time.Duration // see AcquireOptions.Wait
 	began  instant
-	pace   pace
+	pace   poll.Pace
 
 	heard   bool          // another holder has been seen
 	refused int           // consecutive looks that were refused
@@ -54,7 +55,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	if q.failed > 0 {
 		pause = max(retryLook.Wait(q.failed-1), min(q.wish, longestWish))
 	} else {
-		pause = q.pace.next()
+		pause = q.pace.Next()
 	}
 	if q.wait > 0 {
 		if q.waited >= q.wait {

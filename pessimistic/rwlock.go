@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -91,10 +92,10 @@ func (w *RWLock) TryLock(ctx context.Context) (*Held, error) {
 // drain waits until no reader is left, while h keeps new ones out.
 func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait bool) error {
 	began := time.Now()
-	p, failed := pace{Backoff: w.readers.poll}, 0
+	p, failed := poll.Pace{Backoff: w.readers.poll}, 0
 	for {
 		reader, found, err := w.reader(h.Context())
-		pause := p.next()
+		pause := p.Next()
 		switch {
 		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
 			return context.Cause(h.Context()) // the gate was lost during the wait
@@ -141,7 +142,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 		defer cancel()
 	}
 	began := time.Now()
-	p := pace{Backoff: w.readers.poll}
+	p := poll.Pace{Backoff: w.readers.poll}
 	for {
 		left := o
 		if o.Wait > 0 {
@@ -157,7 +158,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 		}
 		_ = slot.Release(ctx)
 		for failed := 0; err != nil || writer.Held; {
-			pause := p.next()
+			pause := p.Next()
 			if err != nil {
 				if ctx.Err() != nil || limited.Err() == nil && !w.locker.bears(err, o) {
 					return nil, err

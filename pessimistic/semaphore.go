@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -51,7 +52,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 	if n < 1 || n > maxSlots {
 		return nil, fmt.Errorf("semaphore: %d slots: must be 1 to %d", n, maxSlots)
 	}
-	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: pollDefaults(k.opts.Poll),
+	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: poll.Defaults(k.opts.Poll),
 		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: rand.IntN(n)}
 	if name == "" {
 		return nil, errors.New("semaphore: no name")
@@ -135,13 +136,13 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 	}
 	defer func() { s.front <- struct{}{} }()
 	slot, err := s.try(ctx, s.sticky(), o)
-	p, failed := pace{Backoff: s.poll}, 0
+	p, failed := poll.Pace{Backoff: s.poll}, 0
 	for slot == nil {
 		var holder LockInfo
 		if err == nil {
 			slot, holder, err = s.sweep(ctx, limited, o)
 		}
-		pause := p.next()
+		pause := p.Next()
 		switch {
 		case slot != nil:
 			return slot, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -51,7 +52,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		c.remote.heard.Store(true)
 	}
 	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
-		queue: queue{remote: c.remote, wait: o.Wait, began: c.remote.clock().now(), pace: pace{Backoff: o.Poll}}}
+		queue: queue{remote: c.remote, wait: o.Wait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: o.Poll}}}
 	line, handed, err := k.lines.enter(ctx, t, wait)
 	if err != nil {
 		return nil, err

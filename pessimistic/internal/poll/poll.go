@@ -1,0 +1,39 @@
+// Package poll sets the intervals between checks of something that another client holds.
+package poll
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Defaults fills what is not set: from 250 ms to 5 s.
+func Defaults(b retry.Backoff) retry.Backoff {
+	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
+	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)
+	return b
+}
+
+// Pace draws the intervals from the upper half of a range that doubles up to the cap. Full jitter would start near zero
+// each time, and each check costs a request; and the more the intervals differ, the less evenly the waiters take turns.
+// It must not be used concurrently.
+type Pace struct {
+	retry.Backoff
+	last time.Duration
+}
+
+// Next returns the next interval.
+func (p *Pace) Next() time.Duration {
+	random := p.Rand
+	if random == nil {
+		random = rand.Float64
+	}
+	p.last = min(max(2*p.last, 2*p.Base), p.Cap)
+	least := max(p.last/2, p.Base)
+	return least + time.Duration(random()*float64(p.last-least))
+}
+
+// Slow makes the next intervals the longest ones, as if it had been called many times.
+func (p *Pace) Slow() { p.last = p.Cap }
