@@ -22,7 +22,7 @@ const (
 func isThere(t *testing.T, f *file.Client) bool {
 	t.Helper()
 	_, err := f.GetProperties(context.Background(), nil)
-	if err != nil && code(err) != "ResourceNotFound" {
+	if err != nil && azerr.Classify(err).Code != "ResourceNotFound" {
 		t.Fatal(err)
 	}
 	return err == nil
@@ -136,7 +136,7 @@ func TestAPendingDeletionIsNeitherSuccessNorAbsence(t *testing.T) {
 }
 
 func TestAPendingDeletionIsWaitedForUntilItIsOneOrTheOther(t *testing.T) {
-	poll := &WaitOptions{Poll: pollEvery(2 * time.Second)}
+	poll := &WaitOptions{Poll: pollEach(2 * time.Second)}
 	for name, tt := range map[string]struct {
 		after func(s *aztest.Service) // 5 s
 		how   Deletion
@@ -169,7 +169,7 @@ func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
-		o := &DeleteFileOptions{Wait: &WaitOptions{Wait: 3 * time.Second, Poll: pollEvery(2 * time.Second)}}
+		o := &DeleteFileOptions{Wait: &WaitOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 		done, err := DeleteFile(t.Context(), f, o)
 		used, ok := errors.AsType[*InUseError](err)
 		// A look, attempts at 0, 2 and 3 s, and the names.
@@ -190,7 +190,7 @@ func TestADeletionThatBecomesPendingMeanwhileIsNotRepeated(t *testing.T) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(3*time.Second, func() { s.MarkDeletedSMB("box", "f", true) })
 		time.AfterFunc(7*time.Second, func() { s.MarkDeletedSMB("box", "f", false); s.CloseSMB("box", "f", "1") })
-		_, err := DeleteFile(t.Context(), f, &DeleteFileOptions{Wait: &WaitOptions{Poll: pollEvery(2 * time.Second)}})
+		_, err := DeleteFile(t.Context(), f, &DeleteFileOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
 		if !errors.Is(err, ErrUndeleted) || !isThere(t, f) {
 			t.Errorf("%v", err)
 		}

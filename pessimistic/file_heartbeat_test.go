@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	ours "github.com/azconc/azconc/pkg/lease"
 )
 
@@ -36,7 +37,7 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 		if want := fileAcquire; err != nil || !slices.Equal(fileOps(s), want) {
 			t.Errorf("%v, sent %q, want %q", err, fileOps(s), want)
 		}
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set File Metadata"), Count: 1})
 		reply, err = target.Renew(t.Context(), id, ours.Conditions{}) // the SDK sends it again
 		beat := reply.Date

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // testSpan is the length of a range in most tests: it need not be 4 MiB to be judged.
@@ -156,7 +157,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			defer func() { _ = l.Release(context.Background()) }()
 			id := l.ID()
 			got, err := DownloadFile(t.Context(), f, &bytes.Buffer{}, &DownloadFileOptions{span: testSpan, IgnoreMetadata: tt.loose, Hooks: betweenRanges(2, func() {
-				pass(15 * time.Second) // a heartbeat
+				bubble.Sleep(15 * time.Second) // a heartbeat
 				if tt.write {
 					_, _ = f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("x"))), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(id)})
 				}
@@ -166,7 +167,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			}
 			// The holder himself need not care.
 			var b bytes.Buffer
-			got, err = DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { pass(15 * time.Second) })})
+			got, err = DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
 			if err != nil || got.Leased || b.Len() != len(content) {
 				t.Errorf("%s: the holder: %+v, %v", name, got, err)
 			}
@@ -232,7 +233,7 @@ func TestReadingIsRefusedByNameOrWaits(t *testing.T) {
 			}
 			time.AfterFunc(5*time.Second, func() { o.end(s) })
 			var b bytes.Buffer
-			got, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{Wait: &WaitOptions{Poll: pollEvery(2 * time.Second)}})
+			got, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
 			if err != nil || b.Len() != 3 || got.Requests != 4 {
 				t.Errorf("%v: %+v, %v", reason, got, err)
 			}

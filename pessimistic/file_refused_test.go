@@ -50,7 +50,7 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 	for name, h := range map[string]aztest.SMBHandle{"a writer": writer, "a reader who lets nobody write": reader} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", h)
-			o := &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: 3 * time.Second, Poll: pollEvery(2 * time.Second)}}
+			o := &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 			_, err := UpdateFile(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != lease.Available {
@@ -110,9 +110,9 @@ func TestAnUpdateOfWhatIsNotThereOrNotOurs(t *testing.T) {
 		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != holder.Own() {
 			t.Errorf("%v", err)
 		}
-		mustRelease(t, l)
+		released(t, l)
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
-		if _, err := UpdateFile(t.Context(), f, to(nil), &UpdateFileOptions{span: testSpan}); code(err) != "AuthorizationFailure" {
+		if _, err := UpdateFile(t.Context(), f, to(nil), &UpdateFileOptions{span: testSpan}); azerr.Classify(err).Code != "AuthorizationFailure" {
 			t.Errorf("%v", err)
 		}
 	})

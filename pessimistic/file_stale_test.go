@@ -11,6 +11,7 @@ import (
 	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -22,9 +23,9 @@ func orphan(t *testing.T, s *aztest.Service, f *file.Client) {
 		t.Fatal(err)
 	}
 	id := l.ID()
-	mustRelease(t, l)
+	released(t, l)
 	take(t, f, id)
-	pass(2 * time.Minute)
+	bubble.Sleep(2 * time.Minute)
 	s.Reset()
 }
 
@@ -61,8 +62,8 @@ func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustRelease(t, l)
-		pass(time.Hour)
+		released(t, l)
+		bubble.Sleep(time.Hour)
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set File Metadata"), Count: 1, Delay: 10 * time.Second})
 		acquired := make(chan *Lease)
 		go func() {
@@ -72,14 +73,14 @@ func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 			}
 			acquired <- l
 		}()
-		pass(time.Second)
+		bubble.Sleep(time.Second)
 		if seen := leaseState(t, File(f)); seen != lease.Leased {
 			t.Fatal(seen)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("%v", err)
 		}
-		mustRelease(t, <-acquired)
+		released(t, <-acquired)
 	})
 }
 
@@ -112,7 +113,7 @@ func TestABreakWhoseAnswerIsLostIsNotRepeatedOnSomebodyElse(t *testing.T) {
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("%v", err)
 		}
-		mustRelease(t, <-acquired)
+		released(t, <-acquired)
 	})
 }
 
@@ -136,7 +137,7 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 func TestALeaseWithoutAHeartbeatIsNotStale(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		take(t, f, "6f1f1a1e-0000-4000-8000-000000000000")
-		pass(24 * time.Hour)
+		bubble.Sleep(24 * time.Hour)
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("%v", err)
 		}

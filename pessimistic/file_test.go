@@ -15,9 +15,26 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
 	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/retry"
 )
+
+// TESTMAIN
+
+func released(t *testing.T, l *Lease) {
+	t.Helper()
+	if err := l.Release(context.Background()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+}
+
+// pollEach polls at fixed intervals.
+func pollEach(d time.Duration) retry.Backoff {
+	return retry.Backoff{Base: d, Cap: d, Rand: func() float64 { return 0 }}
+}
 
 // fileWorld is a share "box" with a file "f" in it.
 func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.Client)) {
@@ -57,8 +74,8 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(25 * time.Second)
-		mustRelease(t, l)
+		bubble.Sleep(25 * time.Second)
+		released(t, l)
 		beat := fileAcquire[1:]
 		want := slices.Concat(fileAcquire, beat, beat, []string{"Release File Lease"})
 		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
@@ -70,7 +87,7 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
 		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || recordIn(seen.Metadata).owner != holder.Own() {
+		if last.Sub(since) != 20*time.Second || HolderOf(seen).Name != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})
@@ -95,7 +112,7 @@ func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
-			mustRelease(t, l)
+			released(t, l)
 			if got := leaseState(t, File(f)); got != lease.Available {
 				t.Errorf("%s: the lease is %v", op, got)
 			}
@@ -109,7 +126,7 @@ func TestAFailureAfterTheGrantGivesTheFileBack(t *testing.T) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})
 			_, err := Acquire(t.Context(), File(f), nil)
 			s.SetFaults()
-			if code(err) != "AuthorizationFailure" || leaseState(t, File(f)) != lease.Available {
+			if azerr.Classify(err).Code != "AuthorizationFailure" || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, File(f)))
 			}
 		})
@@ -164,25 +181,25 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(5 * time.Minute)
+		bubble.Sleep(5 * time.Minute)
 		held, ok := errors.AsType[*HeldError](BreakStale(t.Context(), f, time.Minute))
 		if !ok || held.Holder != holder.Own() {
 			t.Errorf("a holder that lives is broken: %v", held)
 		}
 		// From here on nothing of the holder's arrives.
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Set File Metadata")})
-		pass(45 * time.Second) // the last heartbeat may be 10 s older
+		bubble.Sleep(45 * time.Second) // the last heartbeat may be 10 s older
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("before its time: %v", err)
 		}
-		pass(35 * time.Second)
+		bubble.Sleep(35 * time.Second)
 		if err := BreakStale(t.Context(), f, time.Minute); err != nil {
 			t.Errorf("a holder that was silent: %v", err)
 		}
 		s.SetFaults()
 		id := l.ID()
 		_, err = f.SetMetadata(t.Context(), &file.SetMetadataOptions{LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
-		if code(err) != "LeaseLost" {
+		if azerr.Classify(err).Code != "LeaseLost" {
 			t.Errorf("a write with the old id: %v", err)
 		}
 		_ = l.Release(t.Context())
@@ -199,11 +216,11 @@ func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
-			pass(65 * time.Second)
-			if _, err := client.Delete(policy.WithRetryOptions(t.Context(), policy.RetryOptions{MaxRetries: -1}), nil); code(err) != "LeaseIdMissing" {
+			bubble.Sleep(65 * time.Second)
+			if _, err := client.Delete(policy.WithRetryOptions(t.Context(), policy.RetryOptions{MaxRetries: -1}), nil); azerr.Classify(err).Code != "LeaseIdMissing" {
 				t.Errorf("delete: %v", err)
 			}
-			mustRelease(t, l)
+			released(t, l)
 			if op == "" && s.Requests() != 1+6+1+1 {
 				t.Errorf("%d requests: %q", s.Requests(), fileOps(s))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -80,7 +81,7 @@ func TestAnUpdateUnderTheCallersLeaseLeavesItThere(t *testing.T) {
 		if err != nil || out.Requests != 2 || s.Requests() != 2 || l.Err() != nil {
 			t.Errorf("%+v, %v, sent %q", out, err, fileOps(s))
 		}
-		mustRelease(t, l)
+		released(t, l)
 		_, err = UpdateFile(t.Context(), f, to([]byte("abc")), &UpdateFileOptions{span: testSpan, LeaseID: l.ID()})
 		if !errors.Is(err, ErrLost) || errors.Is(err, ErrTorn) || string(stored(t, s, f)) != "xyz" {
 			t.Errorf("with an id that is over: %v", err)
@@ -237,7 +238,7 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 					t.Errorf("%d: the content is another than what was said", k)
 				}
 				if other != nil {
-					mustRelease(t, other)
+					released(t, other)
 				}
 			})
 		}
@@ -270,7 +271,7 @@ func TestALeaseWhoseReleaseIsNotConfirmedIsMentioned(t *testing.T) {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		s.SetFaults()
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		if err := BreakStale(t.Context(), f, 30*time.Second); err != nil || string(stored(t, s, f)) != "xyz" {
 			t.Errorf("the way out: %v", err)
 		}

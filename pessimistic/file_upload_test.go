@@ -14,7 +14,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -114,7 +116,7 @@ func TestAFileIsMadeByWhoComesLast(t *testing.T) {
 		if got := stored(t, s, f); string(got) != "xyz" {
 			t.Errorf("under a lease it became %q", got)
 		}
-		mustRelease(t, l)
+		released(t, l)
 	})
 }
 
@@ -212,7 +214,7 @@ func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 		}
 		inside := s.Share("box").NewDirectoryClient("none").NewFileClient("f")
 		out, err = UploadFile(t.Context(), inside, none(), 0, &UploadFileOptions{span: testSpan, Create: true})
-		if !errors.Is(err, ErrNotFound) || code(err) != "ParentNotFound" || out.Requests != 2 || out.Created {
+		if !errors.Is(err, ErrNotFound) || azerr.Classify(err).Code != "ParentNotFound" || out.Requests != 2 || out.Created {
 			t.Errorf("without a directory: %+v, %v", out, err)
 		}
 		if _, err := UploadFile(t.Context(), f, none(), -1, &UploadFileOptions{span: testSpan}); err == nil {
@@ -250,7 +252,7 @@ func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
 			if wait == 0 && (err != nil || out.Created || !out.Changed || string(stored(t, s, f)) != "xyz") {
 				t.Errorf("for as long as it takes: %+v, %v", out, err)
 			}
-			pass(10 * time.Second)
+			bubble.Sleep(10 * time.Second)
 		})
 	}
 }
@@ -282,6 +284,6 @@ func TestALookWithoutALengthIsNotThatOfAnEmptyFile(t *testing.T) {
 		if left := stored(t, s, f); err == nil && len(left) > 0 || err != nil && (out.Changed || string(left) != "content") {
 			t.Errorf("UploadFile = %+v, %v, and the file has %q", out, err, left)
 		}
-		mustRelease(t, l)
+		released(t, l)
 	})
 }

@@ -64,7 +64,7 @@ func TestWaitingEndsWithinOnePollOfTheObstacle(t *testing.T) {
 			o.begin(s)
 			began := time.Now()
 			time.AfterFunc(busy, func() { o.end(s) })
-			err := WaitUnlocked(t.Context(), f, &WaitOptions{Poll: pollEvery(every)}, reading(f))
+			err := WaitUnlocked(t.Context(), f, &WaitOptions{Poll: pollEach(every)}, reading(f))
 			took := time.Since(began)
 			if err != nil || took < busy || took > busy+every || s.Requests() != 4 {
 				t.Errorf("%v: %v after %v and %d requests", reason, err, took, s.Requests())
@@ -78,7 +78,7 @@ func TestWhoIsWaitedForIsNamedWhenTheTimeIsOver(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			o.begin(s)
 			began := time.Now()
-			err := WaitUnlocked(t.Context(), f, &WaitOptions{Wait: 5 * time.Second, Poll: pollEvery(2 * time.Second)}, reading(f))
+			err := WaitUnlocked(t.Context(), f, &WaitOptions{Wait: 5 * time.Second, Poll: pollEach(2 * time.Second)}, reading(f))
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || !errors.Is(err, ErrHeld) || used.Reason != reason || azerr.Classify(err).Reason != reason {
 				t.Fatalf("%v: %v", reason, err)
@@ -128,7 +128,7 @@ func TestWhatDoesNotPassIsNotWaitedFor(t *testing.T) {
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: tt.status, Code: tt.code})
-			if err := WaitUnlocked(t.Context(), f, nil, reading(f)); code(err) != tt.code || s.Requests() != 1 {
+			if err := WaitUnlocked(t.Context(), f, nil, reading(f)); azerr.Classify(err).Code != tt.code || s.Requests() != 1 {
 				t.Errorf("%s: %v after %d requests", tt.code, err, s.Requests())
 			}
 			// Not even once it waits, but for faults that pass.
@@ -139,7 +139,7 @@ func TestWhatDoesNotPassIsNotWaitedFor(t *testing.T) {
 			if tt.code == "ServerBusy" || tt.code == "ShareBeingDeleted" {
 				want, n = "", 0
 			}
-			if err := WaitUnlocked(t.Context(), f, nil, reading(f)); code(err) != want || n > 0 && s.Requests() != n {
+			if err := WaitUnlocked(t.Context(), f, nil, reading(f)); azerr.Classify(err).Code != want || n > 0 && s.Requests() != n {
 				t.Errorf("%s while waiting: %v after %d requests", tt.code, err, s.Requests())
 			}
 		})
@@ -150,7 +150,7 @@ func TestWhoHasItOpenIsToldWhileWaiting(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, 25*time.Second)
 		began, told := time.Now(), []time.Duration{}
-		err := WaitUnlocked(t.Context(), f, &WaitOptions{Poll: pollEvery(time.Second), Waiting: func(e InUseError) {
+		err := WaitUnlocked(t.Context(), f, &WaitOptions{Poll: pollEach(time.Second), Waiting: func(e InUseError) {
 			told = append(told, time.Since(began))
 			if len(e.Handles) != 1 || e.Handles[0].ClientName != "desk" {
 				t.Errorf("told of %v", e.Handles)
@@ -170,7 +170,7 @@ func TestWaitingForAllHandlesToClose(t *testing.T) {
 			s.MarkDeletedSMB("box", "f", end == "gone")
 			time.AfterFunc(3*time.Second, func() { s.CloseSMB("box", "f", "1") })
 			time.AfterFunc(7*time.Second, func() { s.CloseSMB("box", "f", "2") })
-			o := &WaitOptions{Poll: pollEvery(2 * time.Second)}
+			o := &WaitOptions{Poll: pollEach(2 * time.Second)}
 			if end == "time over" {
 				o.Wait = 5 * time.Second
 			}
@@ -217,7 +217,7 @@ func TestALeaseOnAFileThatIsOpenForWritingIsHeldByAnSMBClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustRelease(t, l)
+		released(t, l)
 	})
 }
 
@@ -245,7 +245,7 @@ func TestALeaseOnAFileWhoseDeletionIsPendingWaitsForWhatItComesTo(t *testing.T) 
 				t.Errorf("%s: %v", name, err)
 			}
 			if l != nil {
-				mustRelease(t, l)
+				released(t, l)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -153,7 +154,7 @@ func TestWhoMayNotCloseHandlesIsToldSoAtOnce(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
 		_, list := Handles(t.Context(), f, nil)
 		_, closing := ForceClose(t.Context(), f, []string{AllHandles}, nil)
-		if code(list) != "AuthorizationFailure" || code(closing) != "AuthorizationFailure" || s.Requests() != 2 {
+		if azerr.Classify(list).Code != "AuthorizationFailure" || azerr.Classify(closing).Code != "AuthorizationFailure" || s.Requests() != 2 {
 			t.Errorf("%v, %v after %d requests", list, closing, s.Requests())
 		}
 	})

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
-
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -39,16 +37,5 @@ func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
 			t.Errorf("Break = %+v, %v; the lease is %s", broken, err, w.state("job"))
 		}
 		_ = h.Release(t.Context())
-	})
-	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		s.SetFaults(portal("Put Range"))
-		out, err := UpdateFile(t.Context(), f, to([]byte("new")), nil)
-		if err != nil || string(stored(t, s, f)) != "new" {
-			t.Errorf("UpdateFile = %+v, %v; the file has %q", out, err, stored(t, s, f))
-		}
-		s.SetFaults(portal("Delete File"))
-		if done, err := DeleteFile(t.Context(), f, nil); err != nil || done.How != DeletedByUs || done.Ambiguous != 1 {
-			t.Errorf("DeleteFile = %+v, %v", done, err)
-		}
 	})
 }

@@ -1,15 +1,12 @@
 package pessimistic
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // The tests in this file hold the package against answers that real accounts gave and that emulators do not give. See
@@ -47,21 +44,5 @@ func TestAWriteUnderABrokenLeaseIsLost(t *testing.T) {
 			t.Errorf("a write under a broken lease: %+v, want it lost because of LeaseLost", o)
 		}
 		_ = l.Release(t.Context())
-	})
-}
-
-// TestADeletedShareIsNotFoundAtOnce: the service says so while it still removes the share, when its name is not free yet.
-func TestADeletedShareIsNotFoundAtOnce(t *testing.T) {
-	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
-		client := s.Share("box")
-		if _, err := client.Delete(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Look(t.Context(), Share(client), nil); !errors.Is(err, ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
-			t.Errorf("Look = %v, want not found", err)
-		}
-		if _, err := client.Create(t.Context(), nil); !azerr.Has(err, "ShareBeingDeleted") {
-			t.Errorf("Create = %v, want ShareBeingDeleted", err)
-		}
 	})
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // Cancelled at the k-th request, which is carried out nevertheless: at the acquire itself, or while another has the lease
@@ -41,18 +43,18 @@ func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *tes
 						}
 						return n == k+1
 					}})
-					l, err := Acquire(ctx, target, &AcquireOptions{Poll: pollEvery(time.Second)})
+					l, err := Acquire(ctx, target, &AcquireOptions{Poll: pollEach(time.Second)})
 					if ctx.Err() == nil { // there were not so many requests
 						if err != nil {
 							t.Fatal(err)
 						}
-						mustRelease(t, l)
+						released(t, l)
 					} else if !errors.Is(err, cause) {
 						t.Errorf("%s, busy %v, %d: %v", name, busy, k, err)
 					}
 					cancel(nil)
 					s.SetFaults()
-					pass(10 * time.Second)
+					bubble.Sleep(10 * time.Second)
 					if got := leaseState(t, target); !got.Free() {
 						t.Errorf("%s, busy %v, %d: the lease is %v", name, busy, k, got)
 					}
@@ -79,7 +81,7 @@ func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
 				if err := l.Change(t.Context(), "6f1f1a1e-0000-4000-8000-000000000000"); err != nil || l.ID() == was {
 					t.Errorf("%s, %s: change: %v", name, kind, err)
 				}
-				pass(15 * time.Second) // it is renewed under its new id
+				bubble.Sleep(15 * time.Second) // it is renewed under its new id
 				if l.Err() != nil {
 					t.Errorf("%s, %s: after the change: %v", name, kind, l.Err())
 				}
@@ -94,4 +96,21 @@ func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The service says so while it still removes the share, when its name is not free yet: a real account did, and emulators do
+// not.
+func TestADeletedShareIsNotFoundAtOnce(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
+		client := s.Share("box")
+		if _, err := client.Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Look(t.Context(), Share(client), nil); !errors.Is(err, ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
+			t.Errorf("Look = %v, want not found", err)
+		}
+		if _, err := client.Create(t.Context(), nil); !azerr.Has(err, "ShareBeingDeleted") {
+			t.Errorf("Create = %v, want ShareBeingDeleted", err)
+		}
+	})
 }
