@@ -8,23 +8,24 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
 
 // updateFile: a file is read, changed and written under its lease.
 func updateFile(t conformance.T, r *rig) {
 	f := r.share(t, r.lossy).NewRootDirectoryClient().NewFileClient("counter.txt")
-	_, err := pessimistic.UploadFile(t.Context(), f, strings.NewReader("100"), 3, &pessimistic.UploadFileOptions{Create: true})
+	_, err := files.Upload(t.Context(), f, strings.NewReader("100"), 3, &files.UploadOptions{Create: true})
 	show(t, "upload", "ok", outcome(err))
 	add := func(_ context.Context, old []byte) ([]byte, error) {
 		n, err := strconv.Atoi(string(old))
 		return strconv.AppendInt(nil, int64(n+1), 10), err
 	}
-	done, err := contend(3, 2, func() error { _, err := pessimistic.UpdateFile(t.Context(), f, add, nil); return err })
+	done, err := contend(3, 2, func() error { _, err := files.Update(t.Context(), f, add, nil); return err })
 	show(t, "3 writers × 2 updates", "ok", outcome(err))
 	value := func() string {
 		var b bytes.Buffer
-		if _, err := pessimistic.DownloadFile(t.Context(), f, &b, nil); err != nil {
+		if _, err := files.Download(t.Context(), f, &b, nil); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -32,17 +33,17 @@ func updateFile(t conformance.T, r *rig) {
 	show(t, "3 writers × 2 updates: value", 100+done, value())
 
 	r.lose("Acquire File Lease")
-	_, err = pessimistic.UpdateFile(t.Context(), f, add, nil)
+	_, err = files.Update(t.Context(), f, add, nil)
 	r.lost(t)
 	show(t, "update, response to the acquisition lost", "ok", outcome(err))
 	show(t, "update, response to the acquisition lost: value", 101+done, value())
 
-	l, err := pessimistic.TryAcquire(t.Context(), pessimistic.File(f), nil)
+	l, err := pessimistic.TryAcquire(t.Context(), files.File(f), nil)
 	show(t, "acquire", "ok", outcome(err))
 	if err != nil {
 		return
 	}
-	_, err = pessimistic.TryAcquire(t.Context(), pessimistic.File(f), nil)
+	_, err = pessimistic.TryAcquire(t.Context(), files.File(f), nil)
 	is(t, "acquire while it is held", "held", err, errors.Is(err, pessimistic.ErrHeld))
 	show(t, "release", "ok", outcome(l.Release(t.Context())))
 }

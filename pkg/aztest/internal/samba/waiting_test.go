@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // waiting calls act when a waiter says that he waits.
-func waiting(t *testing.T, reason azerr.Reason, act func()) *pessimistic.WaitOptions {
+func waiting(t *testing.T, reason azerr.Reason, act func()) *files.WaitOptions {
 	t.Helper()
 	began := false
-	return &pessimistic.WaitOptions{
+	return &files.WaitOptions{
 		Wait: time.Minute, Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
-		Waiting: func(e pessimistic.InUseError) {
+		Waiting: func(e files.InUseError) {
 			if began {
 				return
 			}
@@ -36,7 +37,7 @@ func TestAWaiterGoesOnWhenTheClientHasClosedTheFile(t *testing.T) {
 	handle := open(t, dial(t, s), "f", Open{Access: AccessRead | AccessWrite})
 	closed := false
 	f := b.File("f")
-	err := pessimistic.WaitUnlocked(t.Context(), f, waiting(t, azerr.OpenHandle, func() {
+	err := files.WaitUnlocked(t.Context(), f, waiting(t, azerr.OpenHandle, func() {
 		wantOK(t, "close", handle.Close())
 		closed = true
 	}), func(ctx context.Context) error { return do(ctx, f, opPutRange) })
@@ -48,11 +49,11 @@ func TestAWaiterGoesOnWhenTheClientHasClosedTheFile(t *testing.T) {
 func TestADeletionWaitsForWhatAClientsMarkComesTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		mark bool // is taken back
-		how  pessimistic.Deletion
+		how  files.Deletion
 		err  error
 	}{
-		"it is gone":       {false, pessimistic.DeletedBySMB, nil},
-		"it is taken back": {true, "", pessimistic.ErrUndeleted},
+		"it is gone":       {false, files.DeletedBySMB, nil},
+		"it is taken back": {true, "", files.ErrUndeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Start(t)
@@ -60,7 +61,7 @@ func TestADeletionWaitsForWhatAClientsMarkComesTo(t *testing.T) {
 			place(t, s, "f")
 			handle := open(t, dial(t, s), "f", Open{Access: AccessRead | AccessDelete, Share: ShareAll})
 			wantOK(t, "mark", handle.MarkDeleted(true))
-			d, err := pessimistic.DeleteFile(t.Context(), b.File("f"), &pessimistic.DeleteFileOptions{Wait: waiting(t, azerr.DeletePending, func() {
+			d, err := files.Delete(t.Context(), b.File("f"), &files.DeleteOptions{Wait: waiting(t, azerr.DeletePending, func() {
 				if c.mark {
 					wantOK(t, "take back", handle.MarkDeleted(false))
 				}
@@ -80,12 +81,12 @@ func TestAnUpdateIsKeptOutByAWriterAndKeepsOneOut(t *testing.T) {
 	c := dial(t, s)
 	writer := open(t, c, "f", Open{Access: AccessRead | AccessWrite, Share: ShareAll})
 	change := func(context.Context, []byte) ([]byte, error) { return []byte("changed"), nil }
-	brief := &pessimistic.UpdateFileOptions{Acquire: pessimistic.AcquireOptions{Wait: 1}}
-	if _, err := pessimistic.UpdateFile(t.Context(), b.File("f"), change, brief); !errors.Is(err, pessimistic.ErrHeld) {
+	brief := &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{Wait: 1}}
+	if _, err := files.Update(t.Context(), b.File("f"), change, brief); !errors.Is(err, pessimistic.ErrHeld) {
 		t.Errorf("beside a writer: %v", err)
 	}
 	wantOK(t, "close", writer.Close())
-	r, err := pessimistic.UpdateFile(t.Context(), b.File("f"), func(ctx context.Context, old []byte) ([]byte, error) {
+	r, err := files.Update(t.Context(), b.File("f"), func(ctx context.Context, old []byte) ([]byte, error) {
 		if _, err := c.Create("f", Open{Access: AccessRead | AccessWrite, Share: ShareAll}); !errors.Is(err, StatusSharingViolation) {
 			t.Errorf("a client opens it for writing under the lease: %v", err)
 		}
@@ -105,8 +106,8 @@ func TestHandlesThatAreClosedByForceLetAWaiterGoOn(t *testing.T) {
 	place(t, s, "f")
 	open(t, dial(t, s), "f", Open{Access: AccessRead | AccessWrite})
 	f := b.File("f")
-	err := pessimistic.WaitClosed(t.Context(), f, waiting(t, azerr.OpenHandle, func() {
-		sum, err := pessimistic.ForceClose(t.Context(), f, []string{pessimistic.AllHandles}, nil)
+	err := files.WaitClosed(t.Context(), f, waiting(t, azerr.OpenHandle, func() {
+		sum, err := files.ForceClose(t.Context(), f, []string{files.AllHandles}, nil)
 		if err != nil || sum.Closed != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -57,7 +58,7 @@ func Judge(err error) Verdict {
 		return Verdict{Code: ExitTimeout, Outcome: "timed_out"}
 	}
 	switch {
-	case errors.Is(err, pessimistic.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
+	case errors.Is(err, files.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
 		return Verdict{Code: ExitFailed, Outcome: "torn"}
 	case errors.Is(err, optimistic.ErrExists):
 		return Verdict{Code: exitExists, Outcome: "exists"}
@@ -71,7 +72,7 @@ func Judge(err error) Verdict {
 		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
 	case errors.Is(err, pessimistic.ErrContent):
 		return Verdict{Code: ExitConflict, Outcome: "has_content"}
-	case errors.Is(err, pessimistic.ErrUndeleted):
+	case errors.Is(err, files.ErrUndeleted):
 		return Verdict{Code: ExitConflict, Outcome: "undeleted"}
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrConflict), errors.Is(err, fence.ErrFenced):
 		return Verdict{Code: ExitConflict, Outcome: "conflict"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -51,9 +52,9 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"another acquisition", &azerr.OpError{Err: pessimistic.ErrConflict}, 4, "conflict"},
 		{"an earlier holder", &fence.Error{}, 4, "conflict"},
 		{"a break without an answer", &pessimistic.UnknownError{}, 5, "unknown"},
-		{"a file that is open", &pessimistic.InUseError{Err: answer(409, "SharingViolation")}, 6, "held"},
-		{"a file that is half written", &pessimistic.TornError{Err: &pessimistic.LostError{}}, 1, "torn"},
-		{"a mark that was taken back", &azerr.OpError{Err: pessimistic.ErrUndeleted}, 4, "undeleted"},
+		{"a file that is open", &files.InUseError{Err: answer(409, "SharingViolation")}, 6, "held"},
+		{"a file that is half written", &files.TornError{Err: &pessimistic.LostError{}}, 1, "torn"},
+		{"a mark that was taken back", &azerr.OpError{Err: files.ErrUndeleted}, 4, "undeleted"},
 		{"forbidden", answer(403, "AuthorizationPermissionMismatch"), 77, "unauthorised"},
 		{"unauthenticated", answer(403, "AuthenticationFailed"), 77, "unauthorised"},
 		{"timeout", timeout, 124, "timed_out"},

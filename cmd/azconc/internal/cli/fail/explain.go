@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -127,9 +128,9 @@ func Hint(err error, v Verdict, command, on string) string {
 	if _, theirs := errors.AsType[*CommandStatus](err); theirs {
 		return "" // the code is the command's, and means what the command means by it
 	}
-	_, inUse := errors.AsType[*pessimistic.InUseError](err)
+	_, inUse := errors.AsType[*files.InUseError](err)
 	switch {
-	case errors.Is(err, pessimistic.ErrTorn):
+	case errors.Is(err, files.ErrTorn):
 		return "part of the file is new, and the rest old or zeros: write it again"
 	case errors.Is(err, pessimistic.ErrContent):
 		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"

@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 )
 
 type deleteOptions struct {
@@ -50,11 +50,11 @@ code is 4. The last writer wins: anything written since you last looked is delet
 }
 
 // waitOptions is how a verb waits for SMB clients; nil for not at all.
-func waitingFor(f *cli.Factory, wait time.Duration) *pessimistic.WaitOptions {
+func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	if wait == 0 {
 		return nil
 	}
-	return &pessimistic.WaitOptions{Wait: wait, Waiting: func(e pessimistic.InUseError) { waiting(f, e) }}
+	return &files.WaitOptions{Wait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
 }
 
 func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
@@ -62,7 +62,7 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	d, err := pessimistic.DeleteFile(ctx, client, &pessimistic.DeleteFileOptions{Wait: waitingFor(f, opts.Wait), LeaseID: opts.LeaseID})
+	d, err := files.Delete(ctx, client, &files.DeleteOptions{Wait: waitingFor(f, opts.Wait), LeaseID: opts.LeaseID})
 	if err != nil {
 		return err
 	}

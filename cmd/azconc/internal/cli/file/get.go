@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 )
 
 type getOptions struct {
@@ -82,17 +82,17 @@ func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 		return err
 	}
 	p := f.Progress("get " + opts.From.String())
-	var got pessimistic.FileContent
+	var got files.Content
 	stdout, err := f.Into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
 		counting := &counted{to: to, progress: p}
-		download := &pessimistic.DownloadFileOptions{LeaseID: opts.LeaseID, IgnoreMetadata: opts.IgnoreMetadata, Wait: waitingFor(f, opts.Wait)}
+		download := &files.DownloadOptions{LeaseID: opts.LeaseID, IgnoreMetadata: opts.IgnoreMetadata, Wait: waitingFor(f, opts.Wait)}
 		if restart != nil {
 			download.Restart = func() error {
 				counting.done = 0
 				return restart()
 			}
 		}
-		got, err = pessimistic.DownloadFile(ctx, client, counting, download)
+		got, err = files.Download(ctx, client, counting, download)
 		return err
 	})
 	if stdout || err != nil {

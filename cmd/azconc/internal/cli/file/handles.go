@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 )
 
 type handlesListOptions struct {
@@ -51,7 +51,7 @@ type handleShown struct {
 	who        string
 }
 
-func handlesShown(all []pessimistic.Handle) []handleShown {
+func handlesShown(all []files.Handle) []handleShown {
 	shown := make([]handleShown, 0, len(all))
 	for _, h := range all {
 		shown = append(shown, handleShown{ID: h.ID, Path: h.Path, ClientName: h.ClientName, ClientIP: h.ClientIP, Access: h.Access,
@@ -78,7 +78,7 @@ func handlesListRun(ctx context.Context, f *cli.Factory, opts *handlesListOption
 	if err != nil {
 		return err
 	}
-	all, err := pessimistic.Handles(ctx, client, &pessimistic.HandlesOptions{Recursive: opts.Recursive})
+	all, err := files.Handles(ctx, client, &files.HandlesOptions{Recursive: opts.Recursive})
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func handlesCloseRun(ctx context.Context, f *cli.Factory, opts *handlesCloseOpti
 	}
 	ids := opts.IDs
 	if opts.All {
-		ids = []string{pessimistic.AllHandles}
+		ids = []string{files.AllHandles}
 	}
-	sum, err := pessimistic.ForceClose(ctx, client, ids, &pessimistic.HandlesOptions{Recursive: opts.Recursive})
+	sum, err := files.ForceClose(ctx, client, ids, &files.HandlesOptions{Recursive: opts.Recursive})
 	if err != nil {
 		return err
 	}

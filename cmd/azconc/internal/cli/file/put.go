@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 )
 
 // writeFlags are those of the verbs that write a file's content, under its lease.
@@ -102,7 +103,7 @@ func (r writeResult) Text(w io.Writer) {
 }
 
 // written prints the result. It reports a lease that may be left behind, since the lease does not expire.
-func written(f *cli.Factory, outcome string, on ref.File, r pessimistic.FileWrite) error {
+func written(f *cli.Factory, outcome string, on ref.File, r files.Written) error {
 	if r.Left != nil {
 		f.Notef("%s: its lease may still be held: %s", on, show.FirstLine(r.Left.Error()))
 		f.Notef("hint: azconc file lease break ends it")
@@ -139,7 +140,7 @@ func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 		from, size = bytes.NewReader(all), int64(len(all))
 	}
 	p := f.Progress("put " + opts.To.String())
-	r, err := pessimistic.UploadFile(ctx, client, &counted{from: from, progress: p, total: size}, size, &pessimistic.UploadFileOptions{
+	r, err := files.Upload(ctx, client, &counted{from: from, progress: p, total: size}, size, &files.UploadOptions{
 		Create: true, Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
 	p.End()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	pkglease "github.com/azconc/azconc/pkg/lease"
 )
 
@@ -86,7 +86,7 @@ func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, err
 	for name, value := range p.Metadata {
 		seen.Metadata[strings.ToLower(name)] = cli.Deref(value)
 	}
-	handles, err := pessimistic.Handles(ctx, client, nil)
+	handles, err := files.Handles(ctx, client, nil)
 	if err != nil {
 		return showResult{}, err
 	}

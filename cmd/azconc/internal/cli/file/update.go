@@ -8,7 +8,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 )
 
 type updateOptions struct {
@@ -55,9 +55,9 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	if err := change.Prepare(ctx, f, opts.change); err != nil {
 		return err
 	}
-	r, err := pessimistic.UpdateFile(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
+	r, err := files.Update(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
 		return opts.change.Apply(ctx, change.BaseContent{Resource: opts.File.String(), Exists: true, Attempt: 1, Data: old})
-	}, &pessimistic.UpdateFileOptions{Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
+	}, &files.UpdateOptions{Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -64,14 +65,14 @@ func waitRun(ctx context.Context, f *cli.Factory, opts *waitOptions) error {
 	}
 	began := time.Now()
 	r := result{Outcome: opts.Until, Resource: opts.File.String()}
-	o := &pessimistic.WaitOptions{Wait: opts.Wait, Poll: opts.poll(), Waiting: func(e pessimistic.InUseError) { waiting(f, e) }}
+	o := &files.WaitOptions{Wait: opts.Wait, Poll: opts.poll(), Waiting: func(e files.InUseError) { waiting(f, e) }}
 	switch opts.Until {
 	case "gone":
 		err = waitGone(ctx, client, o)
 	case "unleased":
 		err = waitUnleased(ctx, client, opts)
 	default:
-		err = pessimistic.WaitClosed(ctx, client, o)
+		err = files.WaitClosed(ctx, client, o)
 	}
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func (o *waitOptions) poll() retry.Backoff {
 }
 
 // waiting reports the clients waited for.
-func waiting(f *cli.Factory, e pessimistic.InUseError) {
+func waiting(f *cli.Factory, e files.InUseError) {
 	if !f.Quiet {
 		f.Notef("waiting: %s", show.FirstLine(e.Error()))
 	}
@@ -94,10 +95,10 @@ func waiting(f *cli.Factory, e pessimistic.InUseError) {
 var errNotGone = errors.New("it is there")
 
 // waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
-func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptions) error {
+func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) error {
 	marked, again := false, WaitFor(o.Wait, o.Poll)
 	for {
-		err := pessimistic.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
+		err := files.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
 			_, err := client.GetProperties(ctx, nil)
 			marked = marked || azerr.Classify(err).Reason == azerr.DeletePending
 			return err
@@ -108,7 +109,7 @@ func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptio
 		case err != nil:
 			return err
 		case marked:
-			return pessimistic.ErrUndeleted
+			return files.ErrUndeleted
 		}
 		if err := again.Next(ctx, 0); err != nil {
 			if ctx.Err() != nil {
@@ -123,7 +124,7 @@ func waitGone(ctx context.Context, client *file.Client, o *pessimistic.WaitOptio
 func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
 	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
 	for {
-		seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
+		seen, err := pessimistic.Look(ctx, files.File(client), nil)
 		if err != nil || seen.State.Free() {
 			return err
 		}

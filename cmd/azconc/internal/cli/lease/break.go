@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -111,7 +111,7 @@ func breakStale(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := pessimistic.BreakStale(ctx, client, opts.Stale); err != nil {
+	if err := files.BreakStale(ctx, client, opts.Stale); err != nil {
 		return err
 	}
 	return printLease(f, result{Outcome: "broken", Resource: opts.On.String()}, cli.Sent{})

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -110,10 +111,10 @@ func (n leaseNoun) open(f *cli.Factory, on fmt.Stringer) (lease.Resource, error)
 	switch n {
 	case "file":
 		client, err := f.File(on.(ref.File))
-		return pessimistic.File(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
+		return files.File(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
 	case "share":
 		client, err := f.Share(on.(ref.File))
-		return pessimistic.Share(client), err
+		return files.Share(client), err
 	case "container":
 		client, err := f.Container(on.(ref.Blob))
 		return pessimistic.Container(client), err

@@ -26,6 +26,7 @@ import (
 	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -130,7 +131,7 @@ func storeFiles(t *testing.T, s *shelf) {
 	ctx := t.Context()
 	f := s.File("reports", "a.json")
 	s.check(f.Create(ctx, 0, nil))
-	l, err := pessimistic.Acquire(ctx, pessimistic.File(f), nil)
+	l, err := pessimistic.Acquire(ctx, files.File(f), nil)
 	s.fail(err)
 	defer func() { _ = l.Release(context.Background()) }()
 	bubble.Sleep(15 * time.Second)

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
@@ -24,21 +25,21 @@ import (
 // requests, in place of the renewal of other leases; this is also how it learns of a break). The service cannot change
 // a single metadata name, so the holder should not set metadata of its own while it holds the lease, or the heartbeat
 // may overwrite it. The names remain in the metadata after the release.
-func File(client *file.Client) Resource {
+func File(client *file.Client) pessimistic.Resource {
 	if client == nil {
 		return nil
 	}
-	return fileLease{filelease.File(client), client}
+	return beating{filelease.File(client), client}
 }
 
-// fileLease is a file whose lease comes with a heartbeat.
-type fileLease struct {
+// beating is a file whose lease comes with a heartbeat.
+type beating struct {
 	lease.Resource
 	client *file.Client
 }
 
 // Acquire also writes the holder's name and the first heartbeat.
-func (f fileLease) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
+func (f beating) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
 	reply, err := f.Resource.Acquire(ctx, id, seconds, c)
 	if err != nil {
 		return reply, err
@@ -59,7 +60,7 @@ func (f fileLease) Acquire(ctx context.Context, id string, seconds int32, c leas
 
 // Renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
 // held under it.
-func (f fileLease) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Reply, error) {
+func (f beating) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Reply, error) {
 	seen, err := f.Look(ctx, id)
 	if err != nil {
 		return lease.Reply{}, err
@@ -69,7 +70,7 @@ func (f fileLease) Renew(ctx context.Context, id string, _ lease.Conditions) (le
 }
 
 // beat writes the heartbeat. Sending it twice does no harm: only the lease holder can write.
-func (f fileLease) beat(ctx context.Context, id string, seen lease.Observation, first bool) (date time.Time, err error) {
+func (f beating) beat(ctx context.Context, id string, seen lease.Observation, first bool) (date time.Time, err error) {
 	metadata := make(map[string]*string, len(seen.Metadata)+3)
 	for name, value := range seen.Metadata {
 		metadata[name] = &value

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"testing"
@@ -15,13 +15,13 @@ func TestASuccessOfAnIntermediaryIsNoWrite(t *testing.T) {
 	}
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(portal("Put Range"))
-		out, err := UpdateFile(t.Context(), f, to([]byte("new")), nil)
+		out, err := Update(t.Context(), f, to([]byte("new")), nil)
 		if err != nil || string(stored(t, s, f)) != "new" {
-			t.Errorf("UpdateFile = %+v, %v; the file has %q", out, err, stored(t, s, f))
+			t.Errorf("Update = %+v, %v; the file has %q", out, err, stored(t, s, f))
 		}
 		s.SetFaults(portal("Delete File"))
-		if done, err := DeleteFile(t.Context(), f, nil); err != nil || done.How != DeletedByUs || done.Ambiguous != 1 {
-			t.Errorf("DeleteFile = %+v, %v", done, err)
+		if done, err := Delete(t.Context(), f, nil); err != nil || done.How != DeletedByUs || done.Ambiguous != 1 {
+			t.Errorf("Delete = %+v, %v", done, err)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// UploadFileOptions configures UploadFile. The zero value selects the defaults.
-type UploadFileOptions struct {
+// UploadOptions configures Upload. The zero value selects the defaults.
+type UploadOptions struct {
 	// Create creates the file if it does not exist. The service offers no atomic way: a file that another client
 	// creates at the same moment is overwritten, and its content lost. Defaults to false.
 	Create bool
@@ -24,52 +25,52 @@ type UploadFileOptions struct {
 
 	// Acquire configures the acquisition of the lease, above all how long to wait for another holder. Its Hooks default
 	// to Hooks.
-	Acquire AcquireOptions
+	Acquire pessimistic.AcquireOptions
 
 	// LeaseID is the id of a lease that the caller already holds. Defaults to none: a lease is acquired and released.
 	LeaseID string
 
-	// Wait makes UploadFile wait, once it holds the lease, for SMB clients that have the file open for reading and do
+	// Wait makes Upload wait, once it holds the lease, for SMB clients that have the file open for reading and do
 	// not let others write. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
 	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
-	span int64 // see fileCall
+	span int64 // see call
 
 	_ struct{}
 }
 
-// UploadFile replaces a file's content with size bytes read from content, under a lease: after two concurrent uploads
+// Upload replaces a file's content with size bytes read from content, under a lease: after two concurrent uploads
 // the file has the content of one of them, not parts of both. Memory: one range of 4 MiB.
 //
-// Concurrent readers and failed writes are as described at UpdateFile. If content cannot be read to its end, the file
+// Concurrent readers and failed writes are as described at Update. If content cannot be read to its end, the file
 // is left torn as well, but nothing is changed before the first 4 MiB have been read.
 //
 // Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
 // *TornError; *UnknownError; *azerr.OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
 // release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length.
-func UploadFile(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadFileOptions) (FileWrite, error) {
-	var o UploadFileOptions
+func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (Written, error) {
+	var o UploadOptions
 	if opts != nil {
 		o = *opts
 	}
 	switch {
 	case client == nil:
-		return FileWrite{}, errors.New("upload: no client")
+		return Written{}, errors.New("upload: no client")
 	case size < 0:
-		return FileWrite{}, fmt.Errorf("upload: size: %d is negative", size)
+		return Written{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
-	c := newFileCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return FileWrite{}, err
+		return Written{}, err
 	}
-	out, reached := FileWrite{Size: size}, false
+	out, reached := Written{Size: size}, false
 	write := func(ctx context.Context, id string) error {
 		reached = true
-		w := &fileWriter{client: client, call: c, lease: id, size: size, begun: out.Created}
-		was, err := seeFile(ctx, client, c, id)
+		w := &writer{client: client, call: c, lease: id, size: size, begun: out.Created}
+		was, err := see(ctx, client, c, id)
 		if err == nil {
 			err = w.upload(ctx, was, content)
 		}
@@ -77,7 +78,7 @@ func UploadFile(ctx context.Context, client *file.Client, content io.Reader, siz
 		return w.outcome(ctx, err)
 	}
 	left, err := c.under(ctx, client, o.LeaseID, o.Acquire, write)
-	if o.Create && o.LeaseID == "" && !reached && errors.Is(err, ErrNotFound) {
+	if o.Create && o.LeaseID == "" && !reached && errors.Is(err, pessimistic.ErrNotFound) {
 		if out.Created, err = c.create(ctx, client, size, o.Headers); err == nil {
 			left, err = c.under(ctx, client, "", o.Acquire, write)
 		} else {
@@ -90,9 +91,9 @@ func UploadFile(ctx context.Context, client *file.Client, content io.Reader, siz
 
 // create creates a file of zeros if there was none. made is false if another client has created it meanwhile, and
 // leased or opened it. After a lost response the file is created again: its content is about to be replaced anyway.
-func (c *fileCall) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
+func (c *call) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
 	made = true
-	again := wire.Again{Try: c.try, Budget: fileBudget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+	again := wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
 		if f.Outcome.Kind == azerr.Held {
 			made = false
 			return false, nil

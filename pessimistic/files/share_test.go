@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -17,16 +18,16 @@ import (
 // Cancelled at the k-th request, which is carried out nevertheless: at the acquire itself, or while another has the lease
 // and it is waited for.
 func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
-	for name, of := range map[string]func(s *aztest.Service, f *file.Client) Resource{
-		"share": func(s *aztest.Service, _ *file.Client) Resource { return Share(s.Share("box")) },
-		"file":  func(_ *aztest.Service, f *file.Client) Resource { return File(f) },
+	for name, of := range map[string]func(s *aztest.Service, f *file.Client) pessimistic.Resource{
+		"share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return Share(s.Share("box")) },
+		"file":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return File(f) },
 	} {
 		for _, busy := range []bool{false, true} {
 			for k := range 5 {
 				fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 					target := of(s, f)
 					if busy { // and not renewed before it is released, so as not to be counted
-						other, err := Acquire(t.Context(), target, nil)
+						other, err := pessimistic.Acquire(t.Context(), target, nil)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -43,7 +44,7 @@ func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *tes
 						}
 						return n == k+1
 					}})
-					l, err := Acquire(ctx, target, &AcquireOptions{Poll: pollEach(time.Second)})
+					l, err := pessimistic.Acquire(ctx, target, &pessimistic.AcquireOptions{Poll: pollEach(time.Second)})
 					if ctx.Err() == nil { // there were not so many requests
 						if err != nil {
 							t.Fatal(err)
@@ -65,13 +66,13 @@ func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *tes
 }
 
 func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
-	for name, of := range map[string]func(s *aztest.Service, f *file.Client) Resource{
-		"Share": func(s *aztest.Service, _ *file.Client) Resource { return Share(s.Share("box")) },
-		"File":  func(_ *aztest.Service, f *file.Client) Resource { return File(f) },
+	for name, of := range map[string]func(s *aztest.Service, f *file.Client) pessimistic.Resource{
+		"Share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return Share(s.Share("box")) },
+		"File":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return File(f) },
 	} {
 		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.FailAfterCommit, aztest.AnswerTwice} {
 			fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-				l, err := Acquire(t.Context(), of(s, f), nil)
+				l, err := pessimistic.Acquire(t.Context(), of(s, f), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,11 +86,11 @@ func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
 				if l.Err() != nil {
 					t.Errorf("%s, %s: after the change: %v", name, kind, l.Err())
 				}
-				if _, err := Break(t.Context(), of(s, f), nil); err != nil {
+				if _, err := pessimistic.Break(t.Context(), of(s, f), nil); err != nil {
 					t.Errorf("%s, %s: break: %v", name, kind, err)
 				}
 				<-l.Context().Done()
-				if err := context.Cause(l.Context()); !errors.Is(err, ErrLost) {
+				if err := context.Cause(l.Context()); !errors.Is(err, pessimistic.ErrLost) {
 					t.Errorf("%s, %s: %v", name, kind, err)
 				}
 				_ = l.Release(t.Context())
@@ -106,7 +107,7 @@ func TestADeletedShareIsNotFoundAtOnce(t *testing.T) {
 		if _, err := client.Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Look(t.Context(), Share(client), nil); !errors.Is(err, ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
+		if _, err := pessimistic.Look(t.Context(), Share(client), nil); !errors.Is(err, pessimistic.ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
 			t.Errorf("Look = %v, want not found", err)
 		}
 		if _, err := client.Create(t.Context(), nil); !azerr.Has(err, "ShareBeingDeleted") {

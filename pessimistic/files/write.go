@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"bytes"
@@ -9,14 +9,16 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pessimistic"
 )
 
-// fileWriter writes new content into a file under a lease, request by request. Each request may be repeated: under the
+// writer writes new content into a file under a lease, request by request. Each request may be repeated: under the
 // lease nobody else writes, a late request is refused once the lease is over, and all requests of one writer write
 // different bytes, or the same ones.
-type fileWriter struct {
+type writer struct {
 	client *file.Client
-	call   *fileCall
+	call   *call
 	lease  string
 	size   int64 // of the new content
 	single bool  // the whole write is one request
@@ -28,7 +30,7 @@ type fileWriter struct {
 }
 
 // send sends one request that changes the file.
-func (w *fileWriter) send(ctx context.Context, request func(ctx context.Context) error) error {
+func (w *writer) send(ctx context.Context, request func(ctx context.Context) error) error {
 	unclear, err := w.call.send(ctx, "write", request)
 	w.begun, w.doubt = w.begun || err == nil || unclear, err != nil && unclear
 	return err
@@ -36,7 +38,7 @@ func (w *fileWriter) send(ctx context.Context, request func(ctx context.Context)
 
 // resize sets the file's new size. The service clears every HTTP header that is not sent (REST: "Set File Properties"),
 // so all are sent, except the content hash.
-func (w *fileWriter) resize(ctx context.Context, was fileLook) error {
+func (w *writer) resize(ctx context.Context, was look) error {
 	return w.send(ctx, func(ctx context.Context) error {
 		_, err := w.client.SetHTTPHeaders(ctx, &file.SetHTTPHeadersOptions{
 			FileContentLength: &w.size, HTTPHeaders: &was.headers, LeaseAccessConditions: leasedBy(w.lease)})
@@ -45,7 +47,7 @@ func (w *fileWriter) resize(ctx context.Context, was fileLook) error {
 }
 
 // put writes one range.
-func (w *fileWriter) put(ctx context.Context, at int64, part []byte) error {
+func (w *writer) put(ctx context.Context, at int64, part []byte) error {
 	err := w.send(ctx, func(ctx context.Context) error {
 		_, err := w.client.UploadRange(ctx, at, streaming.NopCloser(bytes.NewReader(part)), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
 		return err
@@ -57,7 +59,7 @@ func (w *fileWriter) put(ctx context.Context, at int64, part []byte) error {
 }
 
 // update writes the ranges in which content differs from the old content.
-func (w *fileWriter) update(ctx context.Context, was fileLook, old, content []byte) error {
+func (w *writer) update(ctx context.Context, was look, old, content []byte) error {
 	differ := differing(old, content, int(w.call.span))
 	resized := len(old) != len(content)
 	w.single = len(differ) == 1 && !resized || len(differ) == 0
@@ -87,7 +89,7 @@ func differing(old, content []byte, span int) (at []int64) {
 }
 
 // upload writes content while reading it.
-func (w *fileWriter) upload(ctx context.Context, was fileLook, content io.Reader) error {
+func (w *writer) upload(ctx context.Context, was look, content io.Reader) error {
 	resized := was.size != w.size
 	w.single = w.size == 0 || !resized && w.size <= w.call.span
 	parts := newParts(content, w.size, w.call.span)
@@ -113,7 +115,7 @@ func (w *fileWriter) upload(ctx context.Context, was fileLook, content io.Reader
 }
 
 // outcome converts a failure to a typed error, by what it has left behind.
-func (w *fileWriter) outcome(ctx context.Context, err error) error {
+func (w *writer) outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -122,7 +124,7 @@ func (w *fileWriter) outcome(ctx context.Context, err error) error {
 	case !w.begun:
 		return refusal
 	case w.single && w.doubt:
-		return &UnknownError{Op: "write", Resource: w.call.path, Err: refusal}
+		return &pessimistic.UnknownError{Op: "write", Resource: w.call.path, Err: refusal}
 	}
 	return &TornError{Resource: w.call.path, Written: w.written, Size: w.size, Err: refusal}
 }

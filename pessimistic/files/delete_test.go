@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -30,29 +31,29 @@ func isThere(t *testing.T, f *file.Client) bool {
 
 func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		done, err := DeleteFile(t.Context(), f, nil)
-		if err != nil || done != (DeletedFile{How: DeletedByUs, Requests: 2}) || !slices.Equal(fileOps(s), []string{lookAtFile, deleteFile}) {
+		done, err := Delete(t.Context(), f, nil)
+		if err != nil || done != (Deleted{How: DeletedByUs, Requests: 2}) || !slices.Equal(fileOps(s), []string{lookAtFile, deleteFile}) {
 			t.Errorf("%+v, %v, sent %q", done, err, fileOps(s))
 		}
-		done, err = DeleteFile(t.Context(), f, nil)
-		if !errors.Is(err, ErrNotFound) || done != (DeletedFile{Requests: 1}) {
+		done, err = Delete(t.Context(), f, nil)
+		if !errors.Is(err, pessimistic.ErrNotFound) || done != (Deleted{Requests: 1}) {
 			t.Errorf("when it is gone: %+v, %v", done, err)
 		}
 	})
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, err := DeleteFile(t.Context(), f, nil); !errors.Is(err, ErrHeld) || done.Requests != 2 {
+		if done, err := Delete(t.Context(), f, nil); !errors.Is(err, pessimistic.ErrHeld) || done.Requests != 2 {
 			t.Errorf("without the id: %+v, %v", done, err)
 		}
 		other := "6f1f1a1e-0000-4000-8000-000000000000"
-		if _, err := DeleteFile(t.Context(), f, &DeleteFileOptions{LeaseID: other}); !errors.Is(err, ErrLost) {
+		if _, err := Delete(t.Context(), f, &DeleteOptions{LeaseID: other}); !errors.Is(err, pessimistic.ErrLost) {
 			t.Errorf("with another's id: %v", err)
 		}
-		done, err := DeleteFile(t.Context(), f, &DeleteFileOptions{LeaseID: l.ID()})
-		if err != nil || done != (DeletedFile{How: DeletedByUs, Requests: 1}) {
+		done, err := Delete(t.Context(), f, &DeleteOptions{LeaseID: l.ID()})
+		if err != nil || done != (Deleted{How: DeletedByUs, Requests: 1}) {
 			t.Errorf("with the id: %+v, %v", done, err)
 		}
 		_ = l.Release(t.Context())
@@ -60,7 +61,7 @@ func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 }
 
 func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
-	for kind, want := range map[aztest.FaultKind]DeletedFile{
+	for kind, want := range map[aztest.FaultKind]Deleted{
 		aztest.LoseAnswer:      {DeletedUnclear, 0, 3, 1},
 		aztest.FailAfterCommit: {DeletedUnclear, 0, 3, 1},
 		aztest.AnswerTwice:     {DeletedUnclear, 0, 2, 0}, // the second answer is 404
@@ -70,7 +71,7 @@ func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: kind, Count: 1, Match: aztest.Op(deleteFile)})
-			done, err := DeleteFile(t.Context(), f, nil)
+			done, err := Delete(t.Context(), f, nil)
 			if err != nil || done != want {
 				t.Errorf("%s: %+v, %v, want %+v: %q", kind, done, err, want, fileOps(s))
 			}
@@ -85,9 +86,9 @@ func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
 func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-			var o DeleteFileOptions
+			var o DeleteOptions
 			if leased {
-				l, err := Acquire(t.Context(), File(f), nil)
+				l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,11 +107,11 @@ func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
 					}
 				}
 			}
-			done, err := DeleteFile(t.Context(), f, &o)
+			done, err := Delete(t.Context(), f, &o)
 			if !isThere(t, f) || !made {
 				t.Fatalf("leased %v: another's file is deleted", leased)
 			}
-			if !leased && (err != nil || done.How != DeletedUnclear) || leased && !errors.Is(err, ErrOutcomeUnknown) {
+			if !leased && (err != nil || done.How != DeletedUnclear) || leased && !errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 				t.Errorf("leased %v: %+v, %v", leased, done, err)
 			}
 		})
@@ -127,9 +128,9 @@ func pendingFile(s *aztest.Service) {
 func TestAPendingDeletionIsNeitherSuccessNorAbsence(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		pendingFile(s)
-		done, err := DeleteFile(t.Context(), f, nil)
+		done, err := Delete(t.Context(), f, nil)
 		used, ok := errors.AsType[*InUseError](err)
-		if !ok || used.Reason != azerr.DeletePending || errors.Is(err, ErrNotFound) || done != (DeletedFile{Requests: 1}) {
+		if !ok || used.Reason != azerr.DeletePending || errors.Is(err, pessimistic.ErrNotFound) || done != (Deleted{Requests: 1}) {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
@@ -154,8 +155,8 @@ func TestAPendingDeletionIsWaitedForUntilItIsOneOrTheOther(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			pendingFile(s)
 			time.AfterFunc(5*time.Second, func() { tt.after(s) })
-			done, err := DeleteFile(t.Context(), f, &DeleteFileOptions{Wait: poll})
-			if !errors.Is(err, tt.err) || done != (DeletedFile{How: tt.how, Waited: 6 * time.Second, Requests: 4}) || isThere(t, f) == tt.gone {
+			done, err := Delete(t.Context(), f, &DeleteOptions{Wait: poll})
+			if !errors.Is(err, tt.err) || done != (Deleted{How: tt.how, Waited: 6 * time.Second, Requests: 4}) || isThere(t, f) == tt.gone {
 				t.Errorf("%s: %+v, %v", name, done, err)
 			}
 			if slices.Contains(fileOps(s), deleteFile) {
@@ -169,8 +170,8 @@ func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
-		o := &DeleteFileOptions{Wait: &WaitOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
-		done, err := DeleteFile(t.Context(), f, o)
+		o := &DeleteOptions{Wait: &WaitOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
+		done, err := Delete(t.Context(), f, o)
 		used, ok := errors.AsType[*InUseError](err)
 		// A look, attempts at 0, 2 and 3 s, and the names.
 		if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || done.Requests != 1+3+1 || done.Waited != 3*time.Second {
@@ -178,7 +179,7 @@ func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
 		}
 		s.Reset()
 		o.Wait.Wait = 0
-		done, err = DeleteFile(t.Context(), f, o)
+		done, err = Delete(t.Context(), f, o)
 		if err != nil || done.How != DeletedByUs || done.Requests != s.Requests() {
 			t.Errorf("%+v, %v after %d requests", done, err, s.Requests())
 		}
@@ -190,7 +191,7 @@ func TestADeletionThatBecomesPendingMeanwhileIsNotRepeated(t *testing.T) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(3*time.Second, func() { s.MarkDeletedSMB("box", "f", true) })
 		time.AfterFunc(7*time.Second, func() { s.MarkDeletedSMB("box", "f", false); s.CloseSMB("box", "f", "1") })
-		_, err := DeleteFile(t.Context(), f, &DeleteFileOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
+		_, err := Delete(t.Context(), f, &DeleteOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
 		if !errors.Is(err, ErrUndeleted) || !isThere(t, f) {
 			t.Errorf("%v", err)
 		}
@@ -200,8 +201,8 @@ func TestADeletionThatBecomesPendingMeanwhileIsNotRepeated(t *testing.T) {
 func TestAReadOnlyFileIsNotWaitedFor(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusConflict, Code: "ReadOnlyAttribute", Match: aztest.Op(deleteFile)})
-		done, err := DeleteFile(t.Context(), f, &DeleteFileOptions{Wait: &WaitOptions{}})
-		if azerr.Classify(err).Reason != azerr.ReadOnly || errors.Is(err, ErrHeld) || done.Requests != 2 {
+		done, err := Delete(t.Context(), f, &DeleteOptions{Wait: &WaitOptions{}})
+		if azerr.Classify(err).Reason != azerr.ReadOnly || errors.Is(err, pessimistic.ErrHeld) || done.Requests != 2 {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
@@ -210,12 +211,12 @@ func TestAReadOnlyFileIsNotWaitedFor(t *testing.T) {
 func TestADeletionWhoseAnswersAreAllLostIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op(deleteFile)})
-		done, err := DeleteFile(t.Context(), f, nil)
-		if !errors.Is(err, ErrOutcomeUnknown) || done.Ambiguous != 6 || done.Requests != 12 || !isThere(t, f) {
+		done, err := Delete(t.Context(), f, nil)
+		if !errors.Is(err, pessimistic.ErrOutcomeUnknown) || done.Ambiguous != 6 || done.Requests != 12 || !isThere(t, f) {
 			t.Errorf("%+v, %v", done, err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(lookAtFile)})
-		if _, err := DeleteFile(t.Context(), f, nil); err == nil || errors.Is(err, ErrOutcomeUnknown) {
+		if _, err := Delete(t.Context(), f, nil); err == nil || errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 			t.Errorf("nothing was sent but looks: %v", err)
 		}
 	})
@@ -228,8 +229,8 @@ func TestADeletionEndsWithItsContextAndSaysWhatIsKnown(t *testing.T) {
 			cause := errors.New("enough")
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			s.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op(op)})
-			_, err := DeleteFile(ctx, f, nil)
-			if !errors.Is(err, cause) || errors.Is(err, ErrOutcomeUnknown) != (op == deleteFile) {
+			_, err := Delete(ctx, f, nil)
+			if !errors.Is(err, cause) || errors.Is(err, pessimistic.ErrOutcomeUnknown) != (op == deleteFile) {
 				t.Errorf("%s: %v", op, err)
 			}
 		})

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -20,23 +21,23 @@ func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("abc"))
 		no := errors.New("no")
-		out, err := UpdateFile(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateFileOptions{span: testSpan})
+		out, err := Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateOptions{span: testSpan})
 		if !errors.Is(err, no) || out.Changed || leaseState(t, File(f)) != lease.Available {
 			t.Errorf("%+v, %v", out, err)
 		}
-		out, err = UpdateFile(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateFileOptions{span: testSpan})
+		out, err = Update(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateOptions{span: testSpan})
 		if err != nil || !out.Changed || string(stored(t, s, f)) != "xbc" {
 			t.Errorf("a change in place: %+v, %v", out, err)
 		}
-		for name, o := range map[string]*UpdateFileOptions{"what is read": {Limit: 2}, "what is written": {Limit: 3}} {
-			out, err = UpdateFile(t.Context(), f, to([]byte("abcd")), o)
+		for name, o := range map[string]*UpdateOptions{"what is read": {Limit: 2}, "what is written": {Limit: 3}} {
+			out, err = Update(t.Context(), f, to([]byte("abcd")), o)
 			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("a limit for %s: %+v, %v", name, out, err)
 			}
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = UpdateFile(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateFileOptions{span: testSpan})
+			_, _ = Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateOptions{span: testSpan})
 		}()
 		if leaseState(t, File(f)) != lease.Available {
 			t.Error("a panic leaves the lease")
@@ -50,8 +51,8 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 	for name, h := range map[string]aztest.SMBHandle{"a writer": writer, "a reader who lets nobody write": reader} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", h)
-			o := &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
-			_, err := UpdateFile(t.Context(), f, to([]byte("xyz")), o)
+			o := &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
+			_, err := Update(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != lease.Available {
 				t.Fatalf("%s: %v", name, err)
@@ -59,7 +60,7 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 			o.Acquire.Wait = 0
 			time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
 			began := time.Now()
-			if _, err := UpdateFile(t.Context(), f, to([]byte("xyz")), o); err != nil || time.Since(began) > 7*time.Second {
+			if _, err := Update(t.Context(), f, to([]byte("xyz")), o); err != nil || time.Since(began) > 7*time.Second {
 				t.Errorf("%s: %v after %v", name, err, time.Since(began))
 			}
 		})
@@ -70,13 +71,13 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 			s.OpenSMB("box", "f", reader)
 			return []byte("xyz"), nil
 		}
-		out, err := UpdateFile(t.Context(), f, open, &UpdateFileOptions{span: testSpan})
+		out, err := Update(t.Context(), f, open, &UpdateOptions{span: testSpan})
 		if used, ok := errors.AsType[*InUseError](err); !ok || used.Reason != azerr.OpenHandle || out.Changed {
 			t.Errorf("without waiting: %v", err)
 		}
 		s.CloseSMB("box", "f", "1")
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
-		if out, err := UpdateFile(t.Context(), f, open, &UpdateFileOptions{span: testSpan, Wait: &WaitOptions{}}); err != nil || !out.Changed {
+		if out, err := Update(t.Context(), f, open, &UpdateOptions{span: testSpan, Wait: &WaitOptions{}}); err != nil || !out.Changed {
 			t.Errorf("waiting: %+v, %v", out, err)
 		}
 	})
@@ -89,8 +90,8 @@ func TestAReadOnlyFileIsNotUpdatedAndNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Reset()
-		out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan, Wait: &WaitOptions{}})
-		if azerr.Classify(err).Reason != azerr.ReadOnly || errors.Is(err, ErrHeld) || out.Requests != 4 || s.Requests() != 4 {
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan, Wait: &WaitOptions{}})
+		if azerr.Classify(err).Reason != azerr.ReadOnly || errors.Is(err, pessimistic.ErrHeld) || out.Requests != 4 || s.Requests() != 4 {
 			t.Errorf("%+v, %v, sent %q", out, err, fileOps(s))
 		}
 	})
@@ -98,21 +99,21 @@ func TestAReadOnlyFileIsNotUpdatedAndNotWaitedFor(t *testing.T) {
 
 func TestAnUpdateOfWhatIsNotThereOrNotOurs(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		out, err := UpdateFile(t.Context(), s.File("box", "missing"), to(nil), &UpdateFileOptions{span: testSpan})
-		if !errors.Is(err, ErrNotFound) || out.Requests != 1 {
+		out, err := Update(t.Context(), s.File("box", "missing"), to(nil), &UpdateOptions{span: testSpan})
+		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {
 			t.Errorf("%+v, %v", out, err)
 		}
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = UpdateFile(t.Context(), f, to(nil), &UpdateFileOptions{span: testSpan, Acquire: AcquireOptions{Wait: time.Second}})
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != holder.Own() {
+		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{Wait: time.Second}})
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != holder.Own() {
 			t.Errorf("%v", err)
 		}
 		released(t, l)
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
-		if _, err := UpdateFile(t.Context(), f, to(nil), &UpdateFileOptions{span: testSpan}); azerr.Classify(err).Code != "AuthorizationFailure" {
+		if _, err := Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan}); azerr.Classify(err).Code != "AuthorizationFailure" {
 			t.Errorf("%v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// DeleteFileOptions configures DeleteFile. The zero value selects the defaults.
-type DeleteFileOptions struct {
-	// Wait makes DeleteFile wait for SMB clients that have the file open, and for the end of a deletion that one of
+// DeleteOptions configures Delete. The zero value selects the defaults.
+type DeleteOptions struct {
+	// Wait makes Delete wait for SMB clients that have the file open, and for the end of a deletion that one of
 	// them has begun. Nil means not to wait; a zero WaitOptions waits for as long as ctx lasts. Defaults to nil.
 	Wait *WaitOptions
 
@@ -22,7 +23,7 @@ type DeleteFileOptions struct {
 	LeaseID string
 
 	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
 	_ struct{}
 }
@@ -41,20 +42,20 @@ const (
 	DeletedUnclear Deletion = "gone"
 )
 
-// DeletedFile is the result of DeleteFile.
-type DeletedFile struct {
+// Deleted is the result of Delete.
+type Deleted struct {
 	How       Deletion // empty on failure
 	Waited    time.Duration
 	Requests  int
 	Ambiguous int // deletions without a response, or with one that does not tell whether they were applied
 }
 
-// DeleteFile deletes a file. It treats a deletion that an SMB client has begun neither as success nor as absence:
-// nobody can use the file, but the client may still clear the mark. So DeleteFile waits for the outcome, if it may
+// Delete deletes a file. It treats a deletion that an SMB client has begun neither as success nor as absence:
+// nobody can use the file, but the client may still clear the mark. So Delete waits for the outcome, if it may
 // wait; it does not itself delete a file that was marked and then kept.
 //
 // FileREST has no conditional requests, so a repeated deletion could delete a file that another client has meanwhile
-// created under the same name. Hence DeleteFile reads the file's id first, and again after a lost response: it sends a
+// created under the same name. Hence Delete reads the file's id first, and again after a lost response: it sends a
 // second deletion only for the same file. Under a lease this is not needed, as the lease is gone with the file. One gap
 // remains: a request that the network delays until after the call; only a lease guards against it.
 //
@@ -62,18 +63,18 @@ type DeletedFile struct {
 // lease on the file; *LostError if LeaseID is no longer valid; *UnknownError; *azerr.OpError, for example for a read-only
 // file. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the handles listed in an
 // error.
-func DeleteFile(ctx context.Context, client *file.Client, opts *DeleteFileOptions) (DeletedFile, error) {
-	var o DeleteFileOptions
+func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (Deleted, error) {
+	var o DeleteOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return DeletedFile{}, errors.New("delete: no client")
+		return Deleted{}, errors.New("delete: no client")
 	}
-	d := &deleting{client: client, call: newFileCall(client.URL(), o.Hooks), lease: o.LeaseID}
+	d := &deleting{client: client, call: newCall(client.URL(), o.Hooks), lease: o.LeaseID}
 	err := d.call.waits(client, o.Wait)
 	if err != nil {
-		return DeletedFile{}, err
+		return Deleted{}, err
 	}
 	began := time.Now()
 	if d.call.wait != nil {
@@ -91,7 +92,7 @@ func DeleteFile(ctx context.Context, client *file.Client, opts *DeleteFileOption
 // deleting is one deletion in progress.
 type deleting struct {
 	client *file.Client
-	call   *fileCall
+	call   *call
 	lease  string
 	id     string // the file's id, from the first look
 
@@ -99,13 +100,13 @@ type deleting struct {
 	pending bool // an SMB client has marked it for deletion
 	doubt   bool // a deletion got no response, and there was no look since
 	tries   int  // deletions sent: the first, and one after each wait
-	done    DeletedFile
+	done    Deleted
 }
 
 // try continues until the file is gone, an SMB client uses it, or it cannot be deleted.
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
-	again := wire.Again{Try: d.call.try, Budget: fileBudget(), Before: d.before, Judge: d.judge}
+	again := wire.Again{Try: d.call.try, Budget: budget(), Before: d.before, Judge: d.judge}
 	_, err := d.call.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
 		_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
 		switch {
@@ -156,7 +157,7 @@ func (d *deleting) look(ctx context.Context) (end bool, err error) {
 		d.looked, d.id = true, id
 		return false, nil
 	case err == nil && (id == "" || d.id == ""):
-		return true, &UnknownError{Op: "delete", Resource: d.call.path, Why: "the file is there, and may have been made anew", Err: errNoID}
+		return true, &pessimistic.UnknownError{Op: "delete", Resource: d.call.path, Why: "the file is there, and may have been made anew", Err: errNoID}
 	case err == nil && id != d.id, err != nil && o.Kind == azerr.NotFound && d.doubt:
 		d.done.How = DeletedUnclear
 		return true, nil
@@ -182,12 +183,12 @@ func (d *deleting) outcome(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, ErrUndeleted):
 		return &azerr.OpError{Op: "delete", Resource: d.call.path, Err: err}
-	case d.doubt && !errors.Is(err, ErrHeld) && !errors.Is(err, ErrOutcomeUnknown):
+	case d.doubt && !errors.Is(err, pessimistic.ErrHeld) && !errors.Is(err, pessimistic.ErrOutcomeUnknown):
 		why := "nothing was seen of the file since"
 		if azerr.Classify(err).Kind == azerr.Lost {
 			why = "the lease is over: because the file was deleted and made anew, or because somebody broke it"
 		}
-		return &UnknownError{Op: "delete", Resource: d.call.path, Why: why, Err: err}
+		return &pessimistic.UnknownError{Op: "delete", Resource: d.call.path, Why: why, Err: err}
 	}
 	return d.call.refusal(ctx, "delete", false, err)
 }

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -42,14 +43,14 @@ func TestAnUploadSendsThisAndNoMore(t *testing.T) {
 			} else {
 				fill(t, s, f, tt.old)
 			}
-			o := &UploadFileOptions{span: testSpan, Create: made, Headers: headers()}
-			out, err := UploadFile(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), o)
+			o := &UploadOptions{span: testSpan, Create: made, Headers: headers()}
+			out, err := Upload(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), o)
 			want := join(tt.sent, fileRelease)
 			if err != nil || !slices.Equal(fileOps(s), want) || out.Requests != len(want) {
 				t.Errorf("%s: %+v, %v, sent %q, want %q", name, out, err, fileOps(s), want)
 			}
 			ranges := (len(tt.content) + testSpan - 1) / testSpan
-			if out != (FileWrite{Changed: true, Created: made, Size: int64(len(tt.content)), Ranges: ranges, Requests: len(want)}) {
+			if out != (Written{Changed: true, Created: made, Size: int64(len(tt.content)), Ranges: ranges, Requests: len(want)}) {
 				t.Errorf("%s: %+v", name, out)
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
@@ -70,7 +71,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 		for _, kind := range updateFaults {
 			for k := range requests {
 				if k == 0 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
-					continue // see the same test of UpdateFile; and when there is no file it is nothing new
+					continue // see the same test of Update; and when there is no file it is nothing new
 				}
 				if made && k == 1 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
 					continue // see TestAFileIsMadeByWhoComesLast
@@ -85,7 +86,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 						fill(t, s, f, []byte("abc"))
 					}
 					s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1, Delay: 7 * time.Second})
-					out, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: made})
+					out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: made})
 					if err != nil || out.Left != nil || out.Requests != s.Requests() || out.Created != made {
 						t.Errorf("%s at %d: %+v, %v, sent %q", kind, k, out, err, fileOps(s))
 					}
@@ -105,10 +106,10 @@ func TestAFileIsMadeByWhoComesLast(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 		f := s.File("box", "new")
 		s.SetFaults(aztest.Fault{Kind: aztest.RepeatLater, Match: aztest.Op("Create File"), Count: 1, Delay: time.Hour})
-		if _, err := UploadFile(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadFileOptions{span: testSpan, Create: true}); err != nil {
+		if _, err := Upload(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadOptions{span: testSpan, Create: true}); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestOfTwoWhoMakeAFileOneContentIsWhole(t *testing.T) {
 		failed := make(chan error, len(contents))
 		for _, content := range contents {
 			go func() {
-				_, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: true})
+				_, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: true})
 				failed <- err
 			}()
 		}
@@ -160,7 +161,7 @@ func TestAContentThatCannotBeReadChangesNothingAtFirstAndTearsLater(t *testing.T
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, []byte("abc"))
-			out, err := UploadFile(t.Context(), f, tt.content, tt.size, &UploadFileOptions{span: testSpan})
+			out, err := Upload(t.Context(), f, tt.content, tt.size, &UploadOptions{span: testSpan})
 			torn, isTorn := errors.AsType[*TornError](err)
 			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: %+v, %v", name, out, err)
@@ -192,7 +193,7 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 				}
 				return n == k+1
 			}})
-			out, err := UploadFile(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadFileOptions{span: testSpan, Create: true})
+			out, err := Upload(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: true})
 			s.SetFaults()
 			if !errors.Is(err, cause) || out.Left != nil || errors.Is(err, ErrTorn) != (k >= 5) {
 				t.Errorf("%d: %+v, %v", k, out, err)
@@ -208,19 +209,19 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		none := func() io.Reader { return bytes.NewReader(nil) }
-		out, err := UploadFile(t.Context(), s.File("box", "missing"), none(), 0, &UploadFileOptions{span: testSpan})
-		if !errors.Is(err, ErrNotFound) || out.Requests != 1 {
+		out, err := Upload(t.Context(), s.File("box", "missing"), none(), 0, &UploadOptions{span: testSpan})
+		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {
 			t.Errorf("without Create: %+v, %v", out, err)
 		}
 		inside := s.Share("box").NewDirectoryClient("none").NewFileClient("f")
-		out, err = UploadFile(t.Context(), inside, none(), 0, &UploadFileOptions{span: testSpan, Create: true})
-		if !errors.Is(err, ErrNotFound) || azerr.Classify(err).Code != "ParentNotFound" || out.Requests != 2 || out.Created {
+		out, err = Upload(t.Context(), inside, none(), 0, &UploadOptions{span: testSpan, Create: true})
+		if !errors.Is(err, pessimistic.ErrNotFound) || azerr.Classify(err).Code != "ParentNotFound" || out.Requests != 2 || out.Created {
 			t.Errorf("without a directory: %+v, %v", out, err)
 		}
-		if _, err := UploadFile(t.Context(), f, none(), -1, &UploadFileOptions{span: testSpan}); err == nil {
+		if _, err := Upload(t.Context(), f, none(), -1, &UploadOptions{span: testSpan}); err == nil {
 			t.Error("a negative size is taken")
 		}
-		if _, err := UploadFile(t.Context(), nil, none(), 0, &UploadFileOptions{span: testSpan}); err == nil {
+		if _, err := Upload(t.Context(), nil, none(), 0, &UploadOptions{span: testSpan}); err == nil {
 			t.Error("no client is taken")
 		}
 	})
@@ -231,22 +232,22 @@ func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
 	for _, wait := range []time.Duration{time.Second, 0} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 			f := s.File("box", "new")
-			var other *Lease
-			hooks := Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+			var other *pessimistic.Lease
+			hooks := pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
 				if op == "create" {
-					if _, err := UploadFile(context.Background(), f, strings.NewReader("other"), 5, &UploadFileOptions{Create: true}); err != nil {
+					if _, err := Upload(context.Background(), f, strings.NewReader("other"), 5, &UploadOptions{Create: true}); err != nil {
 						t.Error(err)
 					}
 					var err error
-					if other, err = TryAcquire(context.Background(), File(f), nil); err != nil {
+					if other, err = pessimistic.TryAcquire(context.Background(), File(f), nil); err != nil {
 						t.Error(err)
 					}
 					time.AfterFunc(5*time.Second, func() { _ = other.Release(context.Background()) })
 				}
 				return ctx, func(error) {}
 			}}
-			out, err := UploadFile(t.Context(), f, strings.NewReader("xyz"), 3, &UploadFileOptions{Create: true, Hooks: hooks, Acquire: AcquireOptions{Wait: wait}})
-			if wait > 0 && (!errors.Is(err, ErrHeld) || out.Changed || string(stored(t, s, f)) != "other") {
+			out, err := Upload(t.Context(), f, strings.NewReader("xyz"), 3, &UploadOptions{Create: true, Hooks: hooks, Acquire: pessimistic.AcquireOptions{Wait: wait}})
+			if wait > 0 && (!errors.Is(err, pessimistic.ErrHeld) || out.Changed || string(stored(t, s, f)) != "other") {
 				t.Errorf("for %v: %+v, %v", wait, out, err)
 			}
 			if wait == 0 && (err != nil || out.Created || !out.Changed || string(stored(t, s, f)) != "xyz") {
@@ -259,13 +260,13 @@ func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
 
 func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		content := patterned(2*fileRange+1, 1)
-		out, err := UploadFile(t.Context(), f, bytes.NewReader(content), int64(len(content)), nil)
+		content := patterned(2*rangeSize+1, 1)
+		out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), nil)
 		if err != nil || out.Ranges != 3 || !bytes.Equal(stored(t, s, f), content) {
 			t.Errorf("upload: %+v, %v", out, err)
 		}
-		content[2*fileRange] ^= 1
-		if out, err = UpdateFile(t.Context(), f, to(content), nil); err != nil || out.Ranges != 1 || !bytes.Equal(stored(t, s, f), content) {
+		content[2*rangeSize] ^= 1
+		if out, err = Update(t.Context(), f, to(content), nil); err != nil || out.Ranges != 1 || !bytes.Equal(stored(t, s, f), content) {
 			t.Errorf("update: %+v, %v", out, err)
 		}
 	})
@@ -275,14 +276,14 @@ func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
 func TestALookWithoutALengthIsNotThatOfAnEmptyFile(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("content"))
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Match: aztest.Op(lookAtFile)})
-		out, err := UploadFile(t.Context(), f, strings.NewReader(""), 0, &UploadFileOptions{LeaseID: l.ID()})
+		out, err := Upload(t.Context(), f, strings.NewReader(""), 0, &UploadOptions{LeaseID: l.ID()})
 		if left := stored(t, s, f); err == nil && len(left) > 0 || err != nil && (out.Changed || string(left) != "content") {
-			t.Errorf("UploadFile = %+v, %v, and the file has %q", out, err, left)
+			t.Errorf("Upload = %+v, %v, and the file has %q", out, err, left)
 		}
 		released(t, l)
 	})

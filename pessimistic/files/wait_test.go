@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -80,7 +81,7 @@ func TestWhoIsWaitedForIsNamedWhenTheTimeIsOver(t *testing.T) {
 			began := time.Now()
 			err := WaitUnlocked(t.Context(), f, &WaitOptions{Wait: 5 * time.Second, Poll: pollEach(2 * time.Second)}, reading(f))
 			used, ok := errors.AsType[*InUseError](err)
-			if !ok || !errors.Is(err, ErrHeld) || used.Reason != reason || azerr.Classify(err).Reason != reason {
+			if !ok || !errors.Is(err, pessimistic.ErrHeld) || used.Reason != reason || azerr.Classify(err).Reason != reason {
 				t.Fatalf("%v: %v", reason, err)
 			}
 			// Attempts at 0, 2, 4 and 5 s, and then the names.
@@ -106,7 +107,7 @@ func TestTheEndOfTheContextIsInTheErrorAndSoAreTheHolders(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { cancel(cause) })
 		err := WaitUnlocked(ctx, f, nil, reading(f))
 		used, ok := errors.AsType[*InUseError](err)
-		if !ok || !errors.Is(err, cause) || !errors.Is(err, ErrHeld) || len(used.Handles) != 1 || used.Waited != 3*time.Second {
+		if !ok || !errors.Is(err, cause) || !errors.Is(err, pessimistic.ErrHeld) || len(used.Handles) != 1 || used.Waited != 3*time.Second {
 			t.Errorf("%v", err)
 		}
 	})
@@ -183,7 +184,7 @@ func TestWaitingForAllHandlesToClose(t *testing.T) {
 					t.Errorf("%s: %v after %v and %d requests", end, err, took, s.Requests())
 				}
 			case "gone":
-				if !errors.Is(err, ErrNotFound) || took != 8*time.Second {
+				if !errors.Is(err, pessimistic.ErrNotFound) || took != 8*time.Second {
 					t.Errorf("%s: %v after %v", end, err, took)
 				}
 			default:
@@ -208,12 +209,12 @@ func TestAnErrorNamesThreeHandlesAndCountsTheRest(t *testing.T) {
 func TestALeaseOnAFileThatIsOpenForWritingIsHeldByAnSMBClient(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, 20*time.Second)
-		_, err := TryAcquire(t.Context(), File(f), nil)
-		held, ok := errors.AsType[*HeldError](err)
+		_, err := pessimistic.TryAcquire(t.Context(), File(f), nil)
+		held, ok := errors.AsType[*pessimistic.HeldError](err)
 		if !ok || held.State != "" || !strings.Contains(err.Error(), "an SMB client") {
 			t.Errorf("%v", err)
 		}
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,21 +227,21 @@ func TestALeaseOnAFileWhoseDeletionIsPendingWaitsForWhatItComesTo(t *testing.T) 
 		after func(s *aztest.Service)
 		err   error
 	}{
-		"gone":       {func(s *aztest.Service) { s.CloseSMB("box", "f", "1") }, ErrNotFound},
+		"gone":       {func(s *aztest.Service) { s.CloseSMB("box", "f", "1") }, pessimistic.ErrNotFound},
 		"taken back": {func(s *aztest.Service) { s.MarkDeletedSMB("box", "f", false) }, nil},
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", shared("1"))
 			s.MarkDeletedSMB("box", "f", true)
-			if _, err := TryAcquire(t.Context(), File(f), nil); !errors.Is(err, ErrHeld) {
+			if _, err := pessimistic.TryAcquire(t.Context(), File(f), nil); !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, without waiting: %v", name, err)
 			}
-			_, err := Acquire(t.Context(), File(f), &AcquireOptions{Wait: time.Second})
-			if !errors.Is(err, ErrHeld) {
+			_, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{Wait: time.Second})
+			if !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, for a second: %v", name, err)
 			}
 			time.AfterFunc(5*time.Second, func() { tt.after(s) })
-			l, err := Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 			if !errors.Is(err, tt.err) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
@@ -47,7 +48,7 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) 
 	case maxAge < minStale:
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
-	s := &stale{client: client, call: newFileCall(client.URL(), Hooks{}), maxAge: maxAge}
+	s := &stale{client: client, call: newCall(client.URL(), pessimistic.Hooks{}), maxAge: maxAge}
 	err := s.look(ctx)
 	if err == nil {
 		err = retry.Sleep(ctx, proofOfDeath)
@@ -61,7 +62,7 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) 
 // stale is a lease whose holder may be gone.
 type stale struct {
 	client *file.Client
-	call   *fileCall
+	call   *call
 	maxAge time.Duration
 }
 
@@ -69,10 +70,10 @@ type stale struct {
 func (s *stale) breaks(ctx context.Context) error {
 	target := filelease.File(s.client)
 	sent, err := s.call.wire().Send(ctx, "break", wire.Again{
-		Try: s.call.try, Budget: fileBudget(),
+		Try: s.call.try, Budget: budget(),
 		Before: func(ctx context.Context, sent wire.Sent) (done bool, err error) {
 			err = s.look(ctx)
-			if sent.Ambiguous > 0 && errors.Is(err, ErrLost) {
+			if sent.Ambiguous > 0 && errors.Is(err, pessimistic.ErrLost) {
 				return true, nil // by this break, as far as can be known
 			}
 			return false, err
@@ -88,7 +89,7 @@ func (s *stale) breaks(ctx context.Context) error {
 		return err
 	})
 	if err != nil && sent.Ambiguous > 0 && !azerr.Named(err) {
-		return &UnknownError{Op: "break", Resource: s.call.path, Why: "it is harmless to ask again", Err: err}
+		return &pessimistic.UnknownError{Op: "break", Resource: s.call.path, Why: "it is harmless to ask again", Err: err}
 	}
 	return err
 }
@@ -104,10 +105,10 @@ func (s *stale) look(ctx context.Context) error {
 		return err
 	}
 	if seen.State.Free() {
-		return &LostError{Resource: s.call.path, Reason: Taken, Duration: Infinite}
+		return &pessimistic.LostError{Resource: s.call.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite}
 	}
-	if h := HolderOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
-		return &HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
+	if h := pessimistic.HolderOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
+		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// FileWrite is the result of UpdateFile or UploadFile.
-type FileWrite struct {
+// Written is the result of Update or Upload.
+type Written struct {
 	Changed  bool // something was written
 	Created  bool // the file was created
 	Size     int64
@@ -25,7 +26,7 @@ type FileWrite struct {
 
 // under runs fn under a lease of the file: the caller's, if id is set, or else one that it acquires and releases. left
 // is why that lease may not have been released.
-func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o AcquireOptions, fn func(ctx context.Context, id string) error) (left, err error) {
+func (c *call) under(ctx context.Context, client *file.Client, id string, o pessimistic.AcquireOptions, fn func(ctx context.Context, id string) error) (left, err error) {
 	if id != "" {
 		return nil, fn(ctx, id)
 	}
@@ -33,7 +34,7 @@ func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o 
 		o.Hooks = c.hooks
 	}
 	o.Hooks = c.counting(o.Hooks)
-	l, err := Acquire(ctx, File(client), &o)
+	l, err := pessimistic.Acquire(ctx, File(client), &o)
 	if err != nil {
 		return nil, c.inTheWay(ctx, client, err)
 	}
@@ -46,20 +47,20 @@ func (c *fileCall) under(ctx context.Context, client *file.Client, id string, o 
 	err = fn(l.Context(), l.ID())
 	finished = true
 	// A loss of the lease after fn's last request does not matter: the service accepted that request under the lease.
-	if left = l.Release(ctx); errors.Is(left, ErrLost) {
+	if left = l.Release(ctx); errors.Is(left, pessimistic.ErrLost) {
 		left = nil
 	}
 	return left, err
 }
 
 // inTheWay names the SMB clients if they prevented the acquisition of a lease.
-func (c *fileCall) inTheWay(ctx context.Context, client *file.Client, err error) error {
+func (c *call) inTheWay(ctx context.Context, client *file.Client, err error) error {
 	reason, used := inUse(err)
 	if !used || ctx.Err() != nil {
 		return err
 	}
 	e := &InUseError{Resource: c.path, Reason: reason, Err: err}
-	if held, ok := errors.AsType[*HeldError](err); ok {
+	if held, ok := errors.AsType[*pessimistic.HeldError](err); ok {
 		e.Waited, e.Err = held.Waited, held.Err
 	}
 	asking := *c

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"cmp"
@@ -9,31 +9,32 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// fileCall is one operation on a file: its requests, retried here rather than by the SDK, and counted.
-type fileCall struct {
+// call is one operation on a file: its requests, retried here rather than by the SDK, and counted.
+type call struct {
 	path  string
-	hooks Hooks
+	hooks pessimistic.Hooks
 	sent  *atomic.Int64 // requests
 	try   time.Duration // timeout of a single request
 	span  int64         // bytes of content read or written at a time
 	wait  *waiter       // for SMB clients; nil: the first refusal is final
 }
 
-func newFileCall(url string, hooks Hooks) *fileCall {
-	return &fileCall{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: fileTry, span: fileRange}
+func newCall(url string, hooks pessimistic.Hooks) *call {
+	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize}
 }
 
-// fileTry is the timeout of a single request.
-const fileTry = 30 * time.Second
+// tryTimeout is the timeout of a single request.
+const tryTimeout = 30 * time.Second
 
 // wire returns the wire for the requests, which it counts and traces.
-func (c *fileCall) wire() wire.Wire {
+func (c *call) wire() wire.Wire {
 	w := wire.Wire{Count: func() { c.sent.Add(1) }}
 	if c.hooks.Trace != nil {
 		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
@@ -44,7 +45,7 @@ func (c *fileCall) wire() wire.Wire {
 }
 
 // counting returns hooks that count the requests of a lease as those of the call.
-func (c *fileCall) counting(h Hooks) Hooks {
+func (c *call) counting(h pessimistic.Hooks) pessimistic.Hooks {
 	trace := h.Trace
 	h.Trace = func(ctx context.Context, op, resource string) (context.Context, func(error)) {
 		c.sent.Add(1)
@@ -57,21 +58,21 @@ func (c *fileCall) counting(h Hooks) Hooks {
 }
 
 // spans makes the ranges smaller, for tests.
-func (c *fileCall) spans(span int64) *fileCall {
+func (c *call) spans(span int64) *call {
 	c.span = cmp.Or(span, c.span)
 	return c
 }
 
 // waits makes the call wait for SMB clients, if opts is not nil.
-func (c *fileCall) waits(client *file.Client, opts *WaitOptions) (err error) {
+func (c *call) waits(client *file.Client, opts *WaitOptions) (err error) {
 	if opts != nil {
 		c.wait, err = waiterFor(client, opts)
 	}
 	return err
 }
 
-// fileBudget is the retry budget of a request that may be repeated.
-func fileBudget() retry.Budget {
+// budget is the retry budget of a request that may be repeated.
+func budget() retry.Budget {
 	return retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}
 }
 
@@ -85,7 +86,7 @@ func leasedBy(id string) *file.LeaseAccessConditions {
 
 // send sends a request that may be repeated until it is answered, and waits for SMB clients if the call does. unclear
 // reports that a try got no response, or one that does not tell whether it was applied.
-func (c *fileCall) send(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
+func (c *call) send(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
 	tried := func(ctx context.Context) error {
 		again, err := c.repeat(ctx, op, request)
 		unclear = unclear || again
@@ -99,14 +100,14 @@ func (c *fileCall) send(ctx context.Context, op string, request func(context.Con
 	return unclear, err
 }
 
-func (c *fileCall) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
+func (c *call) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
 	sent, err := c.wire().Send(ctx, op, c.again(), request)
 	return sent.Ambiguous > 0, err
 }
 
 // again repeats a request after transient faults, but not while SMB clients use the file.
-func (c *fileCall) again() wire.Again {
-	return wire.Again{Try: c.try, Budget: fileBudget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+func (c *call) again() wire.Again {
+	return wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
 		_, used := inUse(f.Err)
 		return f.Passes() && !used, f.Err
 	}}

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -78,7 +79,7 @@ func TestHandlesOfNothingAreRefusedBeforeAsking(t *testing.T) {
 			}
 		}
 		_, err := Handles(t.Context(), s.File("box", "missing"), nil)
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, pessimistic.ErrNotFound) {
 			t.Errorf("a file that is not there: %v", err)
 		}
 	})
@@ -92,7 +93,7 @@ func TestAllHandlesAreClosedAHundredAtATimeAndFailuresCounted(t *testing.T) {
 		}
 		s.Reset()
 		sum, err := ForceClose(t.Context(), f, []string{AllHandles}, nil)
-		if !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "3 handles") {
+		if !errors.Is(err, pessimistic.ErrHeld) || !strings.Contains(err.Error(), "3 handles") {
 			t.Errorf("err = %v", err)
 		}
 		if sum != (ClosedHandles{Closed: 247, Failed: 3}) || s.Requests() != 3 {

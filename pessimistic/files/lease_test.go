@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"go.uber.org/goleak"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -22,9 +24,9 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// TESTMAIN
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func released(t *testing.T, l *Lease) {
+func released(t *testing.T, l *pessimistic.Lease) {
 	t.Helper()
 	if err := l.Release(context.Background()); err != nil {
 		t.Errorf("release: %v", err)
@@ -50,9 +52,9 @@ func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.
 	})
 }
 
-func leaseState(t *testing.T, f Resource) lease.State {
+func leaseState(t *testing.T, f pessimistic.Resource) lease.State {
 	t.Helper()
-	seen, err := Look(context.Background(), f, nil)
+	seen, err := pessimistic.Look(context.Background(), f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ var fileAcquire = []string{"Acquire File Lease", "Get File Properties", "Set Fil
 
 func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,13 +83,13 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
 			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
 		}
-		seen, err := Look(t.Context(), File(f), nil)
+		seen, err := pessimistic.Look(t.Context(), File(f), nil)
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
 		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || HolderOf(seen).Name != holder.Own() {
+		if last.Sub(since) != 20*time.Second || pessimistic.HolderOf(seen).Name != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})
@@ -95,10 +97,10 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 
 func TestAFilesLeaseTakesNoOtherDuration(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		if _, err := Acquire(t.Context(), File(f), &AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
+		if _, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
 			t.Errorf("err = %v after %d requests", err, s.Requests())
 		}
-		if _, err := Break(t.Context(), File(f), &BreakOptions{Grace: time.Second}); err == nil || s.Requests() != 0 {
+		if _, err := pessimistic.Break(t.Context(), File(f), &pessimistic.BreakOptions{Grace: time.Second}); err == nil || s.Requests() != 0 {
 			t.Errorf("break with grace: %v after %d requests", err, s.Requests())
 		}
 	})
@@ -108,7 +110,7 @@ func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
 	for _, op := range append(slices.Clone(fileAcquire), "Release File Lease") {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(op), Count: 1})
-			l, err := Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
@@ -124,7 +126,7 @@ func TestAFailureAfterTheGrantGivesTheFileBack(t *testing.T) {
 	for _, op := range fileAcquire[1:] {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})
-			_, err := Acquire(t.Context(), File(f), nil)
+			_, err := pessimistic.Acquire(t.Context(), File(f), nil)
 			s.SetFaults()
 			if azerr.Classify(err).Code != "AuthorizationFailure" || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, File(f)))
@@ -146,7 +148,7 @@ func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) 
 				n++
 				return false
 			}})
-			_, err := Acquire(ctx, File(f), nil)
+			_, err := pessimistic.Acquire(ctx, File(f), nil)
 			if !errors.Is(err, cause) || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("request %d: err = %v, lease %v", k, err, leaseState(t, File(f)))
 			}
@@ -156,16 +158,16 @@ func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) 
 
 func TestAFilesHolderLearnsOfABreakAtTheNextHeartbeat(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Break(t.Context(), File(f), nil); err != nil {
+		if _, err := pessimistic.Break(t.Context(), File(f), nil); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		<-l.Context().Done()
-		if took := time.Since(began); took > 10*time.Second || !errors.Is(context.Cause(l.Context()), ErrLost) {
+		if took := time.Since(began); took > 10*time.Second || !errors.Is(context.Cause(l.Context()), pessimistic.ErrLost) {
 			t.Errorf("after %v: %v", took, context.Cause(l.Context()))
 		}
 		_ = l.Release(t.Context())
@@ -174,22 +176,22 @@ func TestAFilesHolderLearnsOfABreakAtTheNextHeartbeat(t *testing.T) {
 
 func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrLost) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrLost) {
 			t.Errorf("a file without a lease: %v", err)
 		}
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bubble.Sleep(5 * time.Minute)
-		held, ok := errors.AsType[*HeldError](BreakStale(t.Context(), f, time.Minute))
+		held, ok := errors.AsType[*pessimistic.HeldError](BreakStale(t.Context(), f, time.Minute))
 		if !ok || held.Holder != holder.Own() {
 			t.Errorf("a holder that lives is broken: %v", held)
 		}
 		// From here on nothing of the holder's arrives.
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Set File Metadata")})
 		bubble.Sleep(45 * time.Second) // the last heartbeat may be 10 s older
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("before its time: %v", err)
 		}
 		bubble.Sleep(35 * time.Second)
@@ -212,7 +214,7 @@ func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
 		for _, op := range []string{"", "Acquire Share Lease", "Renew Share Lease", "Release Share Lease"} {
 			s.Reset()
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1, Match: aztest.Op(op)})
-			l, err := Acquire(t.Context(), Share(client), nil)
+			l, err := pessimistic.Acquire(t.Context(), Share(client), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -44,11 +45,11 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 		if err != nil || beat.Sub(began) < 10*time.Second {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
-		seen, err := Look(t.Context(), File(f), nil)
-		if h := HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
+		seen, err := pessimistic.Look(t.Context(), File(f), nil)
+		if h := pessimistic.HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
 		}
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a live holder: %v", err)
 		}
 		if _, err := l.Break(t.Context(), nil); err != nil {

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -36,8 +37,8 @@ func fill(t *testing.T, s *aztest.Service, f *file.Client, content []byte) {
 	if _, err := f.Create(context.Background(), int64(len(content)), &file.CreateOptions{HTTPHeaders: headers()}); err != nil {
 		t.Fatal(err)
 	}
-	for at := 0; at < len(content); at += fileRange {
-		part := content[at:min(at+fileRange, len(content))]
+	for at := 0; at < len(content); at += rangeSize {
+		part := content[at:min(at+rangeSize, len(content))]
 		if _, err := f.UploadRange(context.Background(), int64(at), streaming.NopCloser(bytes.NewReader(part)), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -54,19 +55,19 @@ func stored(t *testing.T, s *aztest.Service, f *file.Client) []byte {
 	t.Helper()
 	s.SetFaults()
 	var b bytes.Buffer
-	if _, err := DownloadFile(context.Background(), f, &b, nil); err != nil {
+	if _, err := Download(context.Background(), f, &b, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func TestAFileIsReadInRangesOfFourMiB(t *testing.T) {
-	for size, requests := range map[int]int{0: 2, 1: 1, fileRange: 1, fileRange + 1: 2, 3 * fileRange: 3} {
+	for size, requests := range map[int]int{0: 2, 1: 1, rangeSize: 1, rangeSize + 1: 2, 3 * rangeSize: 3} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			content := patterned(size, 1)
 			fill(t, s, f, content)
 			var b bytes.Buffer
-			got, err := DownloadFile(t.Context(), f, &b, nil)
+			got, err := Download(t.Context(), f, &b, nil)
 			if err != nil || !bytes.Equal(b.Bytes(), content) || got.Size != int64(size) || got.Requests != requests || s.Requests() != requests {
 				t.Errorf("%d bytes: %d read, %+v, %v, sent %q", size, b.Len(), got, err, fileOps(s))
 			}
@@ -78,9 +79,9 @@ func TestAFileIsReadInRangesOfFourMiB(t *testing.T) {
 }
 
 // betweenRanges calls what before the n-th range is read, once.
-func betweenRanges(n int, what func()) Hooks {
+func betweenRanges(n int, what func()) pessimistic.Hooks {
 	reads := 0
-	return Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+	return pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
 		if op == "read" {
 			if reads++; reads == n {
 				what()
@@ -97,7 +98,7 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
-			got, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan,
+			got, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan,
 				Restart: func() error { b.Reset(); return nil },
 				Hooks:   betweenRanges(2, func() { fill(t, s, f, change) }),
 			})
@@ -108,8 +109,8 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
-			_, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
-			if !errors.Is(err, ErrConflict) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
+			_, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
+			if !errors.Is(err, pessimistic.ErrConflict) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
 				t.Errorf("%s, without a way to begin anew: %d bytes, %v", name, b.Len(), err)
 			}
 		})
@@ -121,7 +122,7 @@ func TestReadingBeginsAnewOnlySoOften(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, patterned(testSpan+1, 1))
 			n := 0
-			o := &DownloadFileOptions{span: testSpan, Restarts: restarts, Restart: func() error { return nil }}
+			o := &DownloadOptions{span: testSpan, Restarts: restarts, Restart: func() error { return nil }}
 			o.Hooks.Trace = func(ctx context.Context, op, _ string) (context.Context, func(error)) {
 				if n++; n%2 == 0 { // before every second range
 					if _, err := f.SetMetadata(context.Background(), nil); err != nil {
@@ -130,8 +131,8 @@ func TestReadingBeginsAnewOnlySoOften(t *testing.T) {
 				}
 				return ctx, func(error) {}
 			}
-			got, err := DownloadFile(t.Context(), f, &bytes.Buffer{}, o)
-			if !errors.Is(err, ErrConflict) || got.Restarts != want || got.Requests != 2*(want+1) {
+			got, err := Download(t.Context(), f, &bytes.Buffer{}, o)
+			if !errors.Is(err, pessimistic.ErrConflict) || got.Restarts != want || got.Requests != 2*(want+1) {
 				t.Errorf("%d: %+v, %v", restarts, got, err)
 			}
 		})
@@ -143,20 +144,20 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 		loose, write bool
 		err          error
 	}{
-		"a heartbeat":          {false, false, ErrConflict},
+		"a heartbeat":          {false, false, pessimistic.ErrConflict},
 		"a heartbeat, ignored": {true, false, nil},
-		"a write":              {true, true, ErrConflict},
+		"a write":              {true, true, pessimistic.ErrConflict},
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			content := patterned(testSpan+1, 1)
 			fill(t, s, f, content)
-			l, err := Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = l.Release(context.Background()) }()
 			id := l.ID()
-			got, err := DownloadFile(t.Context(), f, &bytes.Buffer{}, &DownloadFileOptions{span: testSpan, IgnoreMetadata: tt.loose, Hooks: betweenRanges(2, func() {
+			got, err := Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{span: testSpan, IgnoreMetadata: tt.loose, Hooks: betweenRanges(2, func() {
 				bubble.Sleep(15 * time.Second) // a heartbeat
 				if tt.write {
 					_, _ = f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("x"))), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(id)})
@@ -167,7 +168,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			}
 			// The holder himself need not care.
 			var b bytes.Buffer
-			got, err = DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
+			got, err = Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
 			if err != nil || got.Leased || b.Len() != len(content) {
 				t.Errorf("%s: the holder: %+v, %v", name, got, err)
 			}
@@ -183,7 +184,7 @@ func TestARangeIsReadAgainAfterAFault(t *testing.T) {
 				fill(t, s, f, content)
 				s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
 				var b bytes.Buffer
-				got, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{span: testSpan})
+				got, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan})
 				want := 4
 				if kind == aztest.AnswerTwice {
 					want = 3
@@ -210,11 +211,11 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestWhatTheWriterSaysEndsTheReading(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, patterned(3*testSpan, 1))
-		got, err := DownloadFile(t.Context(), f, &failing{after: 1}, &DownloadFileOptions{span: testSpan})
+		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{span: testSpan})
 		if !errors.Is(err, errFull) || got.Requests != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		_, err = DownloadFile(t.Context(), f, &bytes.Buffer{}, &DownloadFileOptions{span: testSpan,
+		_, err = Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{span: testSpan,
 			Restart: func() error { return errFull }, Hooks: betweenRanges(2, func() { fill(t, s, f, nil) })})
 		if !errors.Is(err, errFull) {
 			t.Errorf("what Restart says: %v", err)
@@ -226,25 +227,25 @@ func TestReadingIsRefusedByNameOrWaits(t *testing.T) {
 	for reason, o := range obstacles {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			o.begin(s)
-			_, err := DownloadFile(t.Context(), f, &bytes.Buffer{}, nil)
+			_, err := Download(t.Context(), f, &bytes.Buffer{}, nil)
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || used.Reason != reason || s.Requests() != 1 {
 				t.Errorf("%v: %v after %d requests", reason, err, s.Requests())
 			}
 			time.AfterFunc(5*time.Second, func() { o.end(s) })
 			var b bytes.Buffer
-			got, err := DownloadFile(t.Context(), f, &b, &DownloadFileOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
+			got, err := Download(t.Context(), f, &b, &DownloadOptions{Wait: &WaitOptions{Poll: pollEach(2 * time.Second)}})
 			if err != nil || b.Len() != 3 || got.Requests != 4 {
 				t.Errorf("%v: %+v, %v", reason, got, err)
 			}
 		})
 	}
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		_, missing := DownloadFile(t.Context(), s.File("box", "missing"), &bytes.Buffer{}, nil)
-		_, lost := DownloadFile(t.Context(), f, &bytes.Buffer{}, &DownloadFileOptions{LeaseID: "6f1f1a1e-0000-4000-8000-000000000000"})
+		_, missing := Download(t.Context(), s.File("box", "missing"), &bytes.Buffer{}, nil)
+		_, lost := Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{LeaseID: "6f1f1a1e-0000-4000-8000-000000000000"})
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
-		_, forbidden := DownloadFile(t.Context(), f, &bytes.Buffer{}, nil)
-		if !errors.Is(missing, ErrNotFound) || !errors.Is(lost, ErrLost) || azerr.Classify(forbidden).Kind != azerr.Unauthorised || s.Requests() != 3 {
+		_, forbidden := Download(t.Context(), f, &bytes.Buffer{}, nil)
+		if !errors.Is(missing, pessimistic.ErrNotFound) || !errors.Is(lost, pessimistic.ErrLost) || azerr.Classify(forbidden).Kind != azerr.Unauthorised || s.Requests() != 3 {
 			t.Errorf("%v; %v; %v", missing, lost, forbidden)
 		}
 	})

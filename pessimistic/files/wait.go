@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -29,7 +30,7 @@ type WaitOptions struct {
 	Waiting func(InUseError)
 
 	// Hooks report events about the requests of the wait itself. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
 	_ struct{}
 }
@@ -59,7 +60,7 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 type waiter struct {
 	o     WaitOptions
 	path  string
-	asks  *fileCall // lists the clients
+	asks  *call // lists the clients
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
 	told  time.Time

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"bytes"
@@ -8,18 +8,20 @@ import (
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+
+	"github.com/azconc/azconc/pessimistic"
 )
 
-// UpdateFileOptions configures UpdateFile. The zero value selects the defaults.
-type UpdateFileOptions struct {
+// UpdateOptions configures Update. The zero value selects the defaults.
+type UpdateOptions struct {
 	// Acquire configures the acquisition of the lease, above all how long to wait for another holder. Its Hooks default
 	// to Hooks.
-	Acquire AcquireOptions
+	Acquire pessimistic.AcquireOptions
 
 	// LeaseID is the id of a lease that the caller already holds. Defaults to none: a lease is acquired and released.
 	LeaseID string
 
-	// Wait makes UpdateFile wait, once it holds the lease, for SMB clients that have the file open for reading and do
+	// Wait makes Update wait, once it holds the lease, for SMB clients that have the file open for reading and do
 	// not let others read or write. (Acquire governs the wait for those that have it open for writing.) Nil means not
 	// to wait. Defaults to nil.
 	Wait *WaitOptions
@@ -28,14 +30,14 @@ type UpdateFileOptions struct {
 	Limit int64
 
 	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
-	span int64 // see fileCall
+	span int64 // see call
 
 	_ struct{}
 }
 
-// UpdateFile reads a file, calls change with its content, and writes the ranges that differ in the result, all under a
+// Update reads a file, calls change with its content, and writes the ranges that differ in the result, all under a
 // lease: the only safe way through REST, which has no conditional requests on files. While the lease is held, no other
 // REST client can write, and no SMB client can open the file for writing or deletion; an SMB client that already has it
 // open for that prevents the update from starting. If the contents are equal, nothing is written. change receives its
@@ -51,23 +53,23 @@ type UpdateFileOptions struct {
 // was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
 // lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB
 // that differ, 1 to release; and 2 per heartbeat, every 10 s.
-func UpdateFile(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateFileOptions) (FileWrite, error) {
-	var o UpdateFileOptions
+func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (Written, error) {
+	var o UpdateOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return FileWrite{}, errors.New("update: no client")
+		return Written{}, errors.New("update: no client")
 	}
 	o.Limit = cmp.Or(o.Limit, 64<<20)
-	c := newFileCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return FileWrite{}, err
+		return Written{}, err
 	}
-	var out FileWrite
+	var out Written
 	var err error
 	out.Left, err = c.under(ctx, client, o.LeaseID, o.Acquire, func(ctx context.Context, id string) error {
-		r := &fileReader{client: client, call: c, lease: id}
+		r := &reader{client: client, call: c, lease: id}
 		old, err := r.limited(ctx, o.Limit)
 		if err != nil {
 			return err
@@ -79,7 +81,7 @@ func UpdateFile(ctx context.Context, client *file.Client, change func(ctx contex
 		if err := withinLimit(c.path, int64(len(content)), o.Limit); err != nil {
 			return err
 		}
-		w := &fileWriter{client: client, call: c, lease: id, size: int64(len(content))}
+		w := &writer{client: client, call: c, lease: id, size: int64(len(content))}
 		err = w.outcome(ctx, w.update(ctx, r.first, old, content))
 		out.Changed, out.Size, out.Ranges = w.begun, w.size, w.ranges
 		return err
@@ -89,7 +91,7 @@ func UpdateFile(ctx context.Context, client *file.Client, change func(ctx contex
 }
 
 // limited reads a file into memory.
-func (r *fileReader) limited(ctx context.Context, limit int64) ([]byte, error) {
+func (r *reader) limited(ctx context.Context, limit int64) ([]byte, error) {
 	var content []byte
 	_, err := r.all(ctx, -1, nil, func(part []byte) error {
 		if content == nil {
@@ -106,7 +108,7 @@ func (r *fileReader) limited(ctx context.Context, limit int64) ([]byte, error) {
 
 func withinLimit(path string, size, limit int64) error {
 	if size > limit {
-		return fmt.Errorf("%s: %d bytes exceed UpdateFileOptions.Limit, %d", path, size, limit)
+		return fmt.Errorf("%s: %d bytes exceed UpdateOptions.Limit, %d", path, size, limit)
 	}
 	return nil
 }

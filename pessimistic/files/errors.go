@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -67,7 +68,7 @@ func (e *InUseError) About() string { return e.Resource }
 const shownHandles = 3
 
 // Unwrap returns the sentinel and the service's response.
-func (e *InUseError) Unwrap() []error { return []error{ErrHeld, e.Err} }
+func (e *InUseError) Unwrap() []error { return []error{pessimistic.ErrHeld, e.Err} }
 
 // errOpen is what WaitClosed makes of a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
@@ -51,7 +52,7 @@ func TestAnUpdateOfAFileSendsThisAndNoMore(t *testing.T) {
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, tt.old)
-			out, err := UpdateFile(t.Context(), f, to(tt.content), &UpdateFileOptions{span: testSpan})
+			out, err := Update(t.Context(), f, to(tt.content), &UpdateOptions{span: testSpan})
 			want := join(fileAcquire, tt.sent, fileRelease)
 			if err != nil || !slices.Equal(fileOps(s), want) || out.Requests != len(want) {
 				t.Errorf("%s: %+v, %v, sent %q, want %q", name, out, err, fileOps(s), want)
@@ -72,18 +73,18 @@ func TestAnUpdateOfAFileSendsThisAndNoMore(t *testing.T) {
 
 func TestAnUpdateUnderTheCallersLeaseLeavesItThere(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Reset()
-		out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan, LeaseID: l.ID()})
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan, LeaseID: l.ID()})
 		if err != nil || out.Requests != 2 || s.Requests() != 2 || l.Err() != nil {
 			t.Errorf("%+v, %v, sent %q", out, err, fileOps(s))
 		}
 		released(t, l)
-		_, err = UpdateFile(t.Context(), f, to([]byte("abc")), &UpdateFileOptions{span: testSpan, LeaseID: l.ID()})
-		if !errors.Is(err, ErrLost) || errors.Is(err, ErrTorn) || string(stored(t, s, f)) != "xyz" {
+		_, err = Update(t.Context(), f, to([]byte("abc")), &UpdateOptions{span: testSpan, LeaseID: l.ID()})
+		if !errors.Is(err, pessimistic.ErrLost) || errors.Is(err, ErrTorn) || string(stored(t, s, f)) != "xyz" {
 			t.Errorf("with an id that is over: %v", err)
 		}
 	})
@@ -103,7 +104,7 @@ func TestNoUpdateOfAFileIsLost(t *testing.T) {
 		for range workers {
 			go func() {
 				for range each {
-					_, err := UpdateFile(t.Context(), f, increment, &UpdateFileOptions{span: testSpan})
+					_, err := Update(t.Context(), f, increment, &UpdateOptions{span: testSpan})
 					failed <- err
 				}
 			}()
@@ -132,13 +133,13 @@ func TestAnUpdateOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 				fill(t, s, f, old)
 				s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1, Delay: 7 * time.Second})
 				calls := 0
-				out, err := UpdateFile(t.Context(), f, func(_ context.Context, was []byte) ([]byte, error) {
+				out, err := Update(t.Context(), f, func(_ context.Context, was []byte) ([]byte, error) {
 					calls++
 					if !bytes.Equal(was, old) {
 						t.Errorf("%s at %d: change was given something else", kind, k)
 					}
 					return content, nil
-				}, &UpdateFileOptions{span: testSpan})
+				}, &UpdateOptions{span: testSpan})
 				if err != nil || out.Left != nil || calls != 1 || out.Requests != s.Requests() {
 					t.Errorf("%s at %d: %+v, %v, %d calls, sent %q", kind, k, out, err, calls, fileOps(s))
 				}
@@ -176,7 +177,7 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 					}
 					return n == k+1
 				}})
-				out, err := UpdateFile(ctx, f, to(content), &UpdateFileOptions{span: testSpan})
+				out, err := Update(ctx, f, to(content), &UpdateOptions{span: testSpan})
 				s.SetFaults()
 				torn, isTorn := errors.AsType[*TornError](err)
 				if !errors.Is(err, cause) || isTorn != (k >= first) || out.Left != nil {
@@ -209,20 +210,20 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 					}
 					return false
 				}, Delay: time.Second})
-				var other *Lease
+				var other *pessimistic.Lease
 				brk := func() {
-					if _, err := Break(context.Background(), File(f), nil); err != nil {
+					if _, err := pessimistic.Break(context.Background(), File(f), nil); err != nil {
 						t.Error(err)
 					}
 					if again {
 						var err error
-						if other, err = TryAcquire(context.Background(), File(f), nil); err != nil {
+						if other, err = pessimistic.TryAcquire(context.Background(), File(f), nil); err != nil {
 							t.Error(err)
 						}
 					}
 				}
 				seen := 0
-				out, err := UpdateFile(t.Context(), f, to(content), &UpdateFileOptions{span: testSpan, Hooks: Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+				out, err := Update(t.Context(), f, to(content), &UpdateOptions{span: testSpan, Hooks: pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
 					if op == "write" {
 						if seen++; seen == k+1 {
 							brk()
@@ -230,7 +231,7 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 					}
 					return ctx, func(error) {}
 				}}})
-				if !errors.Is(err, ErrLost) || errors.Is(err, ErrTorn) != torn || out.Ranges != k || out.Changed != torn {
+				if !errors.Is(err, pessimistic.ErrLost) || errors.Is(err, ErrTorn) != torn || out.Ranges != k || out.Changed != torn {
 					t.Errorf("%d: %+v, %v", k, out, err)
 				}
 				got := stored(t, s, f)
@@ -250,14 +251,14 @@ func TestTheOneRequestOfAWritingThatGetsNoAnswerIsUnknown(t *testing.T) {
 		for kind, want := range map[aztest.FaultKind]string{aztest.LoseAnswer: "xyz", aztest.LoseRequest: "abc"} {
 			fill(t, s, f, []byte("abc"))
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Range")})
-			out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan})
-			if !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrTorn) || out.Left != nil || string(stored(t, s, f)) != want {
+			out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan})
+			if !errors.Is(err, pessimistic.ErrOutcomeUnknown) || errors.Is(err, ErrTorn) || out.Left != nil || string(stored(t, s, f)) != want {
 				t.Errorf("%s: %+v, %v", kind, out, err)
 			}
 		}
 		fill(t, s, f, []byte("abc"))
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Put Range")})
-		if _, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan}); err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrTorn) {
+		if _, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan}); err == nil || errors.Is(err, pessimistic.ErrOutcomeUnknown) || errors.Is(err, ErrTorn) {
 			t.Errorf("nothing arrived: %v", err)
 		}
 	})
@@ -266,8 +267,8 @@ func TestTheOneRequestOfAWritingThatGetsNoAnswerIsUnknown(t *testing.T) {
 func TestALeaseWhoseReleaseIsNotConfirmedIsMentioned(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Release File Lease")})
-		out, err := UpdateFile(t.Context(), f, to([]byte("xyz")), &UpdateFileOptions{span: testSpan})
-		if err != nil || !errors.Is(out.Left, ErrOutcomeUnknown) {
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan})
+		if err != nil || !errors.Is(out.Left, pessimistic.ErrOutcomeUnknown) {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		s.SetFaults()

@@ -1,14 +1,15 @@
-package pessimistic
+package files
 
 import (
 	"context"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
 // requests returns how many requests were sent, including those that list handles.
-func (c *fileCall) requests() int {
+func (c *call) requests() int {
 	n := int(c.sent.Load())
 	if c.wait != nil {
 		n += int(c.wait.asks.sent.Load())
@@ -18,7 +19,7 @@ func (c *fileCall) requests() int {
 
 // refusal converts the response to a request about a file into a typed error: *InUseError, *HeldError, *LostError,
 // *UnknownError for a write, *azerr.OpError.
-func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error) error {
+func (c *call) refusal(ctx context.Context, op string, write bool, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -31,13 +32,13 @@ func (c *fileCall) refusal(ctx context.Context, op string, write bool, err error
 	case used:
 		return &InUseError{Resource: c.path, Reason: reason, Err: err}
 	case o.Kind == azerr.Held:
-		return &HeldError{Resource: c.path, State: lease.Leased, Err: err}
+		return &pessimistic.HeldError{Resource: c.path, State: lease.Leased, Err: err}
 	case o.Kind == azerr.Lost && o.Reason == azerr.LeaseBroken:
-		return &LostError{Resource: c.path, Reason: Broken, Duration: Infinite, Err: err}
+		return &pessimistic.LostError{Resource: c.path, Reason: pessimistic.Broken, Duration: pessimistic.Infinite, Err: err}
 	case o.Kind == azerr.Lost:
-		return &LostError{Resource: c.path, Reason: Taken, Duration: Infinite, Err: err}
+		return &pessimistic.LostError{Resource: c.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite, Err: err}
 	case write && o.Ambiguous():
-		return &UnknownError{Op: op, Resource: c.path, Err: err}
+		return &pessimistic.UnknownError{Op: op, Resource: c.path, Err: err}
 	}
 	return azerr.Op(ctx, op, c.path, err)
 }

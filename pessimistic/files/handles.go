@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -56,7 +57,7 @@ type HandlesOptions struct {
 	Recursive bool
 
 	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
 	_ struct{}
 }
@@ -111,12 +112,12 @@ func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C
 		}
 	}
 	if sum.Failed > 0 {
-		return sum, fmt.Errorf("%s: %w: %d handles could not be closed", c.path, ErrHeld, sum.Failed)
+		return sum, fmt.Errorf("%s: %w: %d handles could not be closed", c.path, pessimistic.ErrHeld, sum.Failed)
 	}
 	return sum, nil
 }
 
-func handlesOf[C file.Client | directory.Client](client *C, opts *HandlesOptions) (handleTarget, *fileCall, error) {
+func handlesOf[C file.Client | directory.Client](client *C, opts *HandlesOptions) (handleTarget, *call, error) {
 	var o HandlesOptions
 	if opts != nil {
 		o = *opts
@@ -124,21 +125,21 @@ func handlesOf[C file.Client | directory.Client](client *C, opts *HandlesOptions
 	switch one := any(client).(type) {
 	case *file.Client:
 		if one != nil && !o.Recursive {
-			return fileHandles{one}, newFileCall(one.URL(), o.Hooks), nil
+			return fileHandles{one}, newCall(one.URL(), o.Hooks), nil
 		}
 		if one != nil {
 			return nil, nil, errors.New("HandlesOptions.Recursive: a file has nothing in it; ask a directory")
 		}
 	case *directory.Client:
 		if one != nil {
-			return directoryHandles{one, o.Recursive}, newFileCall(one.URL(), o.Hooks), nil
+			return directoryHandles{one, o.Recursive}, newCall(one.URL(), o.Hooks), nil
 		}
 	}
 	return nil, nil, errors.New("handles: no client")
 }
 
 // handles lists all pages.
-func (c *fileCall) handles(ctx context.Context, open handleTarget) ([]Handle, error) {
+func (c *call) handles(ctx context.Context, open handleTarget) ([]Handle, error) {
 	var all []Handle
 	for marker, more := "", true; more; more = marker != "" {
 		var page []Handle

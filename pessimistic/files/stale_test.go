@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
@@ -18,7 +19,7 @@ import (
 // orphan is a lease whose holder has died two minutes ago.
 func orphan(t *testing.T, s *aztest.Service, f *file.Client) {
 	t.Helper()
-	l, err := Acquire(t.Context(), File(f), nil)
+	l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +59,16 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 // on its way.
 func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		released(t, l)
 		bubble.Sleep(time.Hour)
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set File Metadata"), Count: 1, Delay: 10 * time.Second})
-		acquired := make(chan *Lease)
+		acquired := make(chan *pessimistic.Lease)
 		go func() {
-			l, err := Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -77,7 +78,7 @@ func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 		if seen := leaseState(t, File(f)); seen != lease.Leased {
 			t.Fatal(seen)
 		}
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
 		released(t, <-acquired)
@@ -102,15 +103,15 @@ func TestABreakWhoseAnswerIsLostIsNotRepeatedOnSomebodyElse(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Break File Lease"), Count: 1},
 			// The look that follows takes its time, and somebody acquires meanwhile.
 			aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op(lookAtFile), Skip: 2, Count: 1, RetryAfter: 3 * time.Second})
-		acquired := make(chan *Lease, 1)
+		acquired := make(chan *pessimistic.Lease, 1)
 		time.AfterFunc(proofOfDeath+time.Second, func() {
-			l, err := TryAcquire(context.Background(), File(f), nil)
+			l, err := pessimistic.TryAcquire(context.Background(), File(f), nil)
 			if err != nil {
 				t.Error(err)
 			}
 			acquired <- l
 		})
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
 		released(t, <-acquired)
@@ -121,7 +122,7 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Break File Lease")})
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrOutcomeUnknown) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 			t.Errorf("%v", err)
 		}
 		s.SetFaults()
@@ -138,13 +139,13 @@ func TestALeaseWithoutAHeartbeatIsNotStale(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		take(t, f, "6f1f1a1e-0000-4000-8000-000000000000")
 		bubble.Sleep(24 * time.Hour)
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
-		if err := BreakStale(t.Context(), s.File("box", "missing"), time.Minute); !errors.Is(err, ErrNotFound) {
+		if err := BreakStale(t.Context(), s.File("box", "missing"), time.Minute); !errors.Is(err, pessimistic.ErrNotFound) {
 			t.Errorf("a file that is not there: %v", err)
 		}
-		if err := BreakStale(t.Context(), f, time.Second); err == nil || errors.Is(err, ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Second); err == nil || errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("an age that the living reach: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package pessimistic
+package files
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// fileRange is the number of bytes read or written at a time: the most that one request may write (REST: "Put Range").
-const fileRange = 4 << 20
+// rangeSize is the number of bytes read or written at a time: the most that one request may write (REST: "Put Range").
+const rangeSize = 4 << 20
 
-// DownloadFileOptions configures DownloadFile. The zero value selects the defaults.
-type DownloadFileOptions struct {
+// DownloadOptions configures Download. The zero value selects the defaults.
+type DownloadOptions struct {
 	// LeaseID is the id of a lease that the caller holds on the file. Since nobody else can write under it, versions
 	// are not compared. Defaults to none.
 	LeaseID string
@@ -38,19 +39,19 @@ type DownloadFileOptions struct {
 	// otherwise. A writer that restores the previous last write time is not noticed. Defaults to false.
 	IgnoreMetadata bool
 
-	// Wait makes DownloadFile wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
+	// Wait makes Download wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
 	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	Hooks pessimistic.Hooks
 
-	span int64 // see fileCall
+	span int64 // see call
 
 	_ struct{}
 }
 
-// FileContent describes what DownloadFile has read.
-type FileContent struct {
+// Content describes what Download has read.
+type Content struct {
 	Size     int64
 	ETag     azcore.ETag
 	Written  time.Time // last write time, by the service's clock or as set by an SMB client
@@ -59,8 +60,8 @@ type FileContent struct {
 	Requests int
 }
 
-// DownloadFile reads a file in consecutive ranges of 4 MiB and writes it to to. All ranges are of one version; if the
-// file changes, DownloadFile restarts, or fails with ErrConflict. Memory: one range.
+// Download reads a file in consecutive ranges of 4 MiB and writes it to to. All ranges are of one version; if the
+// file changes, Download restarts, or fails with ErrConflict. Memory: one range.
 //
 // A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
 // mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
@@ -69,22 +70,22 @@ type FileContent struct {
 // Errors: ErrNotFound; ErrConflict; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
 // *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
 // empty file; retried after transient faults.
-func DownloadFile(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadFileOptions) (FileContent, error) {
-	var o DownloadFileOptions
+func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (Content, error) {
+	var o DownloadOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return FileContent{}, errors.New("download: no client")
+		return Content{}, errors.New("download: no client")
 	}
-	c := newFileCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return FileContent{}, err
+		return Content{}, err
 	}
 	if o.Restarts == 0 {
 		o.Restarts = 3
 	}
-	r := &fileReader{client: client, call: c, lease: o.LeaseID, loose: o.IgnoreMetadata}
+	r := &reader{client: client, call: c, lease: o.LeaseID, loose: o.IgnoreMetadata}
 	out, err := r.all(ctx, o.Restarts, o.Restart, func(part []byte) error {
 		_, err := to.Write(part)
 		return err
@@ -93,19 +94,19 @@ func DownloadFile(ctx context.Context, client *file.Client, to io.Writer, opts *
 	return out, err
 }
 
-// fileReader reads a file range by range.
-type fileReader struct {
+// reader reads a file range by range.
+type reader struct {
 	client *file.Client
-	call   *fileCall
+	call   *call
 	lease  string
 	loose  bool // see IgnoreMetadata
 	buffer []byte
-	first  fileLook // as reported with the first range
-	leased bool     // as reported with any range
+	first  look // as reported with the first range
+	leased bool // as reported with any range
 }
 
-// fileLook is what a response says about a file.
-type fileLook struct {
+// look is what a response says about a file.
+type look struct {
 	size    int64
 	etag    azcore.ETag
 	written time.Time
@@ -113,14 +114,14 @@ type fileLook struct {
 	headers file.HTTPHeaders // without the content hash, which a write invalidates
 }
 
-var errFileChanged = fmt.Errorf("%w during the read", ErrConflict)
+var errChanged = fmt.Errorf("%w during the read", pessimistic.ErrConflict)
 
 // all reads the whole file. restart discards the output so far when the file has changed.
-func (r *fileReader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (FileContent, error) {
-	var out FileContent
+func (r *reader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (Content, error) {
+	var out Content
 	for at := int64(0); ; {
 		part, err := r.part(ctx, at)
-		if errors.Is(err, errFileChanged) && out.Restarts < restarts && (at == 0 || restart != nil) {
+		if errors.Is(err, errChanged) && out.Restarts < restarts && (at == 0 || restart != nil) {
 			if at > 0 {
 				if err := restart(); err != nil {
 					return out, err
@@ -146,11 +147,11 @@ func (r *fileReader) all(ctx context.Context, restarts int, restart func() error
 }
 
 // part reads one range. The slice is valid until the next call.
-func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
+func (r *reader) part(ctx context.Context, at int64) ([]byte, error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, r.call.span)
 	}
-	var seen fileLook
+	var seen look
 	var part []byte
 	_, err := r.call.send(ctx, "read", func(ctx context.Context) error {
 		resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
@@ -169,7 +170,7 @@ func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
 	r.leased = r.leased || seen.leased
 	switch {
 	case azerr.Has(err, "InvalidRange") && at > 0:
-		return nil, errFileChanged // it is now shorter
+		return nil, errChanged // it is now shorter
 	case azerr.Has(err, "InvalidRange"):
 		return nil, r.empty(ctx)
 	case err != nil:
@@ -177,22 +178,22 @@ func (r *fileReader) part(ctx context.Context, at int64) ([]byte, error) {
 	case at == 0:
 		r.first = seen
 	case !r.same(seen):
-		return nil, errFileChanged
+		return nil, errChanged
 	}
 	return part, nil
 }
 
 // empty verifies that the file has no content: no range of it can be read.
-func (r *fileReader) empty(ctx context.Context) error {
-	seen, err := seeFile(ctx, r.client, r.call, r.lease)
+func (r *reader) empty(ctx context.Context) error {
+	seen, err := see(ctx, r.client, r.call, r.lease)
 	if err == nil && seen.size > 0 {
-		return errFileChanged
+		return errChanged
 	}
 	r.first, r.leased = seen, r.leased || seen.leased
 	return err
 }
 
-func (r *fileReader) same(seen fileLook) bool {
+func (r *reader) same(seen look) bool {
 	switch was := r.first; {
 	case seen.size != was.size:
 		return false
@@ -205,27 +206,27 @@ func (r *fileReader) same(seen fileLook) bool {
 	}
 }
 
-func lookOf(resp file.DownloadStreamResponse) (fileLook, error) {
+func lookOf(resp file.DownloadStreamResponse) (look, error) {
 	_, total, _ := strings.Cut(ptr.Value(resp.ContentRange), "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return fileLook{}, fmt.Errorf("the response has no size: Content-Range %q", ptr.Value(resp.ContentRange))
+		return look{}, fmt.Errorf("the response has no size: Content-Range %q", ptr.Value(resp.ContentRange))
 	}
-	return fileLook{
+	return look{
 		size: size, etag: ptr.Value(resp.ETag), written: ptr.Value(resp.FileLastWriteTime), leased: string(ptr.Value(resp.LeaseState)) == string(lease.Leased),
 		headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 			ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
 	}, nil
 }
 
-// seeFile requests a file's properties: one request.
-func seeFile(ctx context.Context, client *file.Client, c *fileCall, id string) (seen fileLook, err error) {
+// see requests a file's properties: one request.
+func see(ctx context.Context, client *file.Client, c *call, id string) (seen look, err error) {
 	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})
 		if err == nil && resp.ContentLength == nil {
 			return errors.New("the response has no Content-Length")
 		}
-		seen = fileLook{
+		seen = look{
 			size: ptr.Value(resp.ContentLength), etag: ptr.Value(resp.ETag), written: ptr.Value(resp.FileLastWriteTime), leased: string(ptr.Value(resp.LeaseState)) == string(lease.Leased),
 			headers: file.HTTPHeaders{CacheControl: resp.CacheControl, ContentDisposition: resp.ContentDisposition,
 				ContentEncoding: resp.ContentEncoding, ContentLanguage: resp.ContentLanguage, ContentType: resp.ContentType},
