@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
@@ -109,10 +110,10 @@ func editors(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				_, err := pessimistic.UpdateFile(ctx, c.File("share", "n"), func(_ context.Context, old []byte) ([]byte, error) {
+				_, err := files.Update(ctx, c.File("share", "n"), func(_ context.Context, old []byte) ([]byte, error) {
 					n, err := strconv.Atoi(string(old))
 					return fmt.Appendf(nil, "%02d", n+1), err
-				}, &pessimistic.UpdateFileOptions{Acquire: pessimistic.AcquireOptions{Wait: time.Minute, Poll: steady(10 * time.Second)}})
+				}, &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{Wait: time.Minute, Poll: steady(10 * time.Second)}})
 				return err
 			})
 		}
@@ -140,14 +141,14 @@ func editors(clients int) func(*explore.World) explore.Program {
 func fileLeaseIsOver(client *file.Client) error {
 	ctx := context.Background()
 	bubble.Sleep(time.Minute)
-	seen, err := pessimistic.Look(ctx, pessimistic.File(client), nil)
+	seen, err := pessimistic.Look(ctx, files.File(client), nil)
 	if err != nil || seen.State.Free() {
 		return err
 	}
-	if err := pessimistic.BreakStale(ctx, client, 30*time.Second); err != nil {
+	if err := files.BreakStale(ctx, client, 30*time.Second); err != nil {
 		return err
 	}
-	if seen, err = pessimistic.Look(ctx, pessimistic.File(client), nil); err == nil && !seen.State.Free() {
+	if seen, err = pessimistic.Look(ctx, files.File(client), nil); err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the file is still leased: %v", seen)
 	}
 	return err

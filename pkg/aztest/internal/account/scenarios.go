@@ -25,7 +25,7 @@ func scenarios() []section {
 		lib("consumer", "idempotent.Consumer", consume, "queue", "table"),
 		lib("inbox", "idempotent.Inbox", inbox, "queue", "table"),
 		lib("once", "idempotent.Once", once, "blob", "table"),
-		lib("files", "pessimistic.UpdateFile", updateFile, "file"),
+		lib("files", "files.Update", updateFile, "file"),
 	}
 }
 
