@@ -45,8 +45,8 @@ func Merge(base, set map[string]string) map[string]string {
 	return merged
 }
 
-// Replace returns the metadata to store if value replaces before. An empty value removes the name, unless
-// another writer has stored it empty: the service allows empty values.
+// Replace returns the metadata to store if value replaces before. An empty value removes the name, unless another
+// writer has stored it empty: the service allows empty values.
 func Replace(before, value map[string]string) map[string]string {
 	replaced := make(map[string]string, len(value))
 	for name, v := range value {
@@ -58,9 +58,9 @@ func Replace(before, value map[string]string) map[string]string {
 	return replaced
 }
 
-// Join adds the lineage to the metadata, shortened to what the caller's own metadata leaves of the 8 KB. A
-// shorter lineage proves less, but never anything wrong. The operations are not shortened, because a forgotten
-// operation would be carried out again.
+// Join adds the lineage to the metadata. The lineage is shortened to the part of the 8 KB that the caller's own
+// metadata leave. A shorter lineage proves less, but never anything wrong. The operations are not shortened, because a
+// forgotten operation would be carried out again: if they do not fit, Join returns an error.
 func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*string, error) {
 	out := make(map[string]*string, len(metadata)+2)
 	size := 0
@@ -72,7 +72,7 @@ func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*str
 	if n := len(lineage.Operations); n > 0 {
 		text := lineage.OperationsString()
 		if room -= len(protocol.OperationsKey) + len(text); room < 0 {
-			return nil, fmt.Errorf("metadata: %d bytes are %d too many beside the %d operations that have to be remembered (OperationID); the service takes %d",
+			return nil, fmt.Errorf("metadata: %d bytes are %d too many in addition to the %d operations that have to be remembered (OperationID); the service takes %d",
 				size, -room, n, Max)
 		}
 		out[protocol.OperationsKey] = &text
@@ -86,7 +86,7 @@ func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*str
 	return out, nil
 }
 
-// Validate refuses what the service would refuse, and what a proxy would drop.
+// Validate returns an error for a name or a value that the service would refuse or a proxy would drop.
 func Validate(name, value string) error {
 	if strings.EqualFold(name, protocol.LineageKey) || strings.EqualFold(name, protocol.OperationsKey) {
 		return fmt.Errorf("metadata: %q is azconc's own; choose another name", name)

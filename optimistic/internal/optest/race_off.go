@@ -2,4 +2,5 @@
 
 package optest
 
+// RaceScale divides the sizes of the long property tests.
 const RaceScale = 1

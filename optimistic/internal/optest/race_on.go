@@ -2,5 +2,6 @@
 
 package optest
 
-// raceScale shrinks the long properties under the race detector, which makes each request some ten times as dear.
-const raceScale = 20
+// RaceScale divides the sizes of the long property tests. Under the race detector a request takes about ten times as
+// long.
+const RaceScale = 20

@@ -16,15 +16,18 @@ import (
 // version cannot.
 func (w Change) creates() bool { return !w.Base.Exists && !w.AnyBase && !w.Remove && !w.Pinned }
 
-// lost reports whether the request may have been carried out although no response says so. A service that says it is
-// too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy). An intermediary may
-// say so too, which matters only here, where absence would be taken as a proof.
+// lost reports whether the request may have been carried out although no response confirms it. A service that says it
+// is too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy). The same status
+// from an intermediary proves nothing. The difference matters only here, where absence would be taken as a proof.
 func lost(out azerr.Outcome) bool {
 	return out.Ambiguous() && (out.Kind != azerr.Throttled || out.Code == "")
 }
 
+// Reasons of an UnknownError.
 const (
+	// WhyAbsent is the reason if the response to a create was lost and the resource is not there.
 	WhyAbsent = "it is not there: the create may still be under way, or it was applied and the resource was deleted since"
+
 	whyUnread = "the resource could not be read back"
 )
 

@@ -20,7 +20,7 @@ var (
 	// holds.
 	ErrExists = errors.New("already exists")
 
-	// ErrNotFound means that the resource does not exist, and that its creation was not asked for.
+	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
 	ErrNotFound = errors.New("not found")
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
@@ -40,13 +40,14 @@ type ConflictError struct {
 	Reason   azerr.Reason // the kind of conflict
 	Base     azcore.ETag  // the version that the change was based on; empty if none was assumed
 	Current  azcore.ETag  // the version found instead; empty if there is none or it is not known
-	Attempts int          // how often the change was run
+	Attempts int          // how many times the change was run
 	Elapsed  time.Duration
 	Err      error // the service's response; nil if azconc noticed the conflict itself
 
 	Judged bool // a look at the resource has confirmed that the change was not applied
 }
 
+// Error names the resource, the kind of conflict and both ETags.
 func (e *ConflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: ", e.Op, e.Resource)
@@ -82,7 +83,7 @@ func (e *ConflictError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinel and the service's answer.
+// Unwrap returns the sentinels and the service's response.
 func (e *ConflictError) Unwrap() []error {
 	errs := []error{ErrConflict}
 	if e.Reason == azerr.Exists {
@@ -105,13 +106,15 @@ type UnknownError struct {
 	Elapsed  time.Duration
 	Err      error // the last response or transport error
 
-	// Unconfirmed says that the service refused the write, and that nothing confirms that it was not applied: a first
-	// delivery of it may be what the refusal is about. With Sending.TrustConflicts the error would be a *ConflictError.
+	// Unconfirmed is true if the service refused the write, but nothing proves that the write was not applied: a first
+	// delivery of the same request may have caused the refusal. With Sending.TrustConflicts the error would be a
+	// *ConflictError.
 	Unconfirmed bool
 
 	Attempt Change // what Resolve judges again
 }
 
+// Error names the resource and the reason why the outcome is unknown.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("%s %s: outcome unknown: %s", e.Op, e.Resource, e.Why)
 	if e.Err != nil {
@@ -120,7 +123,7 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Unwrap returns the sentinel and the last response.
+// Unwrap returns ErrOutcomeUnknown and the last response.
 func (e *UnknownError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrOutcomeUnknown}
@@ -135,9 +138,10 @@ type NotFoundError struct {
 	Err      error // the service's response to a write; nil if a read found nothing
 }
 
+// Error names the resource.
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.Op, e.Resource) }
 
-// Unwrap returns the sentinel and the service's answer.
+// Unwrap returns ErrNotFound and the service's response.
 func (e *NotFoundError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrNotFound}

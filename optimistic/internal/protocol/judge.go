@@ -11,25 +11,28 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Change is one conditional write, with what is needed to judge it.
+// Change is one conditional write, with everything needed to judge it.
 type Change struct {
 	Base    State   // the version the write is conditional on; Exists == false: conditional on absence
-	ID      string  // of its lineage entry; "" if it carries none
+	ID      string  // the id of its lineage entry; empty if it stores none
 	Op      Intent  // the caller's operation, if any
-	Traced  bool    // it carries a lineage with its entry, so that the entry's absence is a proof
+	Traced  bool    // it stores a lineage with its entry, so that the absence of the entry is a proof
 	AnyBase bool    // it has no condition on a version: last writer wins
 	Remove  bool    // it is a deletion, which leaves no lineage
-	Pinned  bool    // it has a condition on another version too, as a transaction may
-	Lineage Lineage // the lineage that it carries
-	Send    Write
-	Look    func(context.Context) (State, error)
+	Pinned  bool    // it also depends on the version of another resource, as a transaction may
+	Lineage Lineage // the lineage that it stores
+	Send    Write   // sends the request; every call sends the identical request
+
+	// Look reads the version and the lineage of the resource.
+	Look func(context.Context) (State, error)
 
 	sent time.Time // the earliest time at which it was first sent, by the service's clock; zero if not known
 }
 
-// Fate is what a look at the resource proves about a write.
+// Fate is the conclusion about a write that a look at the resource allows.
 type Fate uint8
 
+// The fates of a write.
 const (
 	Unprovable Fate = iota // it may or may not have been applied, and no later look will show which
 	Undecided              // it has not been applied so far, but a request under way may still apply it
@@ -46,7 +49,7 @@ const clockMargin = 5*time.Second + time.Second
 // are made here.
 //
 // Once an ETag other than the base's has been seen, no request with If-Match: base can be applied any more, because the
-// service never hands out an ETag twice. So a request under way matters only while the base is still current.
+// service never issues an ETag twice. So a request under way matters only while the base is still current.
 func (w Change) judge(now State) (Fate, string) {
 	switch {
 	case w.ID != "" && now.Lineage.holds(w.ID):
@@ -101,7 +104,7 @@ func (w Change) predates(now State) bool {
 	return !w.sent.IsZero() && !at.IsZero() && at.Add(clockMargin).Before(w.sent)
 }
 
-// Judge judges w, the write that was sent last.
+// Judge returns the fate of w, the write that was sent last, and a reason if the fate is Unprovable or Undecided.
 func (c *Call) Judge(w Change, now State) (Fate, string) {
 	w.sent = c.sent
 	return w.judge(now)
@@ -113,7 +116,7 @@ func (c *Call) Doubtful(w Change) bool {
 	return w.Traced && !w.AnyBase && !w.Remove && !c.S.TrustConflicts
 }
 
-// refusal turns the service's refusal of a write into this package's errors.
+// refusal translates the service's refusal of a write into an error of this package.
 func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	reason := out.Reason
 	switch {
@@ -128,7 +131,7 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	return &ConflictError{Op: c.Op, Resource: c.Resource, Reason: reason, Base: w.Base.ETag, Err: azerr.Clean(err)}
 }
 
-// Observed adds to a conflict what a look at the resource found. Other errors are returned unchanged.
+// Observed adds the version that a look found to a conflict. It returns other errors unchanged.
 func (c *Call) Observed(err error, w Change, now State) error {
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok {
@@ -147,6 +150,7 @@ func (c *Call) Observed(err error, w Change, now State) error {
 	return conflict
 }
 
+// Unknown returns the error for a write whose outcome nothing proves. err is the last response.
 func (c *Call) Unknown(w Change, why string, err error) *UnknownError {
 	w.sent = c.sent
 	return &UnknownError{

@@ -18,32 +18,32 @@ const LineageKey = "azconclineage"
 
 // Entry is one write in a lineage.
 type Entry struct {
-	ID   string      // of the write
-	Base azcore.ETag // the version that the write replaced; "" if the resource did not exist, unknownBase if not known
+	ID   string      // the id of the write
+	Base azcore.ETag // the version that the write replaced; empty if the resource did not exist, UnknownBase if not known
 }
 
-// UnknownBase marks a write without a condition on a version: last writer wins. It cannot be an ETag.
+// UnknownBase is the Base of a write without a condition on a version: last writer wins. It cannot be an ETag.
 const UnknownBase azcore.ETag = "?"
 
 // Lineage is the recent history of a resource. It is stored with the content, so reading it costs nothing.
 //
 // Every azconc writer puts its own entry in front of the entries that it read. Entries are dropped only at the old end,
-// so Writes is history without gaps. That makes absence a proof: if an older entry is there and ours is not, ours was
-// never applied. Of the entries that Writes has dropped, two kinds are remembered: the first write of all, and the
-// latest write of each client, up to clientsKept of them. These prove absence after any number of other writes, unless
-// another call of the same client has written since.
+// so Writes is a history without gaps. That makes absence a proof: if an older entry is there and ours is not, ours was
+// never applied. Of the entries dropped from Writes, two kinds are remembered: the first write of all, and the latest
+// write of each client, up to clientsKept of them. These prove absence after any number of other writes, unless another
+// call of the same client has written since.
 //
-// The operations are the callers' OperationIDs. They are stored apart from the writes, under OperationsKey, because
+// Operations are the callers' OperationIDs. They are stored separately from the writes, under OperationsKey, because
 // they are kept longer and prove something else.
 type Lineage struct {
-	Writes []Entry // the recent writes, newest first
+	Writes     []Entry     // the recent writes, newest first
+	Operations []Operation // the operations carried out, newest first
 
-	count      int    // writes since first, which is included
-	first      Entry  // the write that began this lineage
-	clients    string // marks of the latest writes of clients that are not in Writes, newest first
-	dropped    int    // how many marks clients has dropped
-	Operations []Operation
-	use        *use // set if the lineage is about to be written; nil if it was read
+	count   int    // the number of writes since first, inclusive
+	first   Entry  // the write that began this lineage
+	clients string // marks of the latest writes of clients that are not in Writes, newest first
+	dropped int    // the number of marks dropped from clients
+	use     *use   // set if the lineage is about to be written; nil if it was read
 }
 
 // use records which parts of a lineage a target has encoded in a write.
@@ -52,7 +52,7 @@ type use struct {
 	baseless           bool // the writes were encoded without their bases
 }
 
-// LineageOf returns a lineage with only these entries.
+// LineageOf returns a lineage of these entries alone, newest first.
 func LineageOf(entries ...Entry) Lineage {
 	l := Lineage{Writes: entries, count: len(entries)}
 	if len(entries) > 0 {
@@ -61,8 +61,9 @@ func LineageOf(entries ...Entry) Lineage {
 	return l
 }
 
-// ParseLineage reads what String and OperationsString wrote. Anything else, including the empty string, is an empty
-// lineage: a value that azconc did not write proves nothing, which leads to an unknown outcome, never to a wrong one.
+// ParseLineage decodes what String and OperationsString encoded. Any other text, including the empty string, is an
+// empty lineage: a value that azconc did not write proves nothing, and so leads to an unknown outcome, never to a wrong
+// one.
 func ParseLineage(writes, operations string) Lineage {
 	l := parseWrites(writes)
 	l.Operations = parseOperations(operations)
@@ -118,7 +119,7 @@ func (l Lineage) String() string {
 	return b.String()
 }
 
-// Has reports whether Writes has an entry with this id.
+// Has reports whether Writes has an entry with the id.
 func (l Lineage) Has(id string) bool {
 	for _, e := range l.Writes {
 		if e.ID == id {
@@ -128,7 +129,7 @@ func (l Lineage) Has(id string) bool {
 	return false
 }
 
-// Push returns a lineage with the entry in front, and with at most size entries in Writes.
+// Push returns the lineage with e in front, and with at most size entries in Writes. It does not change l.
 func (l Lineage) Push(size int, e Entry) Lineage {
 	keep := min(max(size-1, 0), len(l.Writes))
 	out := l
@@ -160,8 +161,8 @@ func (l Lineage) Fit(limit int) string {
 var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
 
 // NewWriteID returns a random id for one write by a client. Besides 40 random bits it has 3 characters for the client
-// and 5 for the second, by which contending writers estimate how many they are. These are hints and prove nothing. An
-// id is only compared with the few dozen others of one lineage, so collisions do not matter.
+// and 5 for the second of the write, from which contending writers estimate their number. These are hints and prove
+// nothing. An id is only compared with the few dozen others of one lineage, so collisions do not matter.
 func NewWriteID(client uint64) string {
 	var b [5]byte
 	rand.Read(b[:]) // never fails: crypto/rand crashes the program instead

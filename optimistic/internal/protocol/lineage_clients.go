@@ -16,7 +16,7 @@ const clientsKept = 64
 const summaryMark = ",~"
 
 // mark identifies one write of a client in eight characters: three for the client and five from the write's random
-// part. It is empty for an id that newWriteID did not make.
+// part. It is empty for an id that NewWriteID did not make.
 func mark(id string) string {
 	if len(id) != 1+clientDigits+secondDigits+8 || id[0] != 'w' {
 		return ""

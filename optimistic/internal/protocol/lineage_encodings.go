@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// The service's limits (REST: "Set Blob Tags").
+// Limits of index tags (REST: "Set Blob Tags").
 const (
-	MaxTags     = 10
-	MaxTagName  = 128
-	MaxTagValue = 256
+	MaxTags     = 10  // tags on a blob
+	MaxTagName  = 128 // characters in a tag's name
+	MaxTagValue = 256 // characters in a tag's value
 )
 
-// operationsInTag is how many operations a lineage tag remembers at most: 105 of its 256 characters.
+// operationsInTag is the largest number of operations that a lineage tag remembers: 105 of its 256 characters.
 const operationsInTag = 7
 
-// TagLineage encodes a lineage for the value of a tag: the operations, and the ids of as many writes as fit. The bases
-// are left out, because azconc itself computes the versions of tags; the newest write of the base is proof enough.
+// TagLineage encodes a lineage as the value of a tag: the operations, and the ids of as many writes as fit. The bases
+// are omitted, because azconc itself computes the versions of tags, and the newest write of the base is proof enough.
 func TagLineage(l Lineage) string {
 	if l.use != nil {
 		l.use.writes, l.use.operations, l.use.baseless = true, true, true
@@ -40,7 +40,7 @@ func TagLineage(l Lineage) string {
 
 const operationDigits = 13 // 64 bits
 
-// ParseTagLineage reads what tagLineage wrote; anything else is an empty lineage.
+// ParseTagLineage decodes what TagLineage encoded. Any other text is an empty lineage.
 func ParseTagLineage(value string) Lineage {
 	var entries []Entry
 	var operations []Operation
@@ -62,7 +62,8 @@ func ParseTagLineage(value string) Lineage {
 // operationsInPage is the largest number of operations that a page range remembers: 160 of the page's 512 bytes.
 const operationsInPage = 12
 
-// PageOf encodes the lineage in at most size bytes, for its page. If there are operations, they are on a second line.
+// PageOf encodes the lineage in at most size bytes, to be stored in a page. The operations, if any, are on a second
+// line.
 func PageOf(l Lineage, size int) string {
 	l.Operations = l.Operations[:min(len(l.Operations), operationsInPage)]
 	operations := l.OperationsString()
@@ -72,7 +73,7 @@ func PageOf(l Lineage, size int) string {
 	return l.Fit(size-len(operations)) + operations
 }
 
-// PageLineage decodes the lineage in its page. Anything else is an empty lineage.
+// PageLineage decodes a page that PageOf encoded. Any other content is an empty lineage.
 func PageLineage(page []byte) Lineage {
 	writes, operations, _ := strings.Cut(string(bytes.TrimRight(page, "\x00")), "\n")
 	return ParseLineage(writes, operations)

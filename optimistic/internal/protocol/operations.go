@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// OperationsKey is the name under which the callers' operations are stored, beside LineageKey: the key of a blob's
-// metadata, or the name of a string property of a table entity. It is present only if an OperationID was used.
+// OperationsKey is the name under which the callers' operations are stored: the key of a blob's metadata, or the name
+// of a string property of a table entity. It is present only if an OperationID was used.
 const OperationsKey = "azconcoperations"
 
-// An operation is remembered until OperationsKept others have been carried out on the resource, or until OperationAge
-// has passed by the clocks of the writers.
+// A resource forgets an operation after OperationsKept others, or after OperationAge by the clocks of the writers.
 const (
-	OperationsKept = 256
-	OperationAge   = 7 * 24 * time.Hour
+	OperationsKept = 256                // the largest number of operations that a resource remembers
+	OperationAge   = 7 * 24 * time.Hour // how long a resource remembers an operation
 )
 
 // Operation is an operation that was carried out: a hash of its id, and the time in hours.
 type Operation struct {
-	Key  uint64
+	Key  uint64 // the first 64 bits of the hash
 	hour uint16 // since 1970, modulo 2^16, which is seven years
 }
 
@@ -29,13 +28,13 @@ const operationSize = 8 + 2 // bytes, before base64
 
 // Intent is the operation that a write carries out. The zero value is none.
 type Intent struct {
-	Key    uint64
+	Key    uint64 // that of the Operation
 	legacy string // the entry id that earlier versions of azconc used for it
 	given  bool
 }
 
-// NewIntent identifies an operation within a scope. The same id on a blob's content and on its metadata is two
-// operations.
+// NewIntent returns the operation with an id in a scope: the same id on a blob's content and on its metadata is two
+// operations. An empty id is no operation.
 func NewIntent(scope, operationID string) Intent {
 	if operationID == "" {
 		return Intent{}
@@ -50,7 +49,7 @@ func (l Lineage) Performed(op Intent) bool {
 	return op.given && (l.Has(op.legacy) || slices.ContainsFunc(l.Operations, func(o Operation) bool { return o.Key == op.Key }))
 }
 
-// Perform returns the lineage with op added, and without operations that are too old.
+// Perform returns the lineage with op added, and without the operations that are too old at the time now.
 func (l Lineage) Perform(op Intent, now time.Time) Lineage {
 	hour := hourOf(now)
 	kept := make([]Operation, 0, len(l.Operations)+1)
@@ -68,7 +67,8 @@ func (l Lineage) Perform(op Intent, now time.Time) Lineage {
 
 func hourOf(t time.Time) uint16 { return uint16(t.Unix() / 3600) }
 
-// age returns how long ago the operation was carried out, at most. If its clock is ahead of ours, the age is 0.
+// age returns the time since the operation was carried out, to the hour. If the clock of its writer is ahead of ours,
+// the age is 0.
 func (o Operation) age(hour uint16) time.Duration {
 	if passed := hour - o.hour; passed < 1<<15 {
 		return time.Duration(passed) * time.Hour
@@ -76,8 +76,8 @@ func (o Operation) age(hour uint16) time.Duration {
 	return 0
 }
 
-// OperationsString encodes the operations in characters that are legal in a header and in a table property. It is empty
-// if there are none.
+// OperationsString encodes the operations in characters that are legal in a header and in a table property. Without
+// operations it is empty.
 func (l Lineage) OperationsString() string {
 	if l.use != nil {
 		l.use.operations = true
@@ -90,7 +90,7 @@ func (l Lineage) OperationsString() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseOperations decodes what OperationsString encoded. Anything else is no operations.
+// parseOperations decodes what OperationsString encoded. Any other text is no operations.
 func parseOperations(s string) []Operation {
 	if s == "" {
 		return nil
@@ -106,7 +106,7 @@ func parseOperations(s string) []Operation {
 	return out
 }
 
-// Begins reports whether l has a new operation compared to before. A write with a new operation is sent even if it
+// Begins reports whether the newest operation of l is not in before. A write with a new operation is sent even if it
 // changes nothing, so that the operation is remembered.
 func (l Lineage) Begins(before Lineage) bool {
 	return len(l.Operations) > 0 && !slices.ContainsFunc(before.Operations, func(o Operation) bool { return o.Key == l.Operations[0].Key })

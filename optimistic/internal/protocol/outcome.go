@@ -3,7 +3,6 @@ package protocol
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -14,11 +13,12 @@ import (
 
 // Refusal is a write that the service refused.
 type Refusal struct {
-	Change   Change
-	Conflict *ConflictError
+	Change   Change         // the write
+	Conflict *ConflictError // the error to return if the refusal is final
 }
 
-// Prepare returns the write over base that encode makes of a lineage, or nil if there is nothing to write.
+// Prepare stamps a write over base and returns it. encode returns the request that stores the given lineage, or nil if
+// there is nothing to write; then Prepare returns nil too.
 func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Write, error), look func(context.Context) (State, error)) (*Change, error) {
 	id, lineage := c.Stamp(base, op)
 	send, err := encode(lineage)
@@ -40,13 +40,13 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Write, error
 	return w, nil
 }
 
-// Stamp returns the id and the lineage of a write on base. If lineages are switched off, it carries on only the
-// operations.
+// Stamp returns an id for a write over base, and the lineage that the write stores. If lineages are switched off, the
+// id is empty, and the lineage has only the operations.
 func (c *Call) Stamp(base State, op Intent) (string, Lineage) {
 	return c.StampAs(NewWriteID(c.Writer), base, op)
 }
 
-// StampAs is stamp with a given id, for several resources that are written under one id.
+// StampAs is Stamp with a given id, for several resources that are written under one id.
 func (c *Call) StampAs(id string, base State, op Intent) (string, Lineage) {
 	if c.S.LineageSize < 0 {
 		return "", Lineage{Operations: base.Lineage.Operations}
@@ -56,6 +56,8 @@ func (c *Call) StampAs(id string, base State, op Intent) (string, Lineage) {
 	return id, lineage
 }
 
+// Applied records in the result that w was applied and produced the version etag. etag is empty if the version is not
+// known.
 func (c *Call) Applied(w Change, etag azcore.ETag) {
 	c.Res.Changed = true
 	c.Res.Created = !w.Base.Exists && !w.AnyBase
@@ -65,7 +67,7 @@ func (c *Call) Applied(w Change, etag azcore.ETag) {
 	}
 }
 
-// UnlessPerformed turns errPerformed into success.
+// UnlessPerformed returns nil for ErrPerformed, and other errors unchanged.
 func UnlessPerformed(err error) error {
 	if errors.Is(err, ErrPerformed) {
 		return nil
@@ -73,8 +75,8 @@ func UnlessPerformed(err error) error {
 	return err
 }
 
-// Confirm judges a refused write by what a later look or read found. done means that the call is over: the write was
-// applied after all, its operation was carried out, or its outcome is unknown.
+// Confirm judges a refused write by the state that a later look or read found. done means that the call is over: the
+// write was applied after all, its operation was carried out, or its outcome is unknown.
 func (c *Call) Confirm(open *Refusal, now State) (done bool, err error) {
 	if open == nil || open.Conflict.Judged {
 		return false, nil
@@ -94,7 +96,7 @@ func (c *Call) Confirm(open *Refusal, now State) (done bool, err error) {
 	return false, nil
 }
 
-// unconfirmed is the outcome of a refused write that may have been applied by a first delivery.
+// unconfirmed returns the error for a refused write whose first delivery may have been applied.
 func (c *Call) unconfirmed(open *Refusal, why string, err error) error {
 	u := c.Unknown(open.Change, why, err)
 	u.Unconfirmed = true
@@ -119,8 +121,8 @@ func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
 	return err
 }
 
-// Surrender ends a call with its last conflict. It looks at the resource once, to name the version that is there now,
-// and to find out whether the write was delivered twice and so applied after all.
+// Surrender ends a call with its last conflict. It looks at the resource once, to name the current version, and to
+// notice a write that was applied after all because it was delivered twice.
 func (c *Call) Surrender(ctx context.Context, w Change, conflict *ConflictError) error {
 	conflict.Attempts, conflict.Elapsed = c.Res.Attempts, time.Since(c.Began)
 	if conflict.Judged && conflict.Current != "" {
@@ -138,21 +140,22 @@ func (c *Call) Surrender(ctx context.Context, w Change, conflict *ConflictError)
 	return c.Observed(conflict, w, now)
 }
 
-// Outlasts reports whether the lineage may no longer prove the fate of the refused write after the pause, so that a
-// look has to come before it. Writers of one resource commit at most once per round trip, because each has to read what
-// the one before has written.
-func (c *Call) Outlasts(pause time.Duration, open *Refusal) bool {
-	if open.Conflict.Judged || !c.Doubtful(open.Change) || c.trip == 0 {
-		return false
+// CarryOut commits a single write. A conflict is final.
+func (c *Call) CarryOut(ctx context.Context, w Change) error {
+	c.Res.Attempts = 1
+	etag, err := c.Commit(ctx, w)
+	if err == nil {
+		c.Applied(w, etag)
+		return nil
 	}
-	base := open.Change.Base.Lineage
-	reach := float64(c.S.LineageSize)
-	switch {
-	case base.contenders(1) == 0: // the writers are not known, so other calls may use the same client
-	case base.latest(mark(open.Change.ID)) != "":
-		reach = math.Inf(1)
-	default:
-		reach += clientsKept
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok {
+		return UnlessPerformed(err)
 	}
-	return float64(pause) > 0.75*reach*float64(c.trip)
+	c.Res.Conflicts++
+	err = c.Surrender(ctx, w, conflict)
+	if gone, ok := errors.AsType[*ConflictError](err); ok && w.Remove && w.AnyBase && gone.Reason == azerr.Gone {
+		return &NotFoundError{Op: c.Op, Resource: c.Resource, Err: gone.Err}
+	}
+	return err
 }

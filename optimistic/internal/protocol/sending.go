@@ -9,21 +9,21 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// DefaultLineageSize is how many recent writes a lineage holds unless LineageSize says otherwise. With the summary of
-// older writes a lineage takes up to 1.8 KB of the 8 KB that the service allows for metadata.
+// DefaultLineageSize is the number of recent writes that a lineage holds if Sending.LineageSize is 0. With the summary
+// of older writes a lineage takes up to 1.8 KB of the 8 KB that the service allows for metadata.
 const DefaultLineageSize = 32
 
 const maxLineageSize = 128
 
-// Sending tunes how transient faults of a single read or write are handled. It is the same for every operation of this
-// package. The zero value is the default.
+// Sending tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
+// the default.
 type Sending struct {
 	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
-	// readers that cannot tolerate an unexpected metadata key; then every conflict after a lost response is
+	// readers that cannot tolerate an unexpected metadata key; then a conflict after a lost response is always
 	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
 	LineageSize int
 
-	// Tries bounds how often one request is sent, the first time included; negative means no bound. Defaults to 6.
+	// Tries bounds how many times one request is sent, the first time included; negative means no bound. Defaults to 6.
 	Tries int
 
 	// TryTimeout ends a request that gets no response; negative means no bound. Defaults to 30 s, the service's own
@@ -55,10 +55,12 @@ type Sending struct {
 	// the client and the service repeats requests. Defaults to false.
 	TrustConflicts bool
 
-	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to none.
+	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to no
+	// logging.
 	Logger *slog.Logger
 }
 
+// WithDefaults returns s with its defaults filled in, or an error that names the field that is out of range.
 func (s Sending) WithDefaults() (Sending, error) {
 	s.LineageSize = cmp.Or(s.LineageSize, DefaultLineageSize)
 	s.Tries = cmp.Or(s.Tries, 6)
@@ -78,12 +80,12 @@ func (s Sending) WithDefaults() (Sending, error) {
 	return s, nil
 }
 
+// OrBackoff returns b with base and limit in place of a zero Base and Cap.
 func OrBackoff(b retry.Backoff, base, limit time.Duration) retry.Backoff {
 	b.Base = cmp.Or(b.Base, base)
 	b.Cap = max(cmp.Or(b.Cap, limit), b.Base)
 	return b
 }
 
-// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for unless Sending.MinRate says
-// otherwise.
+// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if Sending.MinRate is 0.
 const DefaultMinRate = 64 << 10

@@ -94,7 +94,8 @@ func (t *try) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// AllowFor extends the time of the try that runs in ctx by what a transfer of size bytes takes at the slowest rate.
+// AllowFor extends the time of the try that runs in ctx by the time that a transfer of size bytes takes at the slowest
+// rate. Without a try in ctx it does nothing. It is safe for concurrent use.
 func AllowFor(ctx context.Context, size int64) {
 	t, ok := ctx.Value(tryKey{}).(*try)
 	if !ok || t.rate <= 0 || size <= 0 {
@@ -115,7 +116,7 @@ type timedBody struct {
 	body io.Reader
 }
 
-// Timed returns body, extending the time of the try that runs in ctx with every byte.
+// Timed returns a reader of body that extends the time of the try in ctx with every byte.
 func Timed(ctx context.Context, body io.Reader) io.Reader { return timedBody{ctx, body} }
 
 func (t timedBody) Read(p []byte) (int, error) {
