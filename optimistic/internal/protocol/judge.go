@@ -177,6 +177,9 @@ func Resolve(ctx context.Context, unknown *UnknownError) error {
 		return err
 	}
 	c := NewCall(unknown.Op, unknown.Resource, s, nil)
+	if unknown.Attempt.Look == nil { // of an Unproved: nothing can prove it
+		return unknown
+	}
 	now, err := c.Look(ctx, unknown.Attempt.Look)
 	if err != nil {
 		return c.Fail(err)

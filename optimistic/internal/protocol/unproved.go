@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// Unproved is a write that leaves no lineage: the creation or deletion of a queue or a table, or a write that replaces
+// whatever is there. If the response to it is lost, it is sent again, and only the answer to that is known.
+type Unproved struct {
+	Op, Resource string
+	Send         func(ctx context.Context) error
+
+	// Done are the error codes that a repeated request meets because the first one was applied, where it does not matter
+	// whose request it was: what was asked for holds.
+	Done []string
+
+	// Exists are the error codes that say that the resource is already there. After a lost response the outcome is unknown,
+	// for the reason Why: the first request may have created it. Otherwise the error is ErrExists.
+	Exists []string
+	Why    string
+}
+
+// unprovedBudget bounds the tries of an Unproved.
+func unprovedBudget() retry.Budget {
+	return retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+}
+
+// Do sends the write. Result counts the requests; the ETag is up to Send.
+func (u Unproved) Do(ctx context.Context) (Result, error) {
+	began := time.Now()
+	var r Result
+	s, err := wire.Wire{Count: func() { r.Requests++ }}.Send(ctx, u.Op, wire.Again{Budget: unprovedBudget()}, u.Send)
+	r.Attempts, r.Ambiguous, r.Elapsed = 1, s.Ambiguous, time.Since(began)
+	last := cmp.Or(s.Last, err)
+	lost := s.Ambiguous > 0
+	switch {
+	case err == nil:
+		r.Changed = true
+	case lost && azerr.Has(last, u.Done...):
+		r.Changed, r.Resolved, err = true, s.Ambiguous, nil
+	case lost:
+		why := "the response was lost"
+		if azerr.Has(last, u.Exists...) {
+			why = cmp.Or(u.Why, why)
+		}
+		err = &UnknownError{Op: u.Op, Resource: u.Resource, Why: why, Elapsed: r.Elapsed, Err: azerr.Clean(last)}
+	case azerr.Has(err, u.Exists...):
+		err = azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w: %w", ErrExists, azerr.Clean(err)))
+	case azerr.Classify(err).Kind == azerr.NotFound:
+		err = &NotFoundError{Op: u.Op, Resource: u.Resource, Err: azerr.Clean(err)}
+	default:
+		err = azerr.Op(ctx, u.Op, u.Resource, azerr.Clean(err))
+	}
+	return r, err
+}

@@ -1,0 +1,89 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+// CreateQueueOptions configures CreateQueue. The zero value selects the defaults.
+type CreateQueueOptions struct {
+	// Metadata is the user metadata of the queue. Defaults to none.
+	Metadata map[string]string
+
+	_ struct{}
+}
+
+// CreateQueue creates a queue. If it already exists, the error is optimistic.ErrExists, whatever its metadata.
+//
+// A queue has no place for an id, so a lost response can be resolved only in part: if the queue then exists with these metadata,
+// CreateQueue succeeds with Created == false, and it is open who created it (REST: "Create Queue" answers 204).
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQueueOptions) (optimistic.Result, error) {
+	if opts == nil {
+		opts = &CreateQueueOptions{}
+	}
+	metadata := make(map[string]*string, len(opts.Metadata))
+	for name, value := range opts.Metadata {
+		metadata[name] = &value
+	}
+	u := protocol.Unproved{Op: "create", Resource: resource.Path(client.URL())}
+	var response *http.Response
+	u.Send = func(ctx context.Context) error {
+		_, err := client.Create(policy.WithCaptureResponse(ctx, &response), &azqueue.CreateOptions{Metadata: metadata})
+		return err
+	}
+	r, err := u.Do(ctx)
+	switch {
+	case azerr.Has(err, "QueueAlreadyExists"):
+		r.Changed = false
+		return r, azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, err))
+	case err != nil:
+		return r, err
+	}
+	r.Created = response.StatusCode != http.StatusNoContent
+	r.Changed = r.Created
+	if !r.Created && r.Ambiguous == 0 {
+		return r, &azerr.OpError{Op: u.Op, Resource: u.Resource, Err: optimistic.ErrExists}
+	}
+	return r, nil
+}
+
+// DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here. It frees
+// the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the deletion has succeeded,
+// even if another client was faster.
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+	return protocol.Unproved{
+		Op: "delete", Resource: resource.Path(client.URL()), Done: []string{"QueueNotFound", "QueueBeingDeleted"},
+		Send: func(ctx context.Context) error {
+			_, err := client.Delete(ctx, nil)
+			return err
+		},
+	}.Do(ctx)
+}
+
+// ClearQueue deletes every message of a queue, including those that a consumer has received. The service does it piece by piece
+// and may time out on a large queue (REST: "Clear Messages"); ClearQueue then sends the request again. Messages that are sent
+// meanwhile may be deleted too.
+//
+// Cost: 1 request, and 1 more for every timeout and lost response. Safe for concurrent use.
+func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+	return protocol.Unproved{
+		Op: "clear", Resource: resource.Path(client.URL()),
+		Send: func(ctx context.Context) error {
+			_, err := client.ClearMessages(ctx, nil)
+			return err
+		},
+	}.Do(ctx)
+}

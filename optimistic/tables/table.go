@@ -1,0 +1,87 @@
+package tables
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+)
+
+// CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
+//
+// A table has no place for an id: if a response is lost and the table exists then, the error is an *optimistic.UnknownError,
+// because nothing shows who created it. Either way the table exists.
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+	r, err := protocol.Unproved{
+		Op: "create", Resource: tableName(client), Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
+		Send: func(ctx context.Context) error {
+			_, err := client.CreateTable(ctx, nil)
+			return err
+		},
+	}.Do(ctx)
+	r.Created = r.Changed
+	return r, err
+}
+
+// DeleteTable deletes a table with all its entities: last writer wins, because the service accepts no condition here. It frees
+// the name about 40 s later (REST: "Delete Table"). If a response is lost and the table is gone then, the deletion has
+// succeeded, even if another client was faster.
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+	return protocol.Unproved{
+		Op: "delete", Resource: tableName(client), Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
+		Send: func(ctx context.Context) error {
+			_, err := client.Delete(ctx, nil)
+			return err
+		},
+	}.Do(ctx)
+}
+
+// Upsert inserts an entity, or writes over the one that is there: last writer wins, because the service accepts no condition
+// here. In MergeChanges mode the properties that value does not name are kept (REST: "Insert Or Merge Entity"), in ReplaceWhole
+// mode they are removed, with the lineage and the operations (REST: "Insert Or Replace Entity").
+//
+// If a response is lost, the request is sent again, which has the same effect. It may overwrite what another client wrote in
+// between.
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {
+	if err := addressable(target.PartitionKey); err != nil {
+		return optimistic.Result{}, err
+	}
+	properties, err := encodeValue(value, nil)
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	if err := takeKeys(properties, target.PartitionKey, target.RowKey); err != nil {
+		return optimistic.Result{}, err
+	}
+	if _, err := checkEntity(target.PartitionKey, target.RowKey, properties, 0); err != nil {
+		return optimistic.Result{}, err
+	}
+	body, err := encodeEntity(target.PartitionKey, target.RowKey, properties)
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	mode := aztables.UpdateModeMerge
+	if target.Mode == ReplaceWhole {
+		mode = aztables.UpdateModeReplace
+	}
+	var etag azcore.ETag
+	r, err := protocol.Unproved{
+		Op: "upsert", Resource: target.Resource(),
+		Send: func(ctx context.Context) error {
+			resp, err := target.Client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
+			etag = resp.ETag
+			return err
+		},
+	}.Do(ctx)
+	r.ETag = etag
+	return r, err
+}
