@@ -2,9 +2,11 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
@@ -43,11 +45,10 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 		return err
 	}
 	r, err := u.Do(ctx)
-	switch {
-	case azerr.Has(err, "QueueAlreadyExists"):
-		r.Changed = false
-		return r, azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, err))
-	case err != nil:
+	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok && azerr.Has(err, "QueueAlreadyExists") {
+		err = &azerr.OpError{Op: u.Op, Resource: u.Resource, Err: fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, refused)}
+	}
+	if err != nil {
 		return r, err
 	}
 	r.Created = response.StatusCode != http.StatusNoContent

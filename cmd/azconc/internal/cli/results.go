@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/optimistic/settings"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
@@ -72,8 +74,7 @@ type DeleteResult struct {
 	BaseETag  string `json:"base_etag,omitempty"`
 	Ambiguous int    `json:"ambiguous"`
 	Resolved  int    `json:"resolved"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	Cost
 }
 
 func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Resource) }
@@ -82,9 +83,20 @@ func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r
 func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
-		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != flags.CreateStamp {
+		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != settings.CreationKey {
 			out[name] = Deref(value)
 		}
 	}
 	return out
+}
+
+// Cost is what a command has taken so far. It is the last part of a result.
+type Cost struct {
+	Requests  int64 `json:"requests"`
+	ElapsedMS int64 `json:"elapsed_ms"`
+}
+
+// Cost returns what the command has taken so far.
+func (f *Factory) Cost() Cost {
+	return Cost{Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()}
 }

@@ -115,6 +115,6 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	}
 	return f.Print(cli.DeleteResult{
 		Outcome: "deleted", Resource: opts.Blob.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
-		Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds(),
+		Cost: cli.Cost{Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds()},
 	})
 }

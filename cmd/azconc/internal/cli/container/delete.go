@@ -2,16 +2,15 @@ package container
 
 import (
 	"context"
-	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/azconc/azconc/optimistic/settings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type deleteOptions struct {
@@ -48,19 +47,9 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	r := cli.DeleteResult{Outcome: "deleted", Resource: opts.Container.String()}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: flags.ContainerAccess(opts.Conditions)})
-		return err
-	})
-	// A deletion leaves no trace of who made it. Without a condition that does not matter: what was asked for holds.
-	unconditional := opts.Conditions == optimistic.Conditions{}
-	if s.Ambiguous > 0 && unconditional && azerr.Has(err, "ContainerNotFound", "ContainerBeingDeleted") {
-		r.Resolved, err = s.Ambiguous, nil
-	}
-	if err = cli.AfterAmbiguous(s, err); err != nil {
+	r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: opts.Conditions})
+	if err != nil {
 		return err
 	}
-	r.Ambiguous, r.Requests, r.ElapsedMS = s.Ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
-	return f.Print(r)
+	return f.Print(cli.DeleteResult{Outcome: "deleted", Resource: opts.Container.String(), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()})
 }

@@ -169,7 +169,7 @@ func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
 				return err
 			}
 			metadata := maps.Clone(v.Value)
-			delete(metadata, flags.CreateStamp)
+			delete(metadata, settings.CreationKey)
 			return f.Print(nounMetadataResult{noun: n.Name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
 		},
 	}

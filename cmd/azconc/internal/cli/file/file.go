@@ -44,8 +44,7 @@ type result struct {
 	ETag      string `json:"etag,omitempty"`
 	WaitedMS  int64  `json:"waited_ms"`
 	Ambiguous int    `json:"ambiguous"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r result) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Resource) }

@@ -88,14 +88,13 @@ can see a partly written file.`,
 }
 
 type writeResult struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	Changed   bool   `json:"changed"`
-	Created   bool   `json:"created"`
-	Size      int64  `json:"size"`
-	Ranges    int    `json:"ranges"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	Changed  bool   `json:"changed"`
+	Created  bool   `json:"created"`
+	Size     int64  `json:"size"`
+	Ranges   int    `json:"ranges"`
+	cli.Cost
 }
 
 func (r writeResult) Text(w io.Writer) {
@@ -112,7 +111,7 @@ func written(f *cli.Factory, outcome string, on ref.File, r files.Written) error
 		outcome = "unchanged"
 	}
 	return f.Print(writeResult{Outcome: outcome, Resource: on.String(), Changed: r.Changed, Created: r.Created, Size: r.Size, Ranges: r.Ranges,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+		Cost: f.Cost()})
 }
 
 // maxStdin bounds a content whose size is only known when all of it is there, which the service wants to know first.

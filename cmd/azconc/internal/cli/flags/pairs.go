@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/azconc/azconc/optimistic/settings"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 )
@@ -29,14 +31,10 @@ func ParsePairs(flag string, pairs []string) (map[string]string, error) {
 		if _, twice := out[name]; twice {
 			return nil, fail.Usagef("%s %s is given twice", flag, name)
 		}
-		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, CreateStamp) {
+		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, settings.CreationKey) {
 			return nil, fail.Usagef("%s %s: the name is reserved for azconc", flag, name)
 		}
 		out[name] = value
 	}
 	return out, nil
 }
-
-// CreateStamp is the metadata name that holds the id of the create request. If the response is lost, the id shows whether
-// that request or another client created the container.
-const CreateStamp = "azconcop"

@@ -143,8 +143,7 @@ type result struct {
 	RemainingMS *int64 `json:"remaining_ms,omitempty"`
 	ETag        string `json:"etag,omitempty"`
 	Ambiguous   int    `json:"ambiguous"`
-	Requests    int64  `json:"requests"`
-	ElapsedMS   int64  `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r result) Text(w io.Writer) {

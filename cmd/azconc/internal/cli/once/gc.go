@@ -51,8 +51,7 @@ type gCResult struct {
 	Outcome   string `json:"outcome"`
 	Container string `json:"container"`
 	Deleted   int    `json:"deleted"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
@@ -70,5 +69,5 @@ func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
 		return err
 	}
 	return f.Print(gCResult{Outcome: "deleted", Container: opts.Key.Container, Deleted: n,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+		Cost: f.Cost()})
 }

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
+
+	"github.com/azconc/azconc/optimistic/tables"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,18 +71,12 @@ func (o *options) withTable(ctx context.Context, f *cli.Factory, do func() error
 	if !azerr.Has(err, "TableNotFound") {
 		return err
 	}
-	tables, made := f.TableService()
-	if made == nil {
-		_, made = cli.SendWrite(ctx, func(ctx context.Context) error {
-			_, err := tables.CreateTable(ctx, o.Results, nil)
-			if azerr.Has(err, "TableAlreadyExists") {
-				return nil
-			}
-			return err
-		})
+	service, err := f.TableService()
+	if err != nil {
+		return err
 	}
-	if made != nil {
-		return made
+	if _, err := tables.CreateTable(ctx, service.NewClient(o.Results)); err != nil && !azerr.Has(err, "TableAlreadyExists") {
+		return err
 	}
 	return do()
 }
@@ -172,10 +167,9 @@ func forgetVerb() cli.Verb[options] {
 }
 
 type forgetResult struct {
-	Outcome   string `json:"outcome"`
-	Key       string `json:"resource"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	Outcome string `json:"outcome"`
+	Key     string `json:"resource"`
+	cli.Cost
 }
 
 func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
@@ -192,5 +186,5 @@ func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if !found {
 		return &notDone{opts.Key.String()}
 	}
-	return f.Print(forgetResult{Outcome: "forgotten", Key: opts.Key.String(), Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+	return f.Print(forgetResult{Outcome: "forgotten", Key: opts.Key.String(), Cost: f.Cost()})
 }

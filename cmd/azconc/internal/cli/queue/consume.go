@@ -178,12 +178,11 @@ func (opts *consumeOptions) check() error {
 
 // consumeResult sums up what became of the messages.
 type consumeResult struct {
-	Outcome   string         `json:"outcome"`
-	Queue     string         `json:"resource"`
-	Messages  map[string]int `json:"messages"`
-	Handled   int            `json:"handled"`
-	Requests  int64          `json:"requests"`
-	ElapsedMS int64          `json:"elapsed_ms"`
+	Outcome  string         `json:"outcome"`
+	Queue    string         `json:"resource"`
+	Messages map[string]int `json:"messages"`
+	Handled  int            `json:"handled"`
+	cli.Cost
 }
 
 func (r consumeResult) Text(io.Writer) {}
@@ -288,5 +287,5 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 		return nil
 	}
 	return f.Print(consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: counts.n, Handled: stats.Handled,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+		Cost: f.Cost()})
 }

@@ -2,18 +2,13 @@ package queue
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"net/http"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/azconc/azconc/optimistic/settings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type createOptions struct {
@@ -50,25 +45,13 @@ func createRun(ctx context.Context, f *cli.Factory, opts *createOptions) error {
 	if err != nil {
 		return err
 	}
-	metadata := map[string]*string{}
-	for name, value := range maps.All(opts.Metadata) {
-		metadata[name] = &value
-	}
-	var answer *http.Response
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.Create(policy.WithCaptureResponse(ctx, &answer), &azqueue.CreateOptions{Metadata: metadata})
+	r, err := settings.CreateQueue(ctx, queue, &settings.CreateQueueOptions{Metadata: opts.Metadata})
+	if err != nil {
 		return err
-	})
+	}
 	outcome := "created"
-	switch {
-	case azerr.Has(err, "QueueAlreadyExists"):
-		return fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, azerr.Clean(err))
-	case err != nil:
-		return cli.AfterAmbiguous(s, err)
-	case answer.StatusCode == http.StatusNoContent && s.Ambiguous == 0: // REST: "Create Queue", 204 if it exists with the same metadata
-		return optimistic.ErrExists
-	case answer.StatusCode == http.StatusNoContent:
+	if !r.Created {
 		outcome = "present"
 	}
-	return printQueue(f, outcome, opts.Queue, "", s)
+	return printQueue(f, outcome, opts.Queue, "", r.Ambiguous)
 }

@@ -3,9 +3,9 @@ package queue
 import (
 	"context"
 
+	"github.com/azconc/azconc/optimistic/settings"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func (o *options) parse(in cli.Input) (err error) {
@@ -31,21 +31,11 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.Delete(ctx, nil)
-		return err
-	})
-	// Absence is what was requested, even if another client deleted it.
-	if lease.LostAfter(s, err, "QueueNotFound", "QueueBeingDeleted") {
-		err = nil
-	}
-	if err != nil && azerr.Classify(err).Kind != azerr.NotFound {
-		err = cli.AfterAmbiguous(s, err)
-	}
+	r, err := settings.DeleteQueue(ctx, queue)
 	if err != nil {
 		return err
 	}
-	return printQueue(f, "deleted", opts.Queue, "", s)
+	return printQueue(f, "deleted", opts.Queue, "", r.Ambiguous)
 }
 
 func clearVerb() cli.Verb[options] {
@@ -67,12 +57,9 @@ func clearRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.ClearMessages(ctx, nil)
-		return err
-	})
+	r, err := settings.ClearQueue(ctx, queue)
 	if err != nil {
-		return cli.AfterAmbiguous(s, err)
+		return err
 	}
-	return printQueue(f, "cleared", opts.Queue, "", s)
+	return printQueue(f, "cleared", opts.Queue, "", r.Ambiguous)
 }

@@ -58,5 +58,5 @@ func deleteMessageRun(ctx context.Context, f *cli.Factory, opts *deleteMessageOp
 	if err != nil {
 		return cli.AfterAmbiguous(s, err)
 	}
-	return printQueue(f, "deleted", opts.Queue, opts.MessageID, s)
+	return printQueue(f, "deleted", opts.Queue, opts.MessageID, s.Ambiguous)
 }

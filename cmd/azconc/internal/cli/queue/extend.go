@@ -57,8 +57,7 @@ type extendResult struct {
 	Queue     string `json:"resource"`
 	MessageID string `json:"message_id"`
 	receiptFields
-	Requests  int64 `json:"requests"`
-	ElapsedMS int64 `json:"elapsed_ms"`
+	cli.Cost
 }
 
 type receiptFields struct {
@@ -84,7 +83,7 @@ func extendRun(ctx context.Context, f *cli.Factory, opts *extendOptions) error {
 	}
 	return f.Print(extendResult{
 		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, show.Time(e.NextVisible)},
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+		Cost: f.Cost(),
 	})
 }
 

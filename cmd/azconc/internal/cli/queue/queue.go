@@ -2,13 +2,15 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
-	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/optimistic/tables"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/cobra"
 
@@ -70,14 +72,11 @@ func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 // createMarkers creates the table of the markers if it is missing, and says so. A credential may be good for a table that is
 // there and not for making one: whether it is there, its use shows.
 func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
-	tables, err := f.TableService()
+	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
-	_, err = cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := tables.CreateTable(ctx, table, nil)
-		return err
-	})
+	_, err = tables.CreateTable(ctx, service.NewClient(table))
 	switch {
 	case err == nil:
 		f.Notef("created table %s, which records handled messages", table)
@@ -90,19 +89,14 @@ func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 
 // createQueue creates a queue if it is missing, and says so.
 func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient, name string) error {
-	var answer *http.Response
-	_, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.Create(policy.WithCaptureResponse(ctx, &answer), nil)
-		return err
-	})
-	switch {
-	case azerr.Has(err, "QueueAlreadyExists"): // with other metadata
-	case err != nil:
-		return err
-	case answer.StatusCode == http.StatusCreated:
+	r, err := settings.CreateQueue(ctx, queue, nil)
+	if r.Created {
 		f.Notef("created queue %s", name)
 	}
-	return nil
+	if errors.Is(err, optimistic.ErrExists) {
+		return nil
+	}
+	return err
 }
 
 // options are those of a verb that takes a queue and nothing else.
@@ -116,17 +110,15 @@ type result struct {
 	Queue     string `json:"resource"`
 	MessageID string `json:"message_id,omitempty"`
 	Ambiguous int    `json:"ambiguous"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r result) Text(w io.Writer) {
 	fmt.Fprintln(w, strings.TrimSpace(r.Outcome+" "+strings.TrimSuffix(r.Queue+"/"+r.MessageID, "/")))
 }
 
-func printQueue(f *cli.Factory, outcome, queue, message string, s cli.Sent) error {
+func printQueue(f *cli.Factory, outcome, queue, message string, ambiguous int) error {
 	return f.Print(result{
-		Outcome: outcome, Queue: queue, MessageID: message, Ambiguous: s.Ambiguous,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+		Outcome: outcome, Queue: queue, MessageID: message, Ambiguous: ambiguous, Cost: f.Cost(),
 	})
 }

@@ -81,8 +81,7 @@ type receiveResult struct {
 	Queue     string         `json:"resource"`
 	Messages  []messageShown `json:"messages"`
 	Ambiguous int            `json:"ambiguous"`
-	Requests  int64          `json:"requests"`
-	ElapsedMS int64          `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r receiveResult) Text(w io.Writer) {
@@ -101,7 +100,7 @@ func printMessages(f *cli.Factory, outcome, queue string, messages []messageShow
 		messages = []messageShown{}
 	}
 	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: s.Ambiguous,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+		Cost: f.Cost()})
 }
 
 func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {

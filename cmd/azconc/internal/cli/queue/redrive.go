@@ -94,15 +94,14 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 }
 
 type redriveResult struct {
-	Outcome   string `json:"outcome"`
-	From      string `json:"resource"`
-	Into      string `json:"into"`
-	Moved     int    `json:"moved"`
-	Left      int    `json:"left"`
-	Hidden    int    `json:"hidden"`
-	Until     string `json:"hidden_until,omitempty"`
-	Requests  int64  `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
+	Outcome string `json:"outcome"`
+	From    string `json:"resource"`
+	Into    string `json:"into"`
+	Moved   int    `json:"moved"`
+	Left    int    `json:"left"`
+	Hidden  int    `json:"hidden"`
+	Until   string `json:"hidden_until,omitempty"`
+	cli.Cost
 }
 
 func (r redriveResult) Text(w io.Writer) {
@@ -175,7 +174,7 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 		return fail.WithHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
 	}
 	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
-		Hidden: max(0, res.Hidden), Until: until, Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()})
+		Hidden: max(0, res.Hidden), Until: until, Cost: f.Cost()})
 }
 
 // filter chooses. An expression that fails for one message ends it all, since it would fail for others too.

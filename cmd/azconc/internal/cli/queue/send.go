@@ -120,8 +120,7 @@ type sendResult struct {
 	Expires     string `json:"expires"`
 	NextVisible string `json:"next_visible"`
 	Tries       int    `json:"tries"`
-	Requests    int64  `json:"requests"`
-	ElapsedMS   int64  `json:"elapsed_ms"`
+	cli.Cost
 }
 
 func (r sendResult) Text(w io.Writer) { fmt.Fprintln(w, r.ID) }
@@ -192,6 +191,6 @@ func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
 	return f.Print(sendResult{
 		Outcome: "sent", Queue: opts.Queue, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
 		Expires: show.Time(sent.Expires), NextVisible: show.Time(sent.NextVisible), Tries: sent.Tries,
-		Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds(),
+		Cost: f.Cost(),
 	})
 }

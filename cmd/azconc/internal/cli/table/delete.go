@@ -3,9 +3,9 @@ package table
 import (
 	"context"
 
+	"github.com/azconc/azconc/optimistic/tables"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func deleteVerb() cli.Verb[options] {
@@ -26,19 +26,9 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := service.DeleteTable(ctx, opts.Table.Table, nil)
-		return err
-	})
-	// Absence is what was requested, even if another client deleted it.
-	if lease.LostAfter(s, err, "TableNotFound", "ResourceNotFound", "TableBeingDeleted") {
-		err = nil
-	}
-	if err != nil && azerr.Classify(err).Kind != azerr.NotFound {
-		err = cli.AfterAmbiguous(s, err)
-	}
+	r, err := tables.DeleteTable(ctx, service.NewClient(opts.Table.Table))
 	if err != nil {
 		return err
 	}
-	return printTable(f, "deleted", opts.Table, s)
+	return f.Print(result{Outcome: "deleted", Table: opts.Table.Table, Ambiguous: r.Ambiguous, Cost: f.Cost()})
 }

@@ -57,6 +57,6 @@ func deleteEntityRun(ctx context.Context, f *cli.Factory, opts *deleteEntityOpti
 	}
 	return f.Print(cli.DeleteResult{
 		Outcome: "deleted", Resource: opts.Entity.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
-		Requests: int64(r.Requests), ElapsedMS: time.Since(f.Began).Milliseconds(),
+		Cost: cli.Cost{Requests: int64(r.Requests), ElapsedMS: time.Since(f.Began).Milliseconds()},
 	})
 }

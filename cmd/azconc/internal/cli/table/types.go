@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -93,25 +90,21 @@ func untyped(data []byte) bool {
 
 // loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
 // one. That costs a request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, client *aztables.Client, on ref.Table) (tables.Properties, error) {
+func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, target tables.Entity[tables.Properties]) (tables.Properties, error) {
 	data, err := e.document(ctx, f)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
 	}
-	stored, err := client.GetEntity(ctx, on.Partition, on.Row, nil)
+	stored, err := target.Read(ctx)
 	switch {
-	case azerr.Classify(err).Kind == azerr.NotFound:
-		return parsedOr(data, nil)
 	case azerr.Classify(err).Kind == azerr.Unauthorised:
 		return nil, typesHint(err)
 	case err != nil:
 		return nil, err
+	case !stored.Exists:
+		return parsedOr(data, nil)
 	}
-	var was tables.Properties
-	if err := json.Unmarshal(stored.Value, &was); err != nil {
-		return nil, err
-	}
-	return e.typed(was, data)
+	return e.typed(stored.Value, data)
 }
 
 // typed reads the properties to set, with the types that they have in was.

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
@@ -34,39 +31,26 @@ and the types of those that are, which are read first.`,
 }
 
 func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
-	service, err := f.TableService()
+	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
-	client := service.NewClient(opts.Entity.Table)
 	var properties tables.Properties
-	mode := aztables.UpdateModeReplace
 	if opts.Merge {
-		mode = aztables.UpdateModeMerge
-		properties, err = opts.Source.loadMerge(ctx, f, client, opts.Entity)
+		properties, err = opts.Source.loadMerge(ctx, f, target)
 	} else {
+		target.Mode = tables.ReplaceWhole
 		properties, err = opts.Source.load(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
-	body, err := entityBody(opts.Entity, properties)
+	r, err := tables.Upsert(ctx, target, properties)
 	if err != nil {
 		return err
 	}
-	var etag azcore.ETag
-	// It is safe to send an upsert again: the result does not depend on the stored entity.
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		resp, err := client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
-		etag = resp.ETag
-		return err
-	})
-	if err != nil {
-		return cli.AfterAmbiguous(s, err)
-	}
-	return printEntity(f, opts.Entity, "upserted", optimistic.Result{
-		Changed: true, ETag: etag, Attempts: 1, Ambiguous: s.Ambiguous, Requests: int(f.Requests.Load()),
-	}, nil)
+	r.Requests, r.Elapsed = int(f.Requests.Load()), 0 // with what the types took
+	return printEntity(f, opts.Entity, "upserted", r, nil)
 }
 
 // entityBody is an entity as the service takes it: properties with their types, and the keys.

@@ -1,0 +1,102 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// CreationKey is the metadata name under which CreateContainer stores the id of the creation.
+const CreationKey = "azconcop"
+
+// CreateContainerOptions configures CreateContainer. The zero value selects the defaults.
+type CreateContainerOptions struct {
+	// Metadata is the user metadata of the container. Defaults to none.
+	Metadata map[string]string
+
+	_ struct{}
+}
+
+// CreateContainer creates a container. If it already exists, the error is optimistic.ErrExists.
+//
+// The container gets an id in its metadata, under CreationKey. If a response is lost, the request is sent again, and if the
+// container exists then, CreateContainer looks at it: the id proves that this call created it (Resolved), and a container that
+// was last modified before the first request existed before. If neither holds, or the container cannot be read, the error is an
+// *optimistic.UnknownError. A container whose metadata are to be changed by optimistic.Update can as well be created by
+// optimistic.Create with NewContainerMetadata.
+//
+// Cost: 1 request. After a lost response 1 more for the repetition, and 1 for the look. Safe for concurrent use.
+func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (optimistic.Result, error) {
+	if opts == nil {
+		opts = &CreateContainerOptions{}
+	}
+	id := uuid.NewString()
+	metadata := map[string]*string{CreationKey: &id}
+	for name, value := range opts.Metadata {
+		metadata[name] = &value
+	}
+	var etag azcore.ETag
+	u := protocol.Unproved{
+		Op: "create", Resource: resource.Path(client.URL()), Exists: []string{"ContainerAlreadyExists"},
+		Send: func(ctx context.Context) error {
+			resp, err := client.Create(ctx, &container.CreateOptions{Metadata: metadata})
+			etag = ptr.Value(resp.ETag)
+			return err
+		},
+	}
+	began := time.Now()
+	r, err := u.Do(ctx)
+	if err != nil && r.Ambiguous > 0 {
+		r.Requests++
+		if etag, err = createdBy(ctx, client, id, began, err); err == nil {
+			r.Changed, r.Resolved = true, r.Ambiguous
+		}
+		err = azerr.Op(ctx, u.Op, u.Resource, err)
+	}
+	r.Created, r.ETag = r.Changed, etag
+	return r, err
+}
+
+// createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing: our
+// container may have been deleted, and created again by another client, or a writer of metadata may have replaced the id.
+func createdBy(ctx context.Context, client *container.Client, id string, began time.Time, cause error) (azcore.ETag, error) {
+	unknown := func(why string, err error) error {
+		return &optimistic.UnknownError{Op: "create", Resource: resource.Path(client.URL()), Why: why, Elapsed: time.Since(began), Err: azerr.Clean(err)}
+	}
+	ctx, cancel := retry.Detached(ctx, 2*time.Second)
+	defer cancel()
+	props, err := client.GetProperties(ctx, nil)
+	switch {
+	case azerr.Has(err, "ContainerNotFound"):
+		if lost, ok := errors.AsType[*optimistic.UnknownError](cause); ok && !azerr.Classify(lost.Err).Ambiguous() {
+			return "", lost.Err // the last request was refused, for whatever reason
+		}
+		return "", unknown("the container does not exist now, but a request may still be in flight", cause)
+	case err != nil:
+		return "", unknown("the response was lost and the container cannot be read", err)
+	}
+	for name, value := range props.Metadata {
+		if strings.EqualFold(name, CreationKey) && ptr.Value(value) == id {
+			return ptr.Value(props.ETag), nil
+		}
+	}
+	// The service's clock when the first request was sent, at the earliest: it set the Date of this response no later than now.
+	// Both times are in whole seconds.
+	first := ptr.Value(props.Date).Add(-time.Since(began)).Truncate(time.Second)
+	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(first) {
+		return "", optimistic.ErrExists
+	}
+	return "", unknown("a container exists without the id of this request: another client has created or changed it", cause)
+}
