@@ -41,11 +41,3 @@ func (f *Factory) printJSON(v any) error {
 	_, err := io.WriteString(f.Out, f.Redactor.Redact(b.String()))
 	return err
 }
-
-func Deref[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/azconc/azconc/optimistic/settings"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -84,7 +86,7 @@ func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
 		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != settings.CreationKey {
-			out[name] = Deref(value)
+			out[name] = ptr.Value(value)
 		}
 	}
 	return out

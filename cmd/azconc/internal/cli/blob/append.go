@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -128,9 +130,9 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 		Create: opts.Create, Unique: opts.Unique, Sending: opts.Sending.Sending(),
 	}
 	if opts.Create {
-		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)}
+		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)}
 		if opts.ContentType == "" {
-			o.HTTPHeaders.BlobContentType = flags.Optional(cli.ContentType(opts.Blob.Blob))
+			o.HTTPHeaders.BlobContentType = ptr.Optional(cli.ContentType(opts.Blob.Blob))
 		}
 	}
 	write := blobs.Append

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -163,7 +165,7 @@ func blockCommitRun(ctx context.Context, f *cli.Factory, opts *blockCommitOption
 	}
 	r, err := blobs.CommitBlocks(ctx, client, opts.IDs, &blobs.UploadOptions{
 		Conditions: opts.Conditions, Metadata: opts.Metadata, Tags: opts.Tags,
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
 	})
 	if err != nil {
 		return fail.Tally(err, r)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -96,7 +98,7 @@ func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 	}
 	return f.Print(getResult{
 		Outcome: "downloaded", Resource: opts.Blob.String(), File: opts.File, ETag: string(got.ETag), LastModified: got.LastModified.UTC(),
-		Size: got.Size, ContentType: cli.Deref(got.Headers.BlobContentType), Metadata: got.Metadata,
+		Size: got.Size, ContentType: ptr.Value(got.Headers.BlobContentType), Metadata: got.Metadata,
 		Restarts: got.Restarts, Requests: got.Requests, ElapsedMS: got.Elapsed.Milliseconds(),
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"io"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -53,7 +55,7 @@ func headersShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) erro
 		return err
 	}
 	return f.Print(headersResult{
-		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Type: cli.Deref(p.ContentType), Encoding: cli.Deref(p.ContentEncoding),
-		Language: cli.Deref(p.ContentLanguage), Disposition: cli.Deref(p.ContentDisposition), MD5: base64.StdEncoding.EncodeToString(p.ContentMD5), Cache: cli.Deref(p.CacheControl),
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(ptr.Value(p.ETag)), Type: ptr.Value(p.ContentType), Encoding: ptr.Value(p.ContentEncoding),
+		Language: ptr.Value(p.ContentLanguage), Disposition: ptr.Value(p.ContentDisposition), MD5: base64.StdEncoding.EncodeToString(p.ContentMD5), Cache: ptr.Value(p.CacheControl),
 	})
 }

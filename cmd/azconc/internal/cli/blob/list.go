@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/pflag"
 
@@ -88,7 +90,7 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 	}
 	r := listResult{Outcome: "listed", Container: opts.Container.String(), Blobs: []item{}, wide: f.OutTerminal}
 	pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
-		Prefix: flags.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
+		Prefix: ptr.Optional(opts.Prefix), Include: container.ListBlobsInclude{Snapshots: opts.Snapshots},
 	})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
@@ -100,10 +102,10 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 				r.Truncated = true
 				return f.Print(r)
 			}
-			item := item{Name: cli.Deref(b.Name), Snapshot: cli.Deref(b.Snapshot)}
+			item := item{Name: ptr.Value(b.Name), Snapshot: ptr.Value(b.Snapshot)}
 			if p := b.Properties; p != nil {
-				item.ETag, item.LastModified, item.Size = flags.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), cli.Deref(p.ContentLength)
-				item.Type, item.LeaseState = string(cli.Deref(p.BlobType)), string(cli.Deref(p.LeaseState))
+				item.ETag, item.LastModified, item.Size = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC(), ptr.Value(p.ContentLength)
+				item.Type, item.LeaseState = string(ptr.Value(p.BlobType)), string(ptr.Value(p.LeaseState))
 			}
 			r.Blobs = append(r.Blobs, item)
 		}

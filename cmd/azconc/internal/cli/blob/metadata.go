@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -73,6 +75,6 @@ func metadataShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) err
 		return err
 	}
 	return f.Print(metadataResult{
-		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), Metadata: cli.OwnMetadata(p.Metadata),
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(ptr.Value(p.ETag)), Metadata: cli.OwnMetadata(p.Metadata),
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 	"github.com/spf13/cobra"
@@ -93,7 +95,7 @@ func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions)
 	}
 	r, err := blobs.CreatePages(ctx, client, opts.Size, &blobs.CreatePagesOptions{
 		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: flags.Optional(opts.ContentType)},
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
 	})
 	if err != nil {
 		return fail.Tally(err, r)
@@ -277,9 +279,9 @@ func pageRangesRun(ctx context.Context, f *cli.Factory, opts *pageRangesOptions)
 		if err != nil {
 			return err
 		}
-		r.ETag, r.Size = string(cli.Deref(page.ETag)), cli.Deref(page.BlobContentLength)
+		r.ETag, r.Size = string(ptr.Value(page.ETag)), ptr.Value(page.BlobContentLength)
 		for _, p := range page.PageRange {
-			r.Ranges = append(r.Ranges, pageRange{cli.Deref(p.Start), cli.Deref(p.End) - cli.Deref(p.Start) + 1})
+			r.Ranges = append(r.Ranges, pageRange{ptr.Value(p.Start), ptr.Value(p.End) - ptr.Value(p.Start) + 1})
 		}
 	}
 	return f.Print(r)

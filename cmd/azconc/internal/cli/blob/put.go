@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -80,7 +82,7 @@ func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 	defer func() { _ = content.Close() }()
 	headers := opts.Headers.Headers()
 	if headers.BlobContentType == nil {
-		headers.BlobContentType = flags.Optional(cli.ContentType(opts.Blob.Blob))
+		headers.BlobContentType = ptr.Optional(cli.ContentType(opts.Blob.Blob))
 	}
 	sending := opts.Sending.Sending()
 	sending.TrustConflicts = opts.Trust

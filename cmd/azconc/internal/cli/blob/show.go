@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -71,10 +73,10 @@ func showRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
 		return err
 	}
 	return f.Print(showResult{
-		Outcome: "found", Resource: opts.Blob.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
-		Created: cli.Deref(p.CreationTime).UTC(), Type: string(cli.Deref(p.BlobType)), Size: cli.Deref(p.ContentLength),
-		ContentType: cli.Deref(p.ContentType), ContentEncoding: cli.Deref(p.ContentEncoding), CacheControl: cli.Deref(p.CacheControl),
-		Tier: cli.Deref(p.AccessTier), LeaseState: string(cli.Deref(p.LeaseState)), LeaseStatus: string(cli.Deref(p.LeaseStatus)),
-		SequenceNumber: p.BlobSequenceNumber, TagCount: cli.Deref(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
+		Outcome: "found", Resource: opts.Blob.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+		Created: ptr.Value(p.CreationTime).UTC(), Type: string(ptr.Value(p.BlobType)), Size: ptr.Value(p.ContentLength),
+		ContentType: ptr.Value(p.ContentType), ContentEncoding: ptr.Value(p.ContentEncoding), CacheControl: ptr.Value(p.CacheControl),
+		Tier: ptr.Value(p.AccessTier), LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
+		SequenceNumber: p.BlobSequenceNumber, TagCount: ptr.Value(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
 	})
 }

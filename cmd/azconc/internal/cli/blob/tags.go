@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -115,8 +117,8 @@ func tagsShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
 	}
 	tags := map[string]string{}
 	for _, t := range resp.BlobTagSet {
-		if name := cli.Deref(t.Key); name != optimistic.LineageKey {
-			tags[name] = cli.Deref(t.Value)
+		if name := ptr.Value(t.Key); name != optimistic.LineageKey {
+			tags[name] = ptr.Value(t.Value)
 		}
 	}
 	return f.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})

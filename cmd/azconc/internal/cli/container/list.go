@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/spf13/pflag"
 
@@ -71,7 +73,7 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 		return err
 	}
 	r := listResult{Outcome: "listed", Containers: []item{}, wide: f.OutTerminal}
-	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: flags.Optional(opts.Prefix)})
+	pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(opts.Prefix)})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -82,9 +84,9 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 				r.Truncated = true
 				return f.Print(r)
 			}
-			item := item{Name: cli.Deref(c.Name)}
+			item := item{Name: ptr.Value(c.Name)}
 			if p := c.Properties; p != nil {
-				item.ETag, item.LastModified, item.LeaseState = flags.Quoted(cli.Deref(p.ETag)), cli.Deref(p.LastModified).UTC(), string(cli.Deref(p.LeaseState))
+				item.ETag, item.LastModified, item.LeaseState = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC(), string(ptr.Value(p.LeaseState))
 			}
 			r.Containers = append(r.Containers, item)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/pflag"
 
@@ -72,8 +74,8 @@ func showRun(ctx context.Context, f *cli.Factory, opts *showOptions) error {
 		return err
 	}
 	return f.Print(showResult{
-		Outcome: "found", Container: opts.Container.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
-		LeaseState: string(cli.Deref(p.LeaseState)), LeaseStatus: string(cli.Deref(p.LeaseStatus)),
-		PublicAccess: string(cli.Deref(p.BlobPublicAccess)), Metadata: cli.OwnMetadata(p.Metadata),
+		Outcome: "found", Container: opts.Container.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+		LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
+		PublicAccess: string(ptr.Value(p.BlobPublicAccess)), Metadata: cli.OwnMetadata(p.Metadata),
 	})
 }

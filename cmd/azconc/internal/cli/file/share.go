@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/spf13/pflag"
 
@@ -51,7 +53,7 @@ func shareCreateRun(ctx context.Context, f *cli.Factory, opts *shareOptions) err
 	r := result{Outcome: "created", Resource: opts.Share.String()}
 	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
 		resp, err := client.Create(ctx, nil)
-		r.ETag = string(cli.Deref(resp.ETag))
+		r.ETag = string(ptr.Value(resp.ETag))
 		return err
 	})
 	if err != nil {
@@ -136,7 +138,7 @@ func shareShowRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error
 		return err
 	}
 	return f.Print(shareShowResult{
-		Outcome: "found", Share: opts.Share.String(), ETag: string(cli.Deref(p.ETag)), LastModified: cli.Deref(p.LastModified).UTC(),
-		LeaseState: lease.Text(p.LeaseState), QuotaGiB: cli.Deref(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
+		Outcome: "found", Share: opts.Share.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+		LeaseState: lease.Text(p.LeaseState), QuotaGiB: ptr.Value(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
 	})
 }

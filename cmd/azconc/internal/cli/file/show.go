@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -84,7 +86,7 @@ func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, err
 	}
 	seen := pkglease.Observation{State: pkglease.State(lease.Text(p.LeaseState)), Term: pkglease.Term(lease.Text(p.LeaseDuration)), Metadata: map[string]string{}}
 	for name, value := range p.Metadata {
-		seen.Metadata[strings.ToLower(name)] = cli.Deref(value)
+		seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
 	}
 	handles, err := files.Handles(ctx, client, nil)
 	if err != nil {
@@ -93,9 +95,9 @@ func showFile(f *cli.Factory, ctx context.Context, on ref.File) (showResult, err
 	metadata := cli.OwnMetadata(p.Metadata)
 	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
 	lease := lease.ShownOf(seen, true)
-	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(cli.Deref(p.ETag))
+	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(ptr.Value(p.ETag))
 	return showResult{
-		Outcome: "found", Resource: on.String(), Size: cli.Deref(p.ContentLength), ETag: lease.ETag, LastModified: cli.Deref(p.LastModified).UTC(),
-		ContentType: cli.Deref(p.ContentType), Attributes: cli.Deref(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
+		Outcome: "found", Resource: on.String(), Size: ptr.Value(p.ContentLength), ETag: lease.ETag, LastModified: ptr.Value(p.LastModified).UTC(),
+		ContentType: ptr.Value(p.ContentType), Attributes: ptr.Value(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
 	}, nil
 }

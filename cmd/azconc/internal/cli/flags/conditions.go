@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -141,36 +143,21 @@ func ParseLeaseID(s string) (string, error) {
 
 func BlobAccess(c optimistic.Conditions) *blob.AccessConditions {
 	return &blob.AccessConditions{
-		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: Optional(c.LeaseID)},
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
-			IfMatch: Optional(c.IfMatch), IfNoneMatch: Optional(c.IfNoneMatch), IfTags: Optional(c.IfTags),
-			IfModifiedSince: optionalTime(c.IfModifiedSince), IfUnmodifiedSince: optionalTime(c.IfUnmodifiedSince),
+			IfMatch: ptr.Optional(c.IfMatch), IfNoneMatch: ptr.Optional(c.IfNoneMatch), IfTags: ptr.Optional(c.IfTags),
+			IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
 		},
 	}
 }
 
 func ContainerAccess(c optimistic.Conditions) *container.AccessConditions {
 	return &container.AccessConditions{
-		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: Optional(c.LeaseID)},
+		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
 		ModifiedAccessConditions: &container.ModifiedAccessConditions{
-			IfModifiedSince: optionalTime(c.IfModifiedSince), IfUnmodifiedSince: optionalTime(c.IfUnmodifiedSince),
+			IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
 		},
 	}
-}
-
-// Optional keeps an empty value off the wire: an empty If-Match would be taken for none.
-func Optional[S ~string](s S) *S {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func optionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // Quoted gives an ETag the quotes that listings leave out.

@@ -3,6 +3,8 @@ package flags
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Headers are the properties that a write can set in addition to the content.
@@ -29,6 +31,6 @@ func (h *Headers) Parse() (err error) {
 
 func (h *Headers) Headers() *blob.HTTPHeaders {
 	return &blob.HTTPHeaders{
-		BlobContentType: Optional(h.ContentType), BlobContentEncoding: Optional(h.ContentEncoding), BlobCacheControl: Optional(h.CacheControl),
+		BlobContentType: ptr.Optional(h.ContentType), BlobContentEncoding: ptr.Optional(h.ContentEncoding), BlobCacheControl: ptr.Optional(h.CacheControl),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -131,7 +133,7 @@ func conditionsOf(c optimistic.Conditions) lease.Conditions {
 	}
 }
 
-func Text[S ~string](s *S) string { return string(cli.Deref(s)) }
+func Text[S ~string](s *S) string { return string(ptr.Value(s)) }
 
 // result is the result of a lease verb. As text it is the value a script needs next: the id, or the seconds left.
 type result struct {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/pflag"
 
@@ -48,13 +50,13 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 		return err
 	}
 	r := listResult{Outcome: "listed", Queues: []string{}}
-	for pager := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: flags.Optional(opts.Prefix)}); pager.More(); {
+	for pager := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: ptr.Optional(opts.Prefix)}); pager.More(); {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
 			return err
 		}
 		for _, q := range page.Queues {
-			r.Queues = append(r.Queues, cli.Deref(q.Name))
+			r.Queues = append(r.Queues, ptr.Value(q.Name))
 		}
 	}
 	return f.Print(r)
@@ -93,5 +95,5 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return f.Print(showResult{Outcome: "found", Queue: opts.Queue, Messages: cli.Deref(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)})
+	return f.Print(showResult{Outcome: "found", Queue: opts.Queue, Messages: ptr.Value(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)})
 }

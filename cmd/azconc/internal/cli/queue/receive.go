@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/pflag"
 
@@ -120,11 +122,11 @@ func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error
 	var shown []messageShown
 	for _, m := range answer.Messages {
 		one := messageShown{
-			MessageID: cli.Deref(m.MessageID), PopReceipt: cli.Deref(m.PopReceipt), Inserted: show.Time(cli.Deref(m.InsertionTime)),
-			Expires: show.Time(cli.Deref(m.ExpirationTime)), NextVisible: show.Time(cli.Deref(m.TimeNextVisible)),
-			DequeueCount: cli.Deref(m.DequeueCount),
+			MessageID: ptr.Value(m.MessageID), PopReceipt: ptr.Value(m.PopReceipt), Inserted: show.Time(ptr.Value(m.InsertionTime)),
+			Expires: show.Time(ptr.Value(m.ExpirationTime)), NextVisible: show.Time(ptr.Value(m.TimeNextVisible)),
+			DequeueCount: ptr.Value(m.DequeueCount),
 		}
-		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
+		one.open(ptr.Value(m.MessageText), opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
 	return printMessages(f, "received", opts.Queue, shown, s)
@@ -161,10 +163,10 @@ func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
 	var shown []messageShown
 	for _, m := range answer.Messages {
 		one := messageShown{
-			MessageID: cli.Deref(m.MessageID), Inserted: show.Time(cli.Deref(m.InsertionTime)), Expires: show.Time(cli.Deref(m.ExpirationTime)),
-			DequeueCount: cli.Deref(m.DequeueCount),
+			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
+			DequeueCount: ptr.Value(m.DequeueCount),
 		}
-		one.open(cli.Deref(m.MessageText), opts.Decode, opts.Envelope)
+		one.open(ptr.Value(m.MessageText), opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
 	return printMessages(f, "found", opts.Queue, shown, cli.Sent{})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
 
@@ -42,7 +44,7 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 			return err
 		}
 		for _, t := range page.Tables {
-			r.Tables = append(r.Tables, cli.Deref(t.Name))
+			r.Tables = append(r.Tables, ptr.Value(t.Name))
 		}
 	}
 	return f.Print(r)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/ptr"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -85,9 +87,9 @@ func queryRun(ctx context.Context, f *cli.Factory, opts *queryOptions) error {
 	if err != nil {
 		return err
 	}
-	query := &aztables.ListEntitiesOptions{Filter: flags.Optional(opts.Filter)}
+	query := &aztables.ListEntitiesOptions{Filter: ptr.Optional(opts.Filter)}
 	if len(opts.Select) > 0 {
-		query.Select = flags.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
+		query.Select = ptr.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
 	}
 	r := queryResult{Outcome: "listed", Table: opts.Table.Table, Entities: []entityResult{}}
 	for pager := service.NewClient(opts.Table.Table).NewListEntitiesPager(query); pager.More(); {
