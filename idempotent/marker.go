@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/batch"
 )
 
 // Markers record in a table what has become of each key: which message has claimed it, and whether one was handled. The
@@ -190,7 +191,7 @@ func (k *Markers) submit(ctx context.Context, partition string, how aztables.Tra
 	}
 	for created := false; ; created = true {
 		err := resend(ctx, markerTries, tryTimeout, func(ctx context.Context) error {
-			_, err := k.table.SubmitTransaction(ctx, actions, nil)
+			_, err := batch.Submit(ctx, k.table, actions)
 			return err
 		})
 		if created || !azerr.Has(err, "TableNotFound") {

@@ -3,6 +3,7 @@ package idempotent
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -42,6 +43,38 @@ func TestATruncatedResponseIsALostResponse(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// A refused claim whose response an intermediary had truncated looked like a claim, and the copy was handled as well.
+func TestATruncatedRefusalIsNoClaim(t *testing.T) {
+	for _, n := range []int{1, 2, 5} { // messages per claim: the refusal comes earlier or later in the response
+		inBubble(t, func(t *testing.T, r *rig) {
+			var keys []string
+			for i := range n {
+				keys = append(keys, string(rune('a'+i)))
+			}
+			r.send(keys...)
+			var runs tally
+			handle := func(_ context.Context, m *Message) error { runs.add(m.Key); return nil }
+			r.consume(handle, ConsumerOptions{Markers: r.markers})
+			r.send(keys...)
+			p := r.process()
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Truncate, Match: aztest.Op("Entity Group Transaction"), Count: 1})
+			c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Markers: p.markers, ExitWhenEmpty: true, Poll: pollEvery(time.Second)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			pass(time.Minute)
+			for _, key := range keys {
+				if runs.n[key] != 1 {
+					t.Errorf("of %d: %s was handled %d times", n, key, runs.n[key])
+				}
+			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/batch"
 )
 
 // Limits of the service (REST: "Performing entity group transactions").
@@ -204,7 +205,7 @@ func (t *transaction) close(s *submission) error {
 		Send: func(ctx context.Context) (azcore.ETag, error) {
 			optimistic.CountRequest(ctx)
 			var etags []azcore.ETag
-			etags, s.answer = submit(ctx, t.table, s.actions)
+			etags, s.answer = batch.Submit(ctx, t.table, s.actions)
 			for i, etag := range etags {
 				if etag != "" {
 					s.etags[s.members[i].row] = etag

@@ -293,4 +293,11 @@ var mutants = []mutant{
 		new:  "\t\tif sent.Tries > 1 {\n\t\t\te := envelope{ID: uuid.NewString(), Sent: time.Now().UTC(), body: []byte(text)}\n\t\t\ttext, _ = e.encode(Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(tried, text, o)\n",
 		pkg:  "./idempotent", run: "TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID",
 	},
+	{
+		name: "the success of a transaction is believed without its response",
+		file: "pkg/batch/batch.go",
+		old:  "\tif err == nil {\n\t\tetags, err = newETags(raw, actions)\n\t}\n",
+		new:  "",
+		pkg:  "./idempotent", run: "TestATruncatedRefusalIsNoClaim",
+	},
 }

@@ -1,4 +1,6 @@
-package tables
+// Package batch sends entity group transactions and reads the responses, which say in their bodies what became of each
+// operation.
+package batch
 
 import (
 	"bufio"
@@ -19,10 +21,13 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// submit sends an entity group transaction once and returns the new ETags, in the order of the actions; a deletion has
-// none. The SDK does not return them, and takes a truncated response for a success, or panics. A response that cannot
-// be read to its end leaves the outcome open.
-func submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
+// Submit sends an entity group transaction once, as far as the client's own retries allow, and returns the new ETags, in
+// the order of the actions; a deletion has none.
+//
+// A refusal by the service is returned as the SDK returns it. A response that cannot be read to its end leaves the outcome
+// open: the error is that of a lost response. The SDK takes a truncated response for a success, also that of a refusal, or
+// panics.
+func Submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
 	var raw *http.Response
 	defer func() {
 		if p := recover(); p != nil && raw != nil {
