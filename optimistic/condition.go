@@ -8,7 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// Conditions restrict an operation in addition to the conditions that it sets itself. The zero value is no condition.
+// Conditions restrict an operation in addition to the conditions that the operation sets itself. The zero value is no
+// condition.
 //
 // The service takes at most two of the headers on a write, and only these pairs: If-Match with If-Unmodified-Since, and
 // If-None-Match with If-Modified-Since (REST: "Specifying conditional headers for Blob service operations"; other pairs
@@ -16,12 +17,14 @@ import (
 type Conditions struct {
 	IfMatch           azcore.ETag // the resource must be at this version; "*": must exist
 	IfNoneMatch       azcore.ETag // the resource must not be at this version; "*": must not exist
-	IfModifiedSince   time.Time   // whole seconds, of the service's clock: too coarse for compare-and-swap
-	IfUnmodifiedSince time.Time
-	IfTags            string // a predicate over the blob's index tags, such as "state" = 'ready'
-	LeaseID           string // the lease the caller holds
+	IfModifiedSince   time.Time   // whole seconds of the service's clock: too coarse for compare-and-swap
+	IfUnmodifiedSince time.Time   // whole seconds, as IfModifiedSince
+	IfTags            string      // a predicate over the blob's index tags, such as "state" = 'ready'
+	LeaseID           string      // the id of the lease that the caller holds
 }
 
+// Validate returns an error if the service does not support the combination of conditions, or if an ETag is neither
+// quoted nor "*". It sends nothing.
 func (c Conditions) Validate() error {
 	type given struct {
 		name string

@@ -22,9 +22,9 @@
 // # Lineage
 //
 // Every write stores a short history in the resource, the lineage: in a blob's metadata under LineageKey, newest entry
-// first. An entry is the random id of a write and the ETag of its base, the version that it replaced. A write carries
-// on the entries that it read. When a response is lost, the identical request is sent again. It has the same condition,
-// so it cannot be applied a second time. If it is refused, azconc looks at the resource (it reads the version and the
+// first. An entry is the random id of a write and the ETag of its base, the version that it replaced. A write preserves
+// the entries that it read. When a response is lost, the identical request is sent again. It has the same condition, so
+// it cannot be applied a second time. If it is refused, azconc looks at the resource (it reads the version and the
 // lineage) and judges the write:
 //
 //	the lineage has our entry                             applied
@@ -34,16 +34,17 @@
 //	none of these                                         unknown outcome
 //
 // The third line is a proof for two reasons. Entries are dropped only at the old end, so an older entry without ours
-// shows that ours was never applied. And the service never hands out an ETag twice: once another ETag has been seen, no
+// shows that ours was never applied. And the service never issues an ETag twice: once another ETag has been seen, no
 // request that is still under way can satisfy its condition. The fourth line compares times of the service's clock
 // only, with a margin of 6 s.
 //
 // Besides its last LineageSize writes the lineage has a summary of older ones: the first write, and the latest write of
 // each of 64 more clients. It proves the outcome of a long-lived client's write after any number of writes by others.
 //
-// A conflict is judged in the same way even if no response was lost: an intermediary may deliver a request twice and
-// pass on the refusal of the second delivery. Update has to read again after a conflict anyway, and judges by that
-// read. It costs one look more only if the pause before the read is so long that the lineage might be overtaken.
+// A conflict is judged in the same way even if no response was lost, because an intermediary may deliver a request
+// twice and pass on the refusal of the second delivery. Update reads again after a conflict anyway, and judges by that
+// read. It costs one more look only if the pause before the read is so long that other writes might push the proof out
+// of the lineage.
 //
 // A create is an exception. If its response is lost and the resource is not there, it may have been created and deleted
 // since, and sending the request again would create it twice. See Create and Sending.Recreate.
@@ -56,16 +57,16 @@
 //
 // # Limits
 //
-//   - A foreign writer, that is a writer outside azconc, removes the lineage and the operations if it replaces all
-//     metadata. A write whose response was lost just then, or that met the foreign write as a conflict, has an unknown
-//     outcome: it may have been applied and then replaced. So has a write that finds its resource deleted. Set
-//     TrustConflicts if this is common and nothing on the way repeats requests.
-//   - If more than LineageSize writes come between a write and the look that follows it, and the same client has made
-//     another of them, the outcome is unknown.
+//   - A foreign writer (a writer outside azconc) removes the lineage and the operations if it replaces all metadata. A
+//     write whose response was lost just then, or that met the foreign write as a conflict, has an unknown outcome: it
+//     may have been applied and then replaced. So has a write that finds its resource deleted. Set TrustConflicts if
+//     this is common and nothing between the client and the service repeats requests.
+//   - If more than LineageSize writes follow a write before azconc looks at the resource, and one of them is by the
+//     same client, the outcome is unknown.
 //   - A foreign writer that puts back metadata it read earlier, unconditionally, puts back an old lineage. This is
 //     noticed if the metadata are older than our base. If they are those of our base, our write counts as not applied,
 //     and the change is run again.
-//   - A deletion leaves no trace: one that an intermediary delivers twice looks like another client's.
+//   - A deletion leaves no trace: if an intermediary delivers it twice, it looks like a deletion by another client.
 //   - Restoring an old version or snapshot restores its lineage: later writes are gone, and count as not applied.
 //   - A blob that is deleted and created again starts a new lineage. See Create and Delete for what that means.
 //   - An unconditional Upload replaces all metadata, including the lineage and the operations.

@@ -10,8 +10,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Cacheable is what a Document needs of its target in addition to Target, to remember what it wrote, and to drop
-// changes that fail.
+// Cacheable is implemented by a Target that a Document can open. With it the Document keeps the value that it wrote,
+// and drops changes that fail. Its methods send nothing and must be safe for concurrent use.
 type Cacheable[T any] interface {
 	// Clone returns a copy of value that shares no memory with it.
 	Clone(value T) (T, error)
@@ -23,7 +23,7 @@ type Cacheable[T any] interface {
 
 // DocumentOptions tunes a Document. The zero value is the default.
 type DocumentOptions struct {
-	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch concern single changes and are refused.
+	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch apply to single changes, so they are refused.
 	Update UpdateOptions
 
 	// MaxFold bounds how many changes share one write. Defaults to 256.
@@ -33,11 +33,11 @@ type DocumentOptions struct {
 }
 
 // Document is an open resource. It remembers the value and the version that it last saw, so an update without
-// contention is a single request. It folds concurrent updates into one write.
+// contention costs a single request. It folds concurrent updates into one write.
 //
-// Each change in a fold has its own outcome. The changes run one after the other, each on the value that the one before
-// left. A change that fails is left out and gets its own error, and the others continue. The write applies all of them
-// or none, so they share its outcome.
+// Each change in a fold has its own outcome. The changes run one after the other, each on the result of the previous
+// one. A change that fails is dropped and gets its own error, and the others continue. The write applies all of them or
+// none, so they share its outcome.
 //
 // A Document is safe for concurrent use. It starts no goroutines: one of the waiting callers does the work for all. It
 // does not need to be closed.
@@ -62,10 +62,10 @@ type entry[T any] struct {
 	done   chan struct{} // closed when the fields below are set
 	res    Result
 	err    error
-	panic  any // what the change panicked with, to be raised again in its own call
+	panic  any // the value that the change panicked with, to be raised again in its own call
 }
 
-// NewDocument opens target. It sends nothing; the first Update or Read reads.
+// NewDocument opens target, which must implement Cacheable. It sends nothing; the first Update or Read reads.
 func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], error) {
 	var o DocumentOptions
 	if opts != nil {
@@ -93,8 +93,8 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	return d, nil
 }
 
-// Update is the package's Update on this document, with the same promise and the same errors. The counts in Result are
-// those of the whole fold; Result.Folded is how many changes shared it.
+// Update does what the function Update does, with the same promise and the same errors. The counts in Result are those
+// of the whole fold; Result.Folded is how many changes shared it.
 //
 // If ctx ends before the change's turn has come, nothing is applied. If it ends while the write is under way, Update
 // waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown.
@@ -128,7 +128,8 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 	}
 }
 
-// Read reads the value, with one request. The value belongs to the caller.
+// Read reads the value and the version, and remembers both. The value belongs to the caller. Errors are those of the
+// function Read. Cost: 1 request (2 for a blob with index tags).
 func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 	select {
 	case <-d.turn:
@@ -169,7 +170,7 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 	return false
 }
 
-// await waits for the outcome of an entry that is being folded after its own context has ended.
+// await waits for the outcome of an entry whose own context has ended while it is being folded.
 func (d *Document[T]) await(ctx context.Context, e *entry[T]) (Result, error) {
 	detached, cancel := retry.Detached(ctx, d.o.Grace)
 	defer cancel()

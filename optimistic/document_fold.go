@@ -36,7 +36,7 @@ func foldContext[T any](batch []*entry[T]) (context.Context, context.CancelFunc)
 	}
 }
 
-// folder is one fold under way.
+// folder is one fold in progress.
 type folder[T any] struct {
 	*Document[T]
 	*protocol.Call
@@ -69,7 +69,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 		}
 		if !changed {
 			if !fresh {
-				base = nil // there is nothing to write, but the value may be old: read it to be sure
+				base = nil // there is nothing to write, but the value may be stale: read it to be sure
 				continue
 			}
 			f.cached, f.Res.ETag = base, base.ETag
@@ -113,8 +113,8 @@ func (f *folder[T]) run(ctx context.Context) error {
 	}
 }
 
-// apply runs every change on a copy of base, in order. A change that fails or panics is left out, and its caller gets
-// the error or the panic. All changes run again if the base turns out to be old, and only the last run counts.
+// apply runs every change on a copy of base, in order. A change that fails or panics is dropped, and its caller gets
+// the error or the panic. All changes run again if the base turns out to be stale, and only the last run counts.
 func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
 	value, err := f.cache.Clone(base.Value)
 	if err != nil {
@@ -163,14 +163,14 @@ func (e *entry[T]) run(attempt int, value *T) {
 func (f *folder[T]) prepare(base *Version[T], value T) (*protocol.Change, error) {
 	w, err := prepared(f.Call, f.target, base, value, protocol.Intent{}, f.o.Conditions)
 	if w == nil && err == nil {
-		err = f.Fail(errors.New("the target sees no change where its Equal sees one"))
+		err = f.Fail(errors.New("the target has nothing to write although its Equal reports a change"))
 	}
 	return w, err
 }
 
-// remember keeps what was written for the next update, with the lineage that the write carried. If the response was
-// lost, the version that belongs to the value is not known: the version that was found may be a later one, of a writer
-// outside azconc, and a value kept with it would overwrite what that writer wrote.
+// remember keeps the written value for the next update, with the lineage that the write stored. If the response was
+// lost, the version of the value is not known: the version that was found may be a later one, by a writer outside
+// azconc, and a value kept under it would overwrite that writer's change.
 func (f *folder[T]) remember(base *Version[T], value T, w protocol.Change, etag azcore.ETag) {
 	if etag == "" {
 		return

@@ -13,14 +13,15 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// escalation is a lease that keeps other writers away from a resource for one attempt.
+// escalation is a lease that excludes other writers from a resource for one attempt.
 type escalation struct {
 	lease Lease
 	id    string
 	sent  bool // a request that may have acquired it has been sent
 }
 
-// escalate leases the target's resource under a new id, if it is free.
+// escalate leases the target's resource under a new id. It returns nil if the target cannot be leased or another client
+// holds a lease.
 func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 	leaseOn := protocol.TraitsOf(u.target).Lease
 	if leaseOn == nil {
@@ -42,7 +43,7 @@ func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 	e.release(ctx, u.Call)
 	switch azerr.Classify(err).Kind {
 	case azerr.Held, azerr.NotFound, azerr.Conflict:
-		return nil, nil // another client has leased it: go on without
+		return nil, nil // another client has leased it: continue without a lease
 	}
 	return nil, u.Fail(err)
 }
@@ -61,8 +62,8 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	})
 }
 
-// held turns the refusal of a write into a conflict if another update may have leased the blob for a moment: this too
-// is contention, and it passes.
+// held turns the refusal of a write into a conflict if another update may have leased the blob for a moment: that is
+// contention too, and it passes.
 func (u *updater[T]) held(err error, base azcore.ETag) error {
 	if u.o.EscalateAfter <= 0 || u.o.Conditions.LeaseID != "" || azerr.Classify(err).Kind != azerr.Held || errors.Is(err, ErrOutcomeUnknown) {
 		return err

@@ -31,6 +31,8 @@ type WriteOptions struct {
 	_ struct{}
 }
 
+// WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
+// range. A nil o is the zero value.
 func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 	var out WriteOptions
 	if o != nil {
@@ -49,7 +51,8 @@ func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 }
 
 // Read fetches target's value and version, for a later Replace or Delete. If the resource does not exist, the error is
-// ErrNotFound. Transient faults are retried. Cost: 1 request (2 for a blob with index tags).
+// ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
+// tags).
 func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
 	var o ReadOptions
 	if opts != nil {
@@ -77,9 +80,9 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 // If the response is lost and the resource is not there, the error is ErrOutcomeUnknown: the request may still be under
 // way, or it was applied and another client has deleted the resource since, in which case sending it again would create
 // the resource a second time. Create looks for the resource until Tries are spent, and does not send the request again;
-// Recreate changes that. The same holds for every other way to create what must not exist: Update with Create, Upload,
-// CreatePages and Copy with IfNoneMatch "*", and a transaction that only inserts. A service that answers ServerBusy has
-// not carried out the request, and then it is sent again.
+// Recreate changes that. The same holds for every other operation that creates a resource which must not exist: Update
+// with Create, Upload, CreatePages and Copy with IfNoneMatch "*", and a transaction that only inserts. After ServerBusy
+// the request is sent again, because the service has not carried it out.
 //
 // If the response is lost, and the resource was deleted and created again by another azconc writer before Create looks,
 // the error is ErrExists, although the first create was the caller's.
@@ -90,8 +93,8 @@ func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOp
 }
 
 // Replace writes value over base, a version that Read returned, on the condition that the resource is still at it. A
-// conflict is final: a *ConflictError with both ETags. Other errors are those of Update. If value is what base already
-// holds, nothing is sent.
+// conflict is final: a *ConflictError with both ETags. Other errors are those of Update. If value equals that of base,
+// nothing is sent.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Replace[T any](ctx context.Context, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
@@ -134,7 +137,7 @@ func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value
 // A deletion leaves no trace that could prove it. If the response is lost and the resource is gone, a conditional
 // Delete returns ErrOutcomeUnknown: another client may have deleted it, and a caller that claims work by deleting must
 // not claim it on a guess. An unconditional Delete succeeds, because the resource is gone as requested. A deletion that
-// an intermediary delivers twice, without any sign of trouble, looks like another client's, and is a conflict.
+// an intermediary silently delivers twice looks like one by another client, and is a conflict.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
@@ -153,6 +156,6 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 		return c.Finish(), c.Fail(err)
 	}
 	err = c.CarryOut(ctx, w)
-	c.Res.ETag = "" // there is none any more
+	c.Res.ETag = "" // a deleted resource has none
 	return c.Finish(), err
 }

@@ -29,7 +29,7 @@ type UpdateOptions struct {
 	// metadata, or if an unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is
 	// three operations.
 	//
-	// A change that leaves the value as it is is written nevertheless, so that it is remembered; ErrSkip writes
+	// A change that leaves the value unchanged is still written, so that the operation is remembered; ErrSkip writes
 	// nothing. A write is refused if the metadata, or the entity, has no room for all operations in the window, which
 	// take up to 3.4 KB of the 8 KB. Targets that cannot store operations (headers, sequence numbers, access policies)
 	// refuse an OperationID. Defaults to none.
@@ -38,10 +38,10 @@ type UpdateOptions struct {
 	// Create runs the change on T's zero value if the resource does not exist. Defaults to false: ErrNotFound.
 	Create bool
 
-	// DryRun runs the change and reports what would happen, without sending the write. Defaults to false.
+	// DryRun runs the change and reports the result that it would have, without sending the write. Defaults to false.
 	DryRun bool
 
-	// Attempts bounds how often the change is run; negative means no bound. Defaults to 12.
+	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 12.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts, from the call to the last attempt; negative means no bound. Defaults
@@ -51,10 +51,11 @@ type UpdateOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	// EscalateAfter makes an update lease the blob once, for a moment, after that many conflicts, so that no other
-	// writer can be faster. All writers of the blob must set it: one that does not is refused during the lease (412
-	// LeaseIdMissing), where one that does waits. Defaults to 0, never: contenders that wait as the lineage suggests
-	// need fewer requests (measured with 32 writers: 4.7 per commit, against 5.1 with leases after 4 conflicts).
+	// EscalateAfter makes an update lease the blob once, briefly, after that many conflicts, so that no other writer
+	// can be faster. All writers of the blob must set it: a writer that does not is refused during the lease (412
+	// LeaseIdMissing), where one that does waits. Defaults to 0, never: contending writers that wait as the lineage
+	// suggests need fewer requests (measured with 32 writers: 4.7 per commit, against 5.1 with leases after 4
+	// conflicts).
 	EscalateAfter int
 
 	Sending
@@ -62,6 +63,8 @@ type UpdateOptions struct {
 	_ struct{}
 }
 
+// WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
+// range. A nil o is the zero value.
 func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
 	var out UpdateOptions
 	if o != nil {
@@ -81,7 +84,7 @@ func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
 		return out, errors.New("UpdateOptions.Conditions: an update sets If-Match by itself; only IfMatch, IfTags and LeaseID can be given")
 	}
 	if c.IfMatch == azcore.ETagAny {
-		out.Conditions.IfMatch = "" // "must exist" is what an update without Create demands anyway
+		out.Conditions.IfMatch = "" // an update without Create requires an existing resource anyway
 		if out.Create {
 			return out, errors.New(`UpdateOptions: IfMatch "*" asks for an existing resource, Create for a missing one; give one of them`)
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 // The types that a call, its targets and the subpackages share are defined in the internal package protocol, where
 // their fields and methods are documented.
 type (
 	// Sending tunes how a request is sent: the tries after transient faults, their pauses and time limits, the size of
-	// the lineage, and what is taken for proved. The zero value is the default.
+	// the lineage, and whether a conflict is confirmed by a look. The zero value is the default.
 	Sending = protocol.Sending
 
 	// Result describes what a call has done: whether the resource was changed, the ETags before and after, and the
@@ -28,12 +29,12 @@ type (
 	// Write sends one request. It returns the ETag that the request produced, or the service's error unchanged.
 	Write = protocol.Write
 
-	// Traits are what a call needs to know about a target beyond Target's methods: the SDK client, by which contending
-	// writers recognize each other, the scope of its operations, and how to lease the resource. A target that has a
-	// method Traits() Traits describes itself. The zero value fits every target.
+	// Traits are the facts about a target that a call needs beyond Target's methods: the SDK client, by which
+	// contending writers recognize each other, the scope of its operations, and a way to lease the resource. A target
+	// with a method Traits() Traits describes itself. The zero value fits every target.
 	Traits = protocol.Traits
 
-	// Lease keeps other writers away from a resource for the moment of an escalated update.
+	// Lease excludes other writers from a resource during an escalated update.
 	Lease = protocol.Lease
 
 	// ConflictError describes a conflict: the operation, the resource, the reason, and the ETags expected and found.
@@ -57,13 +58,17 @@ var (
 	// holds.
 	ErrExists = protocol.ErrExists
 
-	// ErrNotFound means that the resource does not exist, and that its creation was not asked for.
+	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
 	ErrNotFound = protocol.ErrNotFound
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
 	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
 	// cases.
 	ErrOutcomeUnknown = protocol.ErrOutcomeUnknown
+
+	// ErrFenced means that a later holder of the lock has written, or has claimed the resource, and that nothing was
+	// written. The error in the chain is a *fence.Error with both tokens.
+	ErrFenced = fence.ErrFenced
 
 	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
 	// Changed == false.
@@ -72,24 +77,24 @@ var (
 
 // Defaults of Sending.
 const (
-	// DefaultLineageSize is how many writes a lineage remembers.
+	// DefaultLineageSize is the number of recent writes that a lineage holds if Sending.LineageSize is 0.
 	DefaultLineageSize = protocol.DefaultLineageSize
 
-	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for.
+	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if Sending.MinRate is 0.
 	DefaultMinRate = protocol.DefaultMinRate
 )
 
-// Where and how long a resource remembers.
+// Where a resource stores its lineage and its operations, and how long it remembers them.
 const (
 	// LineageKey is the name under which a resource's lineage is stored: the key of a blob's metadata, or the name of a
 	// string property of a table entity.
 	LineageKey = protocol.LineageKey
 
-	// OperationsKey is the name under which the callers' operations are stored beside the lineage. It is present only
-	// if an OperationID was used.
+	// OperationsKey is the name under which the callers' operations are stored. It is present only if an OperationID
+	// was used.
 	OperationsKey = protocol.OperationsKey
 
-	// OperationsKept is how many operations a resource remembers, at most.
+	// OperationsKept is the largest number of operations that a resource remembers.
 	OperationsKept = protocol.OperationsKept
 
 	// OperationAge is how long a resource remembers an operation, by the clocks of the writers.
@@ -105,16 +110,15 @@ const (
 // does not show, because the lineage was removed or the resource was deleted, remains unknown.
 func Resolve(ctx context.Context, unknown *UnknownError) error { return protocol.Resolve(ctx, unknown) }
 
-// Attempt returns, inside a change function, how often the change has been run before: 0 in the first run. Elsewhere it
+// Attempt returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
 // returns 0.
 func Attempt(ctx context.Context) int { return protocol.Attempt(ctx) }
 
-// CountRequest counts one request, which is about to be sent, for the call that runs in ctx. Targets call it. Without a
-// call in ctx it does nothing.
+// CountRequest counts one request that is about to be sent, for the call that runs in ctx. A target calls it before
+// each request. Without a call in ctx it does nothing. It is safe for concurrent use.
 func CountRequest(ctx context.Context) { protocol.CountRequest(ctx) }
 
-// ParseLineage parses what Lineage's String and OperationsString have returned. Text that is not a lineage is taken as
-// an empty one.
+// ParseLineage parses the text that Lineage's String and OperationsString returned. Any other text is an empty lineage.
 func ParseLineage(writes, operations string) Lineage {
 	return protocol.ParseLineage(writes, operations)
 }

@@ -14,8 +14,8 @@ import (
 // between. On a conflict it reads again and runs change again, on a fresh value each time, until the budget is spent.
 //
 // change must be free of side effects, because it runs once per attempt; Attempt(ctx) is the number of earlier runs. It
-// gets a private copy of the value. If it leaves the value as it is, nothing is written and Result.Changed is false. If
-// it returns ErrSkip, Update succeeds and writes nothing. Any other error ends Update and is returned unchanged
+// gets a private copy of the value. If it leaves the value unchanged, nothing is written and Result.Changed is false.
+// If it returns ErrSkip, Update succeeds and writes nothing. Any other error ends Update and is returned unchanged
 // (retry.Stop(err) has the same effect here and ends azconc's other loops too).
 //
 // A nil error means that the change was applied exactly once, or that there was nothing to apply. The errors are
@@ -27,7 +27,7 @@ import (
 //   - anything else: not applied; the service's *azcore.ResponseError is in the chain.
 //
 // The first three name the resource and the ETags. If ctx ends while a response is outstanding, Update looks at the
-// resource once more, for at most Grace, to find out whether the change was applied.
+// resource once more, for at most Grace, to determine whether the change was applied.
 //
 // Cost: 2 requests (1 if nothing changes), and 2 more per conflict; each read of a blob with index tags costs 1 more.
 // Update is safe for concurrent use.
@@ -42,6 +42,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	return c.Finish(), err
 }
 
+// updater is one Update in progress.
 type updater[T any] struct {
 	*protocol.Call
 	target Target[T]

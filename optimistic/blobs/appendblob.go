@@ -38,32 +38,32 @@ type AppendOptions struct {
 	// refused: see Create. Defaults to none.
 	Conditions optimistic.Conditions
 
-	// Position is where the caller expects the blob to end, such as AppendResult.End of the last append. It saves the
-	// request that asks for the end; a wrong Position costs a conflict. Defaults to 0: ask.
+	// Position is where the caller expects the blob to end, such as AppendResult.End of the last append. A right
+	// Position saves the request that asks where the blob ends; a wrong one costs a conflict. Defaults to 0: ask.
 	Position int64
 
 	// Pinned requires the blob to end at Position, even if that is 0: if it ends elsewhere, the error is a
 	// *ConflictError. Defaults to false: append wherever the blob ends.
 	Pinned bool
 
-	// MaxSize is the largest length that the blob may get, in bytes. An append beyond it is ErrFull. Defaults to 0: no
-	// bound.
+	// MaxSize is the largest length that the blob may get, in bytes. An append beyond it fails with ErrFull. Defaults
+	// to 0: no bound.
 	MaxSize int64
 
 	// Create creates the blob, with HTTPHeaders, if it does not exist. Defaults to false: ErrNotFound.
 	Create      bool
 	HTTPHeaders *blob.HTTPHeaders
 
-	// Unique says that no other append to this blob has the same bytes, because they contain an id or a time of their
-	// own. Then finding them at their position after a lost response is a proof. AppendRecord always does this.
-	// Defaults to false.
+	// Unique says that no other append to this blob has the same bytes, for example because they contain an id. Then
+	// finding the bytes at their position after a lost response proves that they were appended. AppendRecord always
+	// sets it. Defaults to false.
 	Unique bool
 
 	// CPK and EncryptionScope are passed with every request.
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Attempts bounds how often another position is tried; negative means no bound. Defaults to 64, because with many
+	// Attempts bounds how many positions are tried; negative means no bound. Defaults to 64, because with many
 	// appenders conflicts are normal.
 	Attempts int
 
@@ -104,26 +104,26 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	return out, err
 }
 
-// AppendResult is where an append went and what it took.
+// AppendResult describes an append: the position of the data, and the cost.
 type AppendResult struct {
 	optimistic.Result
 
 	Offset int64  // where the appended bytes begin
-	End    int64  // where they end; the Position of the next append
+	End    int64  // where they end: the Position of the next append
 	ID     string // the record's id; empty for Append
 }
 
 // Append appends data, at most 100 MiB, as one block to an append blob, exactly once. Every request is conditional on
-// the position at which the data is to begin, so it cannot be carried out twice. If the blob has grown meanwhile, that
-// is a conflict: Append asks where the blob ends now and tries there.
+// the position at which the data begins, so it cannot be carried out twice. If the blob has grown meanwhile, that is a
+// conflict: Append asks where the blob ends now and tries that position.
 //
-// If a response is lost and the position is taken, the bytes at the position decide. Other bytes mean that the data was
-// not appended and never will be there, because the position is taken. The same bytes are proof with Unique. Without
-// Unique they may be those of another appender, and the error is ErrOutcomeUnknown although they are there.
+// If a response is lost and the position is taken, the bytes at the position decide. Other bytes prove that the data
+// was not appended and never will be, because the position is taken. The same bytes are a proof only with Unique.
+// Without Unique another appender may have written them, and the error is ErrOutcomeUnknown.
 //
-// Errors are those of Update, ErrFull and ErrSealed. A block that an intermediary delivers twice, without any sign of
-// trouble, looks like a conflict: with Unique it is recognized, without it the data is appended again. If a blob is
-// deleted and created again while a response is outstanding, both may get the data.
+// Errors are those of Update, ErrFull and ErrSealed. A block that an intermediary silently delivers twice looks like a
+// conflict: with Unique Append recognizes it, without Unique it appends the data again. If a blob is deleted and
+// created again while a response is outstanding, both may get the data.
 //
 // Cost: 2 requests, 1 with the right Position; 2 more per conflict. Append is safe for concurrent use, by any number of
 // processes on one blob.
@@ -151,7 +151,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	return res, err
 }
 
-// appending is one append under way.
+// appending is one append in progress.
 type appending struct {
 	*protocol.Call
 	client *appendblob.Client
@@ -160,8 +160,8 @@ type appending struct {
 	unique bool
 
 	created bool
-	version azcore.ETag // of the blob when it was last looked at
-	twin    bool        // the bytes are there, and may be another's
+	version azcore.ETag // of the blob at the latest look
+	twin    bool        // the bytes are there, but another appender may have written them
 }
 
 func (a *appending) run(ctx context.Context) (int64, error) {
@@ -197,8 +197,8 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 		}
 		known = false
 		if a.unique {
-			// The position is taken. It is taken by our block if an intermediary delivered it twice. Asking for the
-			// bytes there shows that, and the new end at the same time.
+			// The position is taken, by our own block if an intermediary delivered it twice. One read of the bytes
+			// there shows that, and the new end as well.
 			now, look := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, at) })
 			if look == nil && now.ours {
 				a.Res.Resolved++
@@ -215,14 +215,14 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 	}
 }
 
-// over reports whether an error ends the append. Only a position that is taken is worth another try.
+// over reports whether an error ends the append. Only a taken position is worth another attempt.
 func (a *appending) over(err error) bool {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	return !ok || conflict.Reason != azerr.Position && !(conflict.Reason == azerr.Gone && a.o.Create && !a.o.Pinned)
 }
 
-// settle records the version after the append: the one in the response, or the blob's when the append was found in it,
-// which is a later version if others have appended since.
+// settle records the version after the append: the one in the response, or the blob's if a look found the data. The
+// latter is a later version if others have appended since.
 func (a *appending) settle(etag azcore.ETag) {
 	a.Res.Created = a.created
 	if etag = realETag(etag); etag == "" {
@@ -231,7 +231,8 @@ func (a *appending) settle(etag azcore.ETag) {
 	a.Res.ETag = etag
 }
 
-// write is the append at one position. The position takes the place of the version, because each is taken only once.
+// write returns the append at one position. The position takes the place of the version, because each is taken only
+// once.
 func (a *appending) write(at int64) protocol.Change {
 	opts := appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},

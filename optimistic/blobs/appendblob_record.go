@@ -19,8 +19,8 @@ import (
 
 // Record is one record that AppendRecord wrote to an append blob.
 type Record struct {
-	ID     string
-	Offset int64 // of its frame in the blob
+	ID     string // AppendResult.ID of its append
+	Offset int64  // of its frame in the blob
 	Data   []byte
 }
 
@@ -28,12 +28,14 @@ type Record struct {
 //
 //	azconc-record <id> <length of the data in bytes>\n<data>\n
 //
-// which keeps a blob of text records readable. No checksum: the service stores a block whole or not at all.
+// which keeps a blob of text records readable. There is no checksum, because the service stores a block whole or not at
+// all.
 const recordMark = "azconc-record"
 
-// AppendRecord is Append of data in a frame with an id of its own, so that no two appends have the same bytes. That
-// makes every outcome provable: after a lost response the id is looked for at its position, and success means exactly
-// one record, whatever other appenders write. Records reads them back.
+// AppendRecord appends data in a frame with an id of its own, so that no two appends have the same bytes. That makes
+// every outcome provable: after a lost response AppendRecord looks for the id at its position, and success means
+// exactly one record, whatever other appenders write. Records reads the records back. Errors and cost are those of
+// Append; the frame takes up to 64 bytes of the 100 MiB.
 func AppendRecord(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
 	id := protocol.NewWriteID(rand.Uint64())
 	return appendTo(ctx, client, id, frame(id, data), opts)
@@ -46,8 +48,8 @@ func frame(id string, data []byte) []byte {
 }
 
 // Records reads the records of an append blob from the beginning of r, or from a record's Offset; offsets then count
-// from there. It ends with the first error: io.ErrUnexpectedEOF if r ends within a record, as it may if r was limited
-// to a length that was read earlier. The caller owns each record's Data.
+// from there. The sequence ends with the first error: io.ErrUnexpectedEOF if r ends within a record, as it may if r was
+// limited to a length that was read earlier. The caller owns each record's Data.
 func Records(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		in := bufio.NewReader(r)
@@ -97,7 +99,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 	if err != nil || n < 0 || n > maxAppendBlock || strconv.FormatInt(n, 10) != fields[2] {
 		return Record{}, 0, errNotRecord
 	}
-	_, _ = in.Discard(end + 1) // it has been peeked at
+	_, _ = in.Discard(end + 1) // cannot fail after Peek
 	// Grow the buffer with the data: a wrong length must not allocate that much memory.
 	var data bytes.Buffer
 	if _, err := io.CopyN(&data, in, n+1); errors.Is(err, io.EOF) {

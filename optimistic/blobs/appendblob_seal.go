@@ -20,8 +20,8 @@ type SealOptions struct {
 	// support IfTags here.
 	Conditions optimistic.Conditions
 
-	// Position is where the blob must end if Pinned is set: a blob that has grown beyond it is not sealed. Defaults to
-	// wherever it ends.
+	// Position is where the blob must end if Pinned is set: a blob that has grown beyond it is not sealed. Without
+	// Pinned the blob is sealed wherever it ends.
 	Position int64
 	Pinned   bool
 
@@ -61,6 +61,7 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 	return sealing.Finish(), err
 }
 
+// sealing is one seal in progress.
 type sealing struct {
 	*protocol.Call
 	client *appendblob.Client
@@ -86,7 +87,7 @@ func (s *sealing) run(ctx context.Context) error {
 		case sealed && (w.AnyBase || now.ETag == w.Base.ETag && s.o.Pinned):
 			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: w.Base.ETag}) // it is sealed as requested, no matter who sealed it
 		case !sealed && now.ETag != w.Base.ETag:
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "another's", Base: w.Base.ETag}) // a seal is permanent, so ours was not applied
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: w.Base.ETag}) // a seal is permanent, so ours was not applied
 		}
 		return now, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// look returns the state of the append at a position in the terms of judge.
+// look returns the outcome of the append at a position, in the terms of protocol.Call.Judge.
 func (a *appending) look(ctx context.Context, at int64, id string) (optimistic.State, error) {
 	t, err := a.tail(ctx, at)
 	if err != nil || !t.exists {
@@ -35,19 +35,19 @@ func (a *appending) look(ctx context.Context, at int64, id string) (optimistic.S
 		if t.end == at {
 			now.ETag = "@sealed" // no longer the position that the append depends on
 		}
-		now.Lineage = protocol.LineageOf(protocol.Entry{ID: "another's", Base: positionTag(at)})
+		now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: positionTag(at)})
 	}
 	return now, nil
 }
 
-// tail is what a look at the end of the blob found.
+// tail is the result of a look at the end of the blob.
 type tail struct {
 	exists, sealed bool
 	end            int64
-	ours           bool // the data is at the position asked for
+	ours           bool // the data is at the position
 }
 
-// tail reads the bytes at a position, with one request, or two if there are none.
+// tail reads the bytes at a position, with one request, or two if the blob ends before it.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	optimistic.CountRequest(ctx)
 	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
@@ -97,7 +97,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	}
 }
 
-// end asks where the blob ends, and creates it if Create is set.
+// end returns the length of the blob. If the blob does not exist and Create is set, end creates it.
 func (a *appending) end(ctx context.Context) (int64, error) {
 	for {
 		var length int64
@@ -128,7 +128,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 	}
 }
 
-// create creates an empty blob, unless another client has. It does not matter which, so nothing needs to be resolved.
+// create creates an empty blob, unless another client has created it. Either is fine, so nothing needs to be resolved.
 func (a *appending) create(ctx context.Context) error {
 	opts := appendblob.CreateOptions{
 		HTTPHeaders: a.o.HTTPHeaders, CPKInfo: a.o.CPK, CPKScopeInfo: a.o.EncryptionScope,
@@ -149,7 +149,7 @@ func (a *appending) create(ctx context.Context) error {
 	return nil
 }
 
-// translate turns the errors of commit into those of Append.
+// translate turns the errors of Commit into those of Append.
 func (a *appending) translate(err error) error {
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok {
 		conflict.Attempts, conflict.Elapsed = a.Res.Attempts, time.Since(a.Began)
@@ -185,6 +185,7 @@ func (a *appending) translate(err error) error {
 	return err
 }
 
+// final returns an error that ends the append, with the operation and the resource.
 func (a *appending) final(sentinel, cause error) error {
 	if cause == nil {
 		return fmt.Errorf("%s %s: %w", a.Op, a.Resource, sentinel)
@@ -192,9 +193,10 @@ func (a *appending) final(sentinel, cause error) error {
 	return fmt.Errorf("%s %s: %w: %w", a.Op, a.Resource, sentinel, azerr.Clean(cause))
 }
 
-// positionTag returns a position in the form of an ETag, which cannot be confused with one of the service's.
+// positionTag returns a position in the form of an ETag, distinct from every ETag of the service.
 func positionTag(at int64) azcore.ETag { return azcore.ETag(fmt.Sprintf("@%d", at)) }
 
+// realETag returns e, or "" if positionTag made it.
 func realETag(e azcore.ETag) azcore.ETag {
 	if len(e) > 0 && e[0] == '@' {
 		return ""

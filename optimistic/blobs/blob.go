@@ -24,7 +24,7 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// DefaultMaxSize is the largest content that a Blob target reads into memory unless MaxSize says otherwise.
+// DefaultMaxSize is the largest content, in bytes, that a Blob reads into memory if MaxSize is 0.
 const DefaultMaxSize = 256 << 20
 
 // Blob is the content of a block blob as a Target. Client and Codec are required; NewBytes and NewJSON set them.
@@ -38,16 +38,16 @@ const DefaultMaxSize = 256 << 20
 // on the tags that were read, through x-ms-if-tags: a concurrent change of a tag's value is a conflict, but a tag that
 // another writer adds in between is lost.
 type Blob[T any] struct {
-	Client *blockblob.Client
-	Codec  Codec[T]
+	Client *blockblob.Client // required
+	Codec  Codec[T]          // required
 
-	// HTTPHeaders replace the blob's own on every write, field by field; nil fields keep what is there.
+	// HTTPHeaders replace the blob's own on every write, field by field. Nil fields keep the stored values.
 	HTTPHeaders *blob.HTTPHeaders
 
 	// Metadata is added to the blob's own on every write. An empty value removes the name.
 	Metadata map[string]string
 
-	// Tier is set on every write. Defaults to the tier the blob has.
+	// Tier is set on every write. Defaults to the tier that the blob has.
 	Tier *blob.AccessTier
 
 	// CPK and EncryptionScope are passed with every request, for blobs under customer-provided keys.
@@ -71,7 +71,7 @@ func NewJSON[T any](client *blockblob.Client) Blob[T] {
 	return Blob[T]{Client: client, Codec: JSONCodec[T]{}}
 }
 
-// blobCarry is what a read of a blob keeps for the write that follows.
+// blobCarry is the part of a read that the following write needs.
 type blobCarry struct {
 	raw      []byte
 	headers  blob.HTTPHeaders
@@ -191,7 +191,8 @@ func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimisti
 	}, nil
 }
 
-// Writable refuses to replace an append or page blob. Reading one is fine. Update asks before it runs a change.
+// Writable returns a *TypeError for an append or page blob, which can be read but not replaced. Update calls it before
+// it runs a change.
 func (b Blob[T]) Writable(base *optimistic.Version[T]) error {
 	carry, _ := base.Carry.(blobCarry)
 	return checkType(carry.kind, blob.BlobTypeBlockBlob)
@@ -206,7 +207,7 @@ func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
 	return headers
 }
 
-// Written implements Cacheable.
+// Written implements Cacheable. It returns the Carry that Read would return after the write.
 func (b Blob[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
@@ -239,8 +240,8 @@ func (b Blob[T]) sameContent(raw, data []byte) bool {
 	return err == nil && bytes.Equal(encoded, data)
 }
 
-// keepsHeaders tells whether the target's own headers, metadata and tier are what the blob has already. A tier is not
-// known from a read, so setting one is always a change.
+// keepsHeaders reports whether the blob already has the target's headers, metadata and tier. A read does not show the
+// tier, so setting one is always a change.
 func (b Blob[T]) keepsHeaders(carry blobCarry) bool {
 	return b.Tier == nil &&
 		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
@@ -257,7 +258,7 @@ func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {
 	}
 }
 
-// mergeHeaders lays set over base, field by field.
+// mergeHeaders returns base with the fields of set that are not nil.
 func mergeHeaders(base blob.HTTPHeaders, set *blob.HTTPHeaders) blob.HTTPHeaders {
 	if set == nil {
 		return base

@@ -6,14 +6,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// TypeError means that the blob is of another type than the operation writes. Nothing was written. The service
-// refuses to change the type of a blob in some operations (409 InvalidBlobType); an emulator would replace an append or
-// page blob by a block blob.
+// TypeError means that the blob is of another type than the operation writes. Nothing was written. The service refuses
+// some operations on a blob of another type (409 InvalidBlobType); an emulator would replace an append or page blob by
+// a block blob.
 type TypeError struct {
-	Type blob.BlobType // what the blob is
-	Want blob.BlobType // what the operation writes
+	Type blob.BlobType // the type of the blob
+	Want blob.BlobType // the type that the operation writes
 }
 
+// Error names both types, and the operations that suit the blob.
 func (e *TypeError) Error() string {
 	return fmt.Sprintf("it is %s, and this operation writes %s: %s", typeNames[e.Type], typeNames[e.Want], typeWays[e.Type])
 }
@@ -22,7 +23,7 @@ var typeNames = map[blob.BlobType]string{
 	blob.BlobTypeBlockBlob: "a block blob", blob.BlobTypeAppendBlob: "an append blob", blob.BlobTypePageBlob: "a page blob",
 }
 
-// typeWays says how to change the content of a blob of each type.
+// typeWays names the operations that change the content of a blob of each type.
 var typeWays = map[blob.BlobType]string{
 	blob.BlobTypeBlockBlob:  "update or replace it as a block blob, or delete it first",
 	blob.BlobTypeAppendBlob: "append to it, or delete it first",

@@ -21,22 +21,22 @@ const maxBlockID = 64
 
 // BlockOptions tunes StageBlock. The zero value is the default.
 type BlockOptions struct {
-	// LeaseID is the lease that is held on the blob. Put Block takes no other condition (REST: "Put Block"): staging
-	// changes nothing yet. Defaults to none.
+	// LeaseID is the id of the lease that the caller holds on the blob. Put Block takes no other condition (REST: "Put
+	// Block"): staging changes nothing yet. Defaults to none.
 	LeaseID string
 
 	// CPK and EncryptionScope are passed with every request.
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow line.
+	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
 	optimistic.Sending
 
 	_ struct{}
 }
 
 // StageBlock stores a block of a block blob under an id, for CommitBlocks. A later block with the same id replaces it,
-// so ids should be unique among writers; Upload does all of this by itself.
+// so ids should be unique among writers. Upload stages and commits by itself.
 //
 // id is encoded for the request. It has at most 64 bytes, and all ids of a blob must have the same length. Staging the
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
@@ -78,8 +78,8 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 
 func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) }
 
-// CommitBlocks makes a block blob of blocks, in the order of their ids. For each id it takes the block that was staged
-// last, or else the one in the blob. The options are those of Upload; BlockSize, Concurrency and Progress have no
+// CommitBlocks makes a block blob of the blocks with these ids, in this order. For each id it takes the block that was
+// staged last, or else the committed one. The options are those of Upload; BlockSize, Concurrency and Progress have no
 // effect.
 //
 // Errors are those of Upload: *ConflictError with Reason BlockList means that a block was never staged, or that another
@@ -115,16 +115,16 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 	return u.done(u.CarryOut(ctx, w))
 }
 
-// Block is one of a blob's blocks.
+// Block is one block of a blob.
 type Block struct {
-	ID        string // as given to StageBlock; encoded, if it is not base64
-	Size      int64
-	Committed bool
+	ID        string // as given to StageBlock; as stored, if that is not base64
+	Size      int64  // in bytes
+	Committed bool   // part of the content, not only staged
 }
 
 // ListBlocks returns the blocks of a block blob, first the committed ones in their order and then the staged ones, and
-// the blob's ETag, which is empty as long as nothing was committed. Transient faults are retried. Errors are
-// ErrNotFound and those of the service. Cost: 1 request.
+// the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
+// of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
 	var o optimistic.ReadOptions
 	if opts != nil {

@@ -28,7 +28,7 @@ func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d b
 
 // readBody reads the body of a Get Blob response to its end, at most limit bytes, and checks its length against
 // Content-Range and Content-Length. If an intermediary has dropped both, wholeBlob checks it. opts are the options of
-// the request, for one more. The body is not closed.
+// the request, for a further request. readBody does not close the body.
 //
 // A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
 // for every range.
@@ -78,7 +78,7 @@ func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStrea
 }
 
 // blobLength asks for the length of the version etag of a blob in a way that survives intermediaries: it reads the
-// Content-Range of the first byte. It costs 1 request. If the blob has another version by now, the error wraps
+// Content-Range of the first byte. It costs 1 request. If the blob has changed to another version, the error wraps
 // io.ErrUnexpectedEOF, so that the caller reads again.
 func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
 	opts.Range = blob.HTTPRange{Count: 1}
@@ -124,5 +124,5 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", e.limit)
 }
 
-// MaxSize returns the limit, for programs that have another name for it.
+// MaxSize returns the limit in bytes, for programs that have another name for it.
 func (e *tooLargeError) MaxSize() int64 { return e.limit }

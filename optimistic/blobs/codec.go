@@ -6,9 +6,12 @@ import (
 	"fmt"
 )
 
-// Codec turns a value into the content of a blob and back.
+// Codec converts a value to the content of a blob and back. Its methods must be safe for concurrent use.
 type Codec[T any] interface {
+	// Encode returns the content for value. Equal values should have equal content, or an update that changes nothing
+	// is written.
 	Encode(value T) ([]byte, error)
+	// Decode returns the value for content that Encode returned. The value must not share memory with data.
 	Decode(data []byte) (T, error)
 	// ContentType is the Content-Type of a blob that is created. An existing blob keeps its own.
 	ContentType() string

@@ -20,12 +20,12 @@ import (
 
 // CopyOptions tunes Copy. The zero value replaces whatever is at the destination: last writer wins.
 type CopyOptions struct {
-	// Conditions are on the destination and decide who wins, as in Upload: IfMatch replaces one version only,
-	// IfNoneMatch "*" creates only. Defaults to none.
+	// Conditions on the destination decide which writer wins, as in Upload: IfMatch replaces one version only, and
+	// IfNoneMatch "*" only creates. Defaults to none.
 	Conditions optimistic.Conditions
 
-	// Source are conditions on the source. A LeaseID means nothing to a source that is only read. Defaults to the version
-	// that is found there when the copy starts.
+	// Source are conditions on the source. LeaseID is ignored, because the source is only read. Defaults to the version
+	// that the source has when the copy starts.
 	Source optimistic.Conditions
 
 	// Metadata replaces the source's, and saves the request that reads them. Defaults to the source's, with its lineage:
@@ -37,12 +37,13 @@ type CopyOptions struct {
 	Tags map[string]string
 	Tier *blob.AccessTier
 
-	// Wait returns when the copy has ended, not when it has started, asking every Poll. Defaults to false, and 1 s.
+	// Wait makes Copy return when the copy has ended instead of when it has started. Copy then asks for the status
+	// every Poll. Wait defaults to false, Poll to 1 s.
 	Wait bool
 	Poll time.Duration
 
-	// Attempts bounds how often the copy is started because the source changed between the reading of its metadata and
-	// the start; negative means no bound. Defaults to 12.
+	// Attempts bounds how many times the copy is started if the source changes between the read of its metadata and the
+	// start; negative means no bound. Defaults to 12.
 	Attempts int
 
 	optimistic.Sending
@@ -50,35 +51,35 @@ type CopyOptions struct {
 	_ struct{}
 }
 
-// CopyResult is what was started and what it took.
+// CopyResult describes the copy that was started, and the cost.
 type CopyResult struct {
 	optimistic.Result
 
 	CopyID string
-	Status blob.CopyStatusType // pending, success, aborted or failed, when last seen
+	Status blob.CopyStatusType // pending, success, aborted or failed, at the latest look
 
-	Source     string      // path of what is copied
-	SourceETag azcore.ETag // the version that is copied; empty with Metadata
+	Source     string      // path of the source
+	SourceETag azcore.ETag // the version of the source; empty with Metadata
 }
 
-// ErrCopyFailed means that a copy that was waited for has failed or was aborted.
+// ErrCopyFailed means that Copy waited for a copy that failed or was aborted.
 var ErrCopyFailed = errors.New("copy failed")
 
 // Copy starts a copy of source to destination, under conditions on both. source is a blob of the same account, or its
 // client has a shared access signature in its URL. Content, headers and metadata are those of one version of the
 // source.
 //
-// The metadata contain the lineage. It resolves lost responses, and tells the copy from one that another client has
-// started. A copy is started at most once, and ErrConflict means that it was not started.
+// The metadata contain the lineage. It resolves lost responses, and distinguishes the copy from one that another client
+// has started. A copy is started at most once, and ErrConflict means that it was not started.
 //
-// That does not hold for a request that an intermediary delivers twice, without any sign of trouble, if another client
-// writes to the destination or to the source between the first delivery and the look that follows the refusal of the
-// second. The copy then looks like a conflict; a changed source is copied again.
+// There is an exception: a request that an intermediary silently delivers twice, if another client writes to the
+// destination or to the source between the first delivery and the look that follows the refusal of the second. The copy
+// then looks like a conflict; a changed source is copied again.
 //
 // Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
 // before each of Attempts starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
-// After an error the destination is unchanged by this call, except with ErrOutcomeUnknown, and except after an error
-// while waiting.
+// After an error this call has not changed the destination, except after ErrOutcomeUnknown and after an error while
+// waiting.
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
@@ -106,7 +107,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	return c.out, err
 }
 
-// copying is one copy under way.
+// copying is one copy in progress.
 type copying struct {
 	*protocol.Call
 	to, from *blob.Client
@@ -170,7 +171,7 @@ func (c *copying) run(ctx context.Context) error {
 	}
 }
 
-// write is the start of the copy as a write to the destination.
+// write returns the start of the copy as a write to the destination.
 func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage optimistic.Lineage) (protocol.Change, error) {
 	var w protocol.Change
 	switch to := c.o.Conditions; {
@@ -225,7 +226,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 	return w, nil
 }
 
-// lookForOwn wraps the start: before it is sent again, it looks whether the copy has started.
+// lookForOwn wraps the start: before a repetition it looks whether the copy has started.
 func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
 	send, sent := w.Send, false
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -235,7 +236,7 @@ func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
 				return "", err
 			}
 			if now.Lineage.Has(w.ID) {
-				return "", protocol.NotMet() // commit looks again, and finds it
+				return "", protocol.NotMet() // Commit looks again and finds the entry
 			}
 		}
 		sent = true
@@ -243,7 +244,7 @@ func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
 	}
 }
 
-// status reads the destination's properties; nil when it does not exist.
+// status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
 	props, err := blobProperties(ctx, c.to, nil)
 	if azerr.Has(err, "BlobNotFound") {

@@ -20,8 +20,8 @@ var ErrNoCopy = errors.New("no such copy is pending")
 
 // AbortCopyOptions tunes AbortCopy. The zero value is the default.
 type AbortCopyOptions struct {
-	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no other condition;
-	// the id of the copy is one. Defaults to none.
+	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no other condition
+	// besides the id of the copy. Defaults to none.
 	LeaseID string
 
 	optimistic.Sending
@@ -31,9 +31,9 @@ type AbortCopyOptions struct {
 
 // AbortCopy aborts a pending copy. The destination remains, empty, with its metadata.
 //
-// The request names the copy, so it cannot abort another one however often it is carried out. If the copy is found
-// aborted, AbortCopy succeeds, no matter who aborted it; AlreadyApplied is set if none of its own requests can have
-// done it. If the copy has ended otherwise, or was replaced by another, the error is ErrNoCopy.
+// The request names the copy, so it cannot abort another one, however many times it is carried out. If the copy is
+// found aborted, AbortCopy succeeds, no matter who aborted it; AlreadyApplied is set if none of its own requests can
+// have aborted it. If the copy has ended otherwise, or was replaced by another, the error is ErrNoCopy.
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
@@ -76,7 +76,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		}
 		now := optimistic.State{Exists: true, ETag: protocol.Deref(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // it is aborted as requested, no matter who did it
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // aborted as requested, no matter by whom
 		}
 		return now, nil
 	}
@@ -86,7 +86,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 	switch {
 	case ok && over && (is(blob.CopyStatusTypeSuccess) || is(blob.CopyStatusTypeFailed)):
-		return c.Fail(fmt.Errorf("%w: %w", ErrNoCopy, unknown.Err)) // it ended otherwise, so no request of ours did it
+		return c.Fail(fmt.Errorf("%w: %w", ErrNoCopy, unknown.Err)) // the copy ended otherwise, so no request of ours aborted it
 	case ok || !over:
 		return err
 	}

@@ -35,11 +35,11 @@ type DownloadOptions struct {
 	// Concurrency is how many ranges are read ahead. BlockSize × Concurrency bytes are kept in memory. Defaults to 4.
 	Concurrency int
 
-	// Restart empties the output, if the blob changed during the read and the read starts again. Defaults to none: then
-	// such a change is a *ConflictError, because bytes that were written cannot be taken back.
+	// Restart empties the output before the read starts again because the blob changed. Defaults to none: then such a
+	// change is a *ConflictError, because bytes that were written cannot be taken back.
 	Restart func() error
 
-	// Restarts bounds how often Restart is called; negative means no bound. Defaults to 3.
+	// Restarts bounds how many times Restart is called; negative means no bound. Defaults to 3.
 	Restarts int
 
 	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
@@ -54,14 +54,14 @@ type DownloadOptions struct {
 	_ struct{}
 }
 
-// DownloadResult is which version was read and what it took.
+// DownloadResult describes the version that was read, and the cost.
 type DownloadResult struct {
 	ETag         azcore.ETag
-	LastModified time.Time
-	Size         int64
+	LastModified time.Time // by the service's clock
+	Size         int64     // in bytes
 	Headers      blob.HTTPHeaders
 	Metadata     map[string]string // lower-case names, without the lineage
-	Restarts     int               // how often the read started again because the blob changed
+	Restarts     int               // how many times the read started again because the blob changed
 	Requests     int
 	Elapsed      time.Duration
 }
@@ -118,6 +118,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 // tornRead is the Op of a conflict during a read, as opposed to one with the caller's conditions.
 const tornRead = "read"
 
+// download is one Download in progress.
 type download struct {
 	*protocol.Call
 	client *blob.Client
@@ -218,7 +219,7 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	return part.data, d.got.Size, nil
 }
 
-// rest reads a later range of the version that first has read.
+// rest reads a later range of the version that first found.
 func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error) {
 	pinned := optimistic.Conditions{IfMatch: d.got.ETag, LeaseID: d.o.Conditions.LeaseID}
 	part, err := protocol.Again(ctx, d.Call, func(ctx context.Context) (part, error) {
@@ -240,7 +241,7 @@ func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error)
 	}
 }
 
-// part is one response to a Get Blob.
+// part is the result of one Get Blob.
 type part struct {
 	data        []byte
 	notModified bool

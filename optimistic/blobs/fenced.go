@@ -22,8 +22,8 @@ import (
 //		return err
 //	})
 //
-// Earlier holders are kept out from the first fenced write on. To keep them out before there is something to write,
-// update the blob without changing it, which stores the fence.
+// The first fenced write excludes earlier holders. To exclude them before there is something to write, update the blob
+// without changing it, which stores the fence.
 //
 // # Limits
 //
@@ -46,7 +46,7 @@ type FencedBlob[T any] struct {
 	holder fence.Holder
 }
 
-// Read implements Target.
+// Read implements Target: one Get Blob. It returns ErrFenced if a later holder has written.
 func (b FencedBlob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	v, err := b.Blob.Read(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b FencedBlob[T]) Read(ctx context.Context) (*optimistic.Version[T], error)
 	return v, b.admit(v)
 }
 
-// Prepare implements Target.
+// Prepare implements Target: one Put Blob, after Guard of the holder.
 func (b FencedBlob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
 	if err := b.admit(base); err != nil { // a Document may have read it long ago
 		return nil, err
@@ -67,13 +67,13 @@ func (b FencedBlob[T]) Prepare(base *optimistic.Version[T], value T, lineage opt
 	return protocol.Guarded(b.holder, write), nil
 }
 
-// Remove implements Target: it refuses.
+// Remove implements Target: it refuses, because a deletion would forget the fence.
 func (b FencedBlob[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
 }
 
-// admit compares the fences. A version that was read by another target does not have what is needed here, and could not
-// be told from a blob without a fence.
+// admit compares the stored fence with the holder's. It refuses a version that another target has read: such a version
+// lacks the metadata, and would look like a blob without a fence.
 func (b FencedBlob[T]) admit(v *optimistic.Version[T]) error {
 	carry, ok := v.Carry.(blobCarry)
 	if v.Exists && !ok {
@@ -81,7 +81,7 @@ func (b FencedBlob[T]) admit(v *optimistic.Version[T]) error {
 	}
 	stored, err := fence.Parse(carry.metadata[fence.Key])
 	if err != nil {
-		return retry.Stop(fmt.Errorf("%w; whoever damaged it must say which token was the last", err))
+		return retry.Stop(fmt.Errorf("%w: set the blob's metadata to the last token that was stored", err))
 	}
 	return b.holder.Fence().Admit(b.Resource(), stored)
 }

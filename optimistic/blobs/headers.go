@@ -37,15 +37,15 @@ type HTTPHeaders struct {
 //   - A lost response is ErrOutcomeUnknown if the blob has another ETag afterwards (even if that is from our own
 //     write), unless the blob's lineage shows that another writer replaced the base. Finding the headers that were sent
 //     proves nothing, because another writer may have sent the same.
-//   - A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, and Update runs
-//     the change again. That is harmless for a change that sets headers, but not for one that counts in them.
+//   - A write that an intermediary silently delivers twice looks like a conflict, and Update runs the change again.
+//     That is harmless for a change that sets headers, but not for one that counts in them.
 //   - OperationID is refused, because it could not be remembered. Result.WriteID has no meaning.
 //
 // A caller that only sets headers can simply call again after ErrOutcomeUnknown.
 //
 // Cost: 1 request to read, 1 to write.
 type Headers struct {
-	Client *blob.Client
+	Client *blob.Client // required
 
 	// CPK is passed with every read, for blobs under customer-provided keys.
 	CPK *blob.CPKInfo
@@ -97,7 +97,7 @@ func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], er
 	return v, nil
 }
 
-// Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced our base.
+// Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced the base.
 func (h Headers) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtBlob(ctx, h.Client, h.CPK)
 }
@@ -123,7 +123,7 @@ func (h Headers) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeader
 	}, nil
 }
 
-// Remove implements Target: headers go with their blob only.
+// Remove implements Target: it refuses, because headers are deleted only with their blob.
 func (h Headers) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// shortestLease is how long the lease of an escalated update lasts, in seconds: the shortest that the service has.
+// shortestLease is the duration of the lease of an escalated update, in seconds: the shortest that the service allows.
 const shortestLease = 15
 
 // blobLease is a lease of a blob for an escalated update.
@@ -25,7 +25,7 @@ func (l blobLease) Release(ctx context.Context) error {
 	return err
 }
 
-// leaseOn returns how to lease the blob.
+// leaseOn returns the Lease function of the blob's Traits.
 func leaseOn(client *blob.Client) func(id string) (optimistic.Lease, error) {
 	return func(id string) (optimistic.Lease, error) {
 		c, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: &id})

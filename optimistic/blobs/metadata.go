@@ -22,7 +22,7 @@ import (
 // without it. Names are in lower case, because the service ignores their case and HTTP does not keep it. The lineage is
 // not part of the value. A write does not change the content, HTTP headers and tags.
 type Metadata struct {
-	Client *blob.Client
+	Client *blob.Client // required
 
 	// CPK is passed with every request, for blobs under customer-provided keys.
 	CPK *blob.CPKInfo
@@ -83,7 +83,7 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 	}
 	for name, v := range value {
 		if old, ok := before[name]; ok && old == v {
-			continue // another writer stored it; it is sent back unchanged
+			continue // another writer stored it; the write sends it back unchanged
 		}
 		if err := meta.Validate(name, v); err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// PageSize is the unit in which page blobs are written.
+	// PageSize is the unit, in bytes, in which page blobs are written.
 	PageSize = 512
 
 	maxPageWrite = 4 << 20 // REST: "Put Page"
@@ -30,9 +30,9 @@ const (
 // blob: the holder of fence n raises the number to n (RaiseSequenceNumber) and then writes with IfAtMost n, which fails
 // once a later holder has raised it further. A nil field is no condition.
 type SequenceConditions struct {
-	IfEqual  *int64
-	IfAtMost *int64
-	IfLess   *int64
+	IfEqual  *int64 // the number must be this one
+	IfAtMost *int64 // the number must not be larger
+	IfLess   *int64 // the number must be smaller
 }
 
 // PageRange is a range of a page blob as a Target. The blob must exist and contain the range. The range begins and ends
@@ -44,22 +44,22 @@ type SequenceConditions struct {
 // and continues. (The sequence number could not replace it, because Put Page does not change the number.)
 //
 // A Put Page has no metadata, so the lineage has to be in the pages. With Lineage, the last page of the range stores it
-// (about 14 writes), the value is PageSize shorter, and everything that Update promises holds. Without Lineage, a lost
-// response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless the blob's metadata show that another
-// writer replaced the base; a write that is delivered twice, without any sign of trouble, looks like a conflict; and
-// OperationID is refused. Finding the bytes that were sent would prove nothing, because another writer may have sent
-// the same.
+// (about 14 writes), the value is PageSize bytes shorter, and everything that Update promises holds. Without Lineage, a
+// lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless the blob's metadata show that
+// another writer replaced the base; a write that is silently delivered twice looks like a conflict; and OperationID is
+// refused. Finding the bytes that were sent would prove nothing, because another writer may have sent the same.
 //
 // Cost: 1 request to read, 1 to write.
 type PageRange struct {
-	Client *pageblob.Client
-	Offset int64
-	Count  int64 // in bytes
+	Client *pageblob.Client // required
+	Offset int64            // in bytes
+	Count  int64            // in bytes
 
-	// Lineage uses the last page of the range for the lineage. All writers of the range must set it alike.
+	// Lineage uses the last page of the range for the lineage. All writers of the range must agree on it. Defaults to
+	// false.
 	Lineage bool
 
-	// Sequence is checked by the write and by the read before it. A failure is final.
+	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
 	Sequence SequenceConditions
 
 	// CPK and EncryptionScope are passed with every request.
@@ -131,7 +131,7 @@ func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error
 // Look implements Target: the page with the lineage, or else Get Blob Properties.
 func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
 	if !p.Lineage {
-		// This is the lineage of the metadata. It can only prove that another writer replaced our base.
+		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
 		return lookAtBlob(ctx, p.Client.BlobClient(), p.CPK)
 	}
 	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
@@ -183,7 +183,7 @@ func (p PageRange) Prepare(base *optimistic.Version[[]byte], value []byte, linea
 	return w.prepare(writeConditions(base.State, c)), nil
 }
 
-// Remove implements Target: a range can be emptied, not deleted.
+// Remove implements Target: it refuses, because a range can be cleared but not deleted.
 func (p PageRange) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }

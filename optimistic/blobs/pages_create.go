@@ -13,10 +13,10 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// maxPageBlob is the longest page blob there can be (REST: "Put Blob", 8 TiB).
+// maxPageBlob is the largest size of a page blob (REST: "Put Blob", 8 TiB).
 const maxPageBlob = 8 << 40
 
-// CreatePagesOptions tunes CreatePages. The zero value replaces whatever is there: last writer wins.
+// CreatePagesOptions tunes CreatePages. The zero value replaces an existing blob: last writer wins.
 type CreatePagesOptions struct {
 	// Conditions decide which writer wins, as in Upload. IfNoneMatch "*" only creates. Defaults to none.
 	Conditions optimistic.Conditions

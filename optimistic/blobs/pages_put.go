@@ -31,13 +31,13 @@ type PageOptions struct {
 }
 
 // PutPages writes data at offset of a page blob, in one conditional request. The length of data is a multiple of
-// PageSize, at most 4 MiB; zeros are cleared rather than stored. To compute the data from what is stored, Update a
+// PageSize, at most 4 MiB; zeros are cleared rather than stored. To compute the data from the stored data, Update a
 // PageRange.
 //
 // Errors are those of Update: *ConflictError (Reason Sequence if a sequence condition failed), and *UnknownError if the
 // response was lost and a repetition was refused. With IfMatch no repetition can overwrite another write. With only a
-// sequence condition that holds if each number belongs to one writer at a time, which a fence ensures. With neither, a
-// repetition may overwrite a write in between.
+// sequence condition the same holds if each number belongs to one writer at a time, which a fence ensures. With
+// neither, a repetition may overwrite a write in between.
 //
 // Cost: 1 request; 2 on a conflict.
 func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data []byte, opts *PageOptions) (optimistic.Result, error) {
@@ -76,7 +76,7 @@ func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (opt
 	c := protocol.NewCall(op, resource.Path(client.URL()), s, nil)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
-		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID(c.Writer)} // the id is stored nowhere, and so never found
+		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID(c.Writer)} // the id is not stored, so no look finds it
 	}
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.Send = p.prepare(accessConditions(o.Conditions))

@@ -23,12 +23,12 @@ import (
 // Headers, a lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless its metadata show that
 // another writer replaced the base. For a fence, which only grows, RaiseSequenceNumber leaves nothing unknown.
 //
-// A write that an intermediary delivers twice, without any sign of trouble, looks like a conflict, after which Update runs
-// the change again: a change that counts in the number may be applied twice.
+// A write that an intermediary silently delivers twice looks like a conflict, after which Update runs the change again:
+// a change that counts in the number may be applied twice.
 //
 // Cost: 1 request to read, 1 to write.
 type SequenceNumber struct {
-	Client *pageblob.Client
+	Client *pageblob.Client // required
 
 	_ struct{}
 }
@@ -90,7 +90,7 @@ func (s SequenceNumber) Prepare(base *optimistic.Version[int64], value int64, li
 	return setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c)), nil
 }
 
-// Remove implements Target: the number goes with its blob only.
+// Remove implements Target: it refuses, because the number is deleted only with its blob.
 func (s SequenceNumber) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("a sequence number cannot be deleted: update it to 0, or delete the blob")
 }
@@ -107,8 +107,8 @@ func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionTy
 
 // CompareAndSwapSequenceNumber sets the number to next on the condition that it is old. Otherwise the error is a
 // *ConflictError with Reason Sequence. Other writes to the blob are no conflict: the number is compared again. Other
-// errors are those of Update on a SequenceNumber. Cost: 2 requests, and 2 more for each write in between.
-// A swap that an intermediary delivers twice, without any sign of trouble, looks like such a conflict.
+// errors are those of Update on a SequenceNumber. A swap that an intermediary silently delivers twice looks like such a
+// conflict. Cost: 2 requests, and 2 more for each write in between.
 func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, old, next int64, opts *optimistic.UpdateOptions) (optimistic.Result, error) {
 	target := NewSequenceNumber(client)
 	return optimistic.Update(ctx, target, func(_ context.Context, n *int64) error {
@@ -123,10 +123,10 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 	}, opts)
 }
 
-// RaiseSequenceNumber raises the number to at least n, and returns the number then: more than n if another writer
-// raised it further. It needs no condition and no read before it: the service compares (REST: "Set Blob Properties",
-// x-ms-sequence-number-action: max), and a repetition changes nothing. So the outcome is unknown only as long as the
-// service cannot be reached.
+// RaiseSequenceNumber raises the number to at least n and returns the resulting number, which is more than n if another
+// writer raised it further. It needs no condition and no read before it: the service compares (REST: "Set Blob
+// Properties", x-ms-sequence-number-action: max), and a repetition changes nothing. So the outcome is unknown only
+// while the service cannot be reached.
 //
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.

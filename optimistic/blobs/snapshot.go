@@ -23,8 +23,8 @@ import (
 
 // SnapshotOptions tunes Snapshot. The zero value is the default.
 type SnapshotOptions struct {
-	// Conditions must hold for the version of which the snapshot is taken. They are those of a read, so all
-	// combinations are legal. Defaults to none.
+	// Conditions must hold for the version that the snapshot shows. They are those of a read, so all combinations are
+	// legal. Defaults to none.
 	Conditions optimistic.Conditions
 
 	// Metadata is the snapshot's, instead of the blob's. Defaults to the blob's.
@@ -34,8 +34,8 @@ type SnapshotOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Attempts bounds how often the snapshot is tried because the version was replaced after it was read; negative
-	// means no bound. Defaults to 12.
+	// Attempts bounds how many times the snapshot is tried if the version is replaced after the read; negative means no
+	// bound. Defaults to 12.
 	Attempts int
 
 	// Elapsed bounds the time spent on these attempts; negative means no bound. Defaults to 30 s.
@@ -68,46 +68,46 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	return out, err
 }
 
-// validateRead is validate for a request that reads, where all conditions can be combined.
+// validateRead validates the conditions of a read, on which all of them can be combined.
 func validateRead(c optimistic.Conditions) error {
 	if c.IfNoneMatch == azcore.ETagAny {
-		return errors.New("conditions: If-None-Match * never holds for what has to exist")
+		return errors.New("conditions: If-None-Match * never holds for a blob that has to exist")
 	}
 	return errors.Join(optimistic.Conditions{IfMatch: c.IfMatch}.Validate(), optimistic.Conditions{IfNoneMatch: c.IfNoneMatch}.Validate())
 }
 
-// SnapshotResult is which snapshot was taken and what it took. ETag is the version of the blob that it shows.
+// SnapshotResult describes the snapshot that was taken, and the cost. ETag is the version of the blob that it shows.
 type SnapshotResult struct {
 	optimistic.Result
 
 	// Snapshot is the snapshot's id: the time at which it was taken, by the service's clock and in its format.
 	Snapshot string
 
-	// Twins are other snapshots that this call has left behind, because a request whose response was lost was carried
-	// out. They show the same version, and can be deleted.
+	// Twins are the ids of further snapshots that this call has left behind, because a request whose response was lost
+	// was carried out. They show the same version and can be deleted.
 	Twins []string
 }
 
 // Snapshot takes a snapshot of a blob of any type. If responses are lost it still leaves only one, with the exceptions
 // below.
 //
-// A snapshot does not change its blob, so no condition prevents the request from being carried out again. Repeated
-// blindly it would leave a second snapshot, which is unknown, is billed, and prevents the blob from being deleted. So
-// the snapshot's metadata have an id (the newest entry of the blob's lineage), and before the request is sent again the
-// snapshots are listed: one with the id is ours. A request gives either all or none of the snapshot's metadata, so the
-// blob's are read first and the request is conditional on that version. If the version was replaced meanwhile, both are
-// repeated, unless IfMatch names it.
+// A snapshot does not change its blob, so no condition prevents the request from being carried out again. Blind
+// repetition would leave a second snapshot, which nobody knows of, which is billed, and which prevents the deletion of
+// the blob. So the snapshot's metadata have an id (the newest entry of the blob's lineage), and before the request is
+// sent again the snapshots are listed: one with the id is ours. A request gives either all or none of the snapshot's
+// metadata, so the blob's are read first and the request is conditional on that version. If the version was replaced
+// meanwhile, both are repeated, unless IfMatch names it.
 //
 // Errors are those of Update: *ConflictError if a condition did not hold, with Reason Gone if the blob does not exist
 // and IfMatch names a version; *NotFoundError; and *UnknownError if a response was lost and the list could not be read,
 // or shows nothing because LineageSize is negative or the metadata have no room for an id.
 //
-// A second snapshot remains if a request is carried out after the list was read. It is in Twins if it shows up before
-// the end of the call; later it is not noticed. (It cannot happen once the version was replaced.) The same holds for a
-// request that an intermediary delivers twice, without any sign of trouble.
+// A second snapshot remains if a request is carried out after the list was read. It is in Twins if it exists before the
+// end of the call; a later one is not noticed. (There is none once the version was replaced.) The same holds for a
+// request that an intermediary silently delivers twice.
 //
-// Cost: 2 requests, and 2 more each time the version was replaced. After a lost response a list for each, and one at
-// the end of the call (1 request per 5,000 snapshots each); this takes permission to list the container.
+// Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
+// such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
 func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -121,7 +121,7 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
 }
 
-// snapshotting is one snapshot under way.
+// snapshotting is one snapshot in progress.
 type snapshotting struct {
 	*protocol.Call
 	container *container.Client
@@ -167,7 +167,7 @@ func (s *snapshotting) run(ctx context.Context) error {
 	}
 }
 
-// base reads the version that the snapshot is to show. The service checks all of the caller's conditions here; the
+// base reads the version that the snapshot will show. The service checks all of the caller's conditions here; the
 // snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
@@ -259,7 +259,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 			now.Lineage = protocol.LineageOf(protocol.Entry{ID: id, Base: base.ETag})
 		case id != "" && now.Exists && now.ETag != base.ETag:
 			// A request under way can no longer be carried out, and one that was is in the list.
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "another's", Base: base.ETag})
+			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: base.ETag})
 		}
 		return now, err
 	}
@@ -299,7 +299,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 	return now, ours, nil
 }
 
-// noticeTwins looks, after a response was lost, whether more than one request was carried out.
+// noticeTwins lists the snapshots again if a response was lost, in case more than one request was carried out.
 func (s *snapshotting) noticeTwins(ctx context.Context, w protocol.Change) error {
 	if s.Res.Ambiguous == 0 {
 		return nil

@@ -28,9 +28,9 @@ import (
 // as elsewhere (the tag remembers the last 14 writes). The remaining limits:
 //
 //   - A tag that a writer outside azconc adds between our read and our write, without changing any other tag, is lost.
-//   - The first write to a blob without the lineage tag is guarded only by the tags that are there, if any. Two first
-//     writers at once may lose one of the changes, and a first write that arrives late overwrites. If that matters,
-//     create the blob with a tag LineageKey (of any value): then all writes are safe.
+//   - The first write to a blob without the lineage tag is guarded only by the tags that are there, if any. Of two
+//     concurrent first writes one may be lost, and a delayed first write overwrites later ones. If that matters, create
+//     the blob with a tag LineageKey (of any value): then all writes are safe.
 //   - The tag has room for the last 7 operations, of any age.
 //   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. No writer can add an
 //     eleventh tag either, so the guard is complete; a write whose response was lost is ErrOutcomeUnknown.
@@ -39,9 +39,9 @@ import (
 // The lineage tag is indexed and billed like any other. Writes of the Blob target keep it, so that they and writers of
 // tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
 //
-// Cost: 1 request to read, 1 to write. It takes permission to read and to write tags.
+// Cost: 1 request to read, 1 to write. Both require permission to read and to write tags.
 type Tags struct {
-	Client *blob.Client
+	Client *blob.Client // required
 
 	_ struct{}
 }
@@ -49,10 +49,10 @@ type Tags struct {
 // NewTags returns the index tags of a blob as a Target.
 func NewTags(client *blob.Client) Tags { return Tags{Client: client} }
 
-// tagCarry is what was read in addition to the caller's own tags.
+// tagCarry is the part of a read that the following write needs.
 type tagCarry struct {
 	tags map[string]string // without the lineage
-	mark string            // the lineage tag's value; "" when there is none, or when it is what Version.Lineage says
+	mark string            // the lineage tag's value; empty if there is none, or if it equals Version.Lineage
 }
 
 // Resource implements Target.
@@ -141,7 +141,7 @@ func (t Tags) Prepare(base *optimistic.Version[map[string]string], value map[str
 	}
 	for name, old := range before {
 		if v, kept := after[name]; !kept || v != old {
-			return send, nil // its own effect breaks its condition: it can be carried out once only
+			return send, nil // its own effect breaks its condition, so it can be carried out only once
 		}
 	}
 	return protocol.LookFirst(send, base.State, "", t.Look), nil
@@ -164,8 +164,8 @@ func stateOfTags(all map[string]string) optimistic.State {
 	}
 }
 
-// validTags refuses what the service would refuse. Quotes are not allowed in tags, so a predicate that is made of valid
-// tags means what it says.
+// validTags returns an error for tags that the service would refuse. Quotes are not allowed in tags, so a predicate
+// made of valid tags needs no escaping.
 func validTags(tags map[string]string) error {
 	if len(tags) > protocol.MaxTags {
 		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), protocol.MaxTags)

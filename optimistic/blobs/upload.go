@@ -28,7 +28,7 @@ const (
 	maxBlocks        = 50_000     // REST: "Put Block List"
 )
 
-// UploadOptions tunes Upload. The zero value replaces whatever is there: last writer wins.
+// UploadOptions tunes Upload. The zero value replaces an existing blob: last writer wins.
 type UploadOptions struct {
 	// Conditions decide which writer wins. IfMatch replaces one version only, and IfNoneMatch "*" only creates. No
 	// condition, or IfMatch "*", is last writer wins. Defaults to none.
@@ -46,16 +46,16 @@ type UploadOptions struct {
 	EncryptionScope *blob.CPKScopeInfo
 
 	// BlockSize is the size of a staged block in bytes; content of at most one block is sent in a single request.
-	// Defaults to 8 MiB, which reaches to 390 GiB.
+	// Defaults to 8 MiB, which allows content of up to 390 GiB.
 	BlockSize int64
 
-	// LookFirst looks at the blob before anything is sent. It refuses to replace an append or page blob
-	// (*TypeError), and makes Result.Created show whether there was a blob. With IfMatch an upload always looks.
-	// Defaults to false: the blob is replaced without a look.
+	// LookFirst looks at the blob before anything is sent. An append or page blob is then refused with a *TypeError,
+	// and Result.Created shows whether there was a blob. With IfMatch an upload always looks. Defaults to false: the
+	// blob is replaced without a look.
 	LookFirst bool
 
-	// Concurrency is how many blocks are staged at a time. BlockSize × (Concurrency + 1) bytes are kept in memory.
-	// Defaults to 4.
+	// Concurrency is how many blocks are staged at the same time. BlockSize × (Concurrency + 1) bytes are kept in
+	// memory. Defaults to 4.
 	Concurrency int
 
 	// Progress is called with the number of bytes stored so far, one call at a time. Defaults to none.
@@ -93,8 +93,8 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 }
 
 // Upload stores everything that it reads from r in a block blob, in bounded memory. Content of at most one block is
-// sent in one Put Blob. More is staged under ids that no other upload uses, and the condition is checked by the commit,
-// which is what changes the blob. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
+// sent in one Put Blob. Longer content is staged under ids that no other upload uses; the commit changes the blob and
+// checks the condition. (The SDK's UploadBuffer and UploadFile drop conditions above 256 MiB.)
 //
 // A commit discards the blocks that other uploads have staged for the same blob. If this happens to an upload without a
 // condition, and r is an io.Seeker, it stages its blocks again from the start of r, up to 12 times. Otherwise the error
@@ -105,8 +105,8 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // fails before the content is sent. After any error but *UnknownError the blob is unchanged by this upload. The service
 // drops staged blocks that were not committed after a week.
 //
-// An upload with IfMatch carries on the blob's lineage. Any other replaces it, so that a writer that has lost a
-// response at that moment gets ErrOutcomeUnknown.
+// An upload with IfMatch preserves the blob's lineage. Any other upload replaces it, so that a writer whose response is
+// lost at that moment gets ErrOutcomeUnknown.
 //
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
@@ -120,12 +120,13 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 	return u.done(err)
 }
 
+// upload is one Upload or CommitBlocks in progress.
 type upload struct {
 	*protocol.Call
 	client *blockblob.Client
 	o      UploadOptions
 
-	creates bool // a look has shown that there was no blob, and the write does not demand it
+	creates bool // a look found no blob, and the write has no condition on that
 
 	mu     sync.Mutex // guards stored and the calls of Progress
 	stored int64
@@ -138,7 +139,7 @@ func (u *upload) done(err error) (optimistic.Result, error) {
 
 func (u *upload) run(ctx context.Context, r io.Reader) error {
 	start, seekable := position(r)
-	// Most content is small: grow as it comes instead of setting a whole block aside.
+	// Most content is small, so the buffer grows with it instead of starting at BlockSize.
 	first, err := io.ReadAll(io.LimitReader(r, u.o.BlockSize))
 	if err != nil {
 		return u.Fail(fmt.Errorf("read the content: %w", err))
@@ -186,7 +187,7 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// restages bounds how often an upload without a condition stages its blocks, if other commits discard them.
+// restages bounds how many times an upload without a condition stages its blocks if other commits discard them.
 const restages = 12
 
 // position returns the current offset of r, and whether r can seek back to it.

@@ -24,7 +24,7 @@ import (
 func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]string, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(u.o.Concurrency)
-	// One more buffer than requests under way: it is filled meanwhile. Two exist already.
+	// One more buffer than there are requests under way is filled meanwhile. Two exist already.
 	buffers := make(chan []byte, max(u.o.Concurrency+1, len(blocks)))
 	for range cap(buffers) - len(blocks) {
 		buffers <- nil
@@ -81,8 +81,8 @@ func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]st
 	return ids, nil
 }
 
-// stageBlock stages a block and repeats that after transient faults: staging the same block under the same id again
-// changes nothing.
+// stageBlock stages a block. It repeats the request after transient faults, because staging the same block under the
+// same id again changes nothing.
 func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error {
 	opts := blockblob.StageBlockOptions{CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope}
 	if lease := u.o.Conditions.LeaseID; lease != "" {

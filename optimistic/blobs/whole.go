@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// whole returns a write that replaces a whole blob and has not read what was there before.
+// whole returns a write that replaces a whole blob without having read it.
 func whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
 	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, client, cpk) }}
 	if c.S.LineageSize >= 0 {

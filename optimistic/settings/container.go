@@ -16,16 +16,16 @@ import (
 )
 
 // ContainerMetadata is the user metadata of a container as a Target. Create creates the container with its metadata,
-// and Delete deletes it with all its blobs. Names are in lower case, as in Metadata.
+// and Delete deletes it with all its blobs. Names are in lower case, as in blobs.Metadata.
 //
 // The service has ETags on containers but no conditions on them (REST: "Specifying conditional headers": dates only,
 // with a resolution of a second). So writers take turns: a write leases the container for 15 s under an id of its own,
 // compares the ETag with the one that was read, writes with the lease's id, and releases the lease, even if ctx has
 // ended. No user code runs during a turn. If the writer crashes, others wait until the lease expires. A container lease
-// does not keep others from working with the blobs, only from deleting the container.
+// does not prevent others from working with the blobs, only from deleting the container.
 //
-// This binds only the writers that take turns. Another writer can overwrite the metadata during a turn, because the
-// service accepts Set Container Metadata without a lease id on a leased container, and it is noticed only if it writes
+// This binds only the writers that take turns. Any other writer can overwrite the metadata during a turn, because the
+// service accepts Set Container Metadata without a lease id on a leased container. It is noticed only if it writes
 // before the comparison. Only deletion is guarded against all clients.
 //
 // The lineage is in the metadata, so lost responses are resolved as with blobs. If the caller already holds the
@@ -33,7 +33,7 @@ import (
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease); 1 to create.
 type ContainerMetadata struct {
-	Client *container.Client
+	Client *container.Client // required
 
 	// Access is the public access of a container that is created. Defaults to none.
 	Access *container.PublicAccessType

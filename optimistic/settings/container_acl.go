@@ -16,39 +16,40 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// AccessPolicy is a stored access policy: what shared access signatures that name it allow, and when. Times are whole
-// seconds in UTC; a zero time is not set.
+// AccessPolicy is a stored access policy: the permissions of the shared access signatures that name it, and their
+// period. Times are whole seconds in UTC; a zero time is not set.
 type AccessPolicy struct {
-	ID          string
+	ID          string // 1 to 64 characters
 	Start       time.Time
 	Expiry      time.Time
 	Permissions string // letters, in the service's order, such as "rwd"
 }
 
-// ACL is the access to a container without the account's keys.
+// ACL describes the access to a container without the account's keys.
 type ACL struct {
 	Access   container.PublicAccessType // public access; empty is none
 	Policies []AccessPolicy             // at most five
 }
 
-const maxPolicies = 5 // REST: "Set Container ACL"
+// maxPolicies is the largest number of policies (REST: "Set Container ACL").
+const maxPolicies = 5
 
 // ContainerACL is the access control list of a container as a Target. The container must exist. The service replaces
 // all policies and the public access at once (a request without public access makes the container private), so a write
-// also sends what the change does not touch.
+// also sends the parts that the change does not touch.
 //
 // Writers take turns by a container lease, as with ContainerMetadata and with the same limit: it binds only the writers
 // that take turns. Other writers are noticed through If-Unmodified-Since, if they write in a later second than the last
-// change. The request has no room for a lineage. It rarely matters: during its turn a writer is alone, and sends the
-// same request again after a lost response. Only if no response arrives until the turn is over, and the container has
-// changed since, is the error ErrOutcomeUnknown. A write that an intermediary delivers twice, without any sign of
-// trouble, may look like a conflict, and Update then runs the change again. OperationID is refused.
+// change. The request has no room for a lineage. That rarely matters: during its turn a writer is alone, and sends the
+// same request again after a lost response. The error is ErrOutcomeUnknown only if no response arrives until the turn
+// is over and the container has changed since. A write that an intermediary silently delivers twice may look like a
+// conflict, and Update then runs the change again. OperationID is refused.
 //
 // A policy that is replaced or removed may remain in force for up to 30 s (REST: "Set Container ACL").
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease).
 type ContainerACL struct {
-	Client *container.Client
+	Client *container.Client // required
 
 	_ struct{}
 }
@@ -97,7 +98,7 @@ func (a ContainerACL) Read(ctx context.Context) (*optimistic.Version[ACL], error
 }
 
 // Look implements Target: one Get Container Properties. The metadata's lineage can only prove that another writer
-// replaced our base.
+// replaced the base.
 func (a ContainerACL) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtContainer(ctx, a.Client)
 }
@@ -121,7 +122,8 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 		return nil, err
 	}
 	access, policies := protocol.Optional(value.Access), value.clone().Policies
-	// If the response to our first request was lost, the date no longer matches; then the turn has to do without it.
+	// If the response to the first request was lost, the date may no longer match, so a repetition relies on the turn
+	// alone.
 	unmodified, sent := protocol.Optional(base.LastModified), false
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		opts := container.SetAccessPolicyOptions{
@@ -141,7 +143,7 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 	}), nil
 }
 
-// Remove implements Target: the list is deleted only with its container.
+// Remove implements Target: it refuses, because the list is deleted only with its container.
 func (a ContainerACL) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }

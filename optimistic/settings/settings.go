@@ -23,12 +23,12 @@ import (
 //
 // Last writer wins: the service has no version of a queue and supports no condition (REST: "Set Queue Metadata"). A
 // write replaces all metadata, including changes by others since the read, and two concurrent writers can both succeed
-// although only one change is left. Use it if a queue has one writer, or if lost changes do not matter.
+// although only one change is left. Use it if the queue has one writer, or if lost changes do not matter.
 //
-// azconc adds the lineage, in the metadata. It resolves lost responses, so a change is not run again on its own result.
-// Before a write is sent again, azconc looks whether another writer has written meanwhile, and then reports a conflict
-// (Update runs the change again) instead of overwriting. A delayed request may still be applied later, over any other
-// write.
+// azconc stores the lineage in the metadata. The lineage resolves lost responses, so a change is not run again on its
+// own result. Before a write is sent again, azconc looks whether another writer has written meanwhile, and then reports
+// a conflict (Update runs the change again) instead of overwriting. A delayed request may still be applied later, over
+// any other write.
 //
 // azconc computes Version.ETag from the metadata. It can be used for IfMatch only here, and is compared when the
 // metadata are read, not when they are written. IfTags and LeaseID are refused.
@@ -36,7 +36,7 @@ import (
 // Cost: 1 request to read, 1 to write.
 type QueueMetadata struct{ queue *azqueue.QueueClient }
 
-// NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The name is a warning: see
+// NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The name warns of lost changes: see
 // QueueMetadata.
 func NewLastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
 	return QueueMetadata{client}
@@ -115,7 +115,7 @@ func (m QueueMetadata) Remove(optimistic.State, optimistic.Conditions) (optimist
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
 }
 
-// settingsTag computes a version of settings that have none in the service. Equal settings have equal versions.
+// settingsTag computes a version for settings to which the service gives none. Equal settings have equal versions.
 func settingsTag(settings any, lineage optimistic.Lineage) (azcore.ETag, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -125,13 +125,13 @@ func settingsTag(settings any, lineage optimistic.Lineage) (azcore.ETag, error) 
 	return azcore.ETag(`"settings-` + hex.EncodeToString(sum[:16]) + `"`), nil
 }
 
-// plainSetting refuses conditions that are impossible for settings without versions.
+// plainSetting returns an error for conditions that settings without versions cannot have.
 func plainSetting(exists bool, c optimistic.Conditions) error {
 	if !exists {
 		return errors.New("settings cannot be created without the resource they belong to")
 	}
 	if c.IfTags != "" || c.LeaseID != "" {
-		return errors.New("Conditions: there are neither index tags nor leases here; last writer wins")
+		return errors.New("Conditions: these settings have neither index tags nor leases; last writer wins")
 	}
 	return nil
 }

@@ -14,19 +14,20 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// QueueACL is the stored access policies of a queue as a Target, made by NewLastWriterWinsQueueACL. The queue must exist.
+// QueueACL are the stored access policies of a queue as a Target, made by NewLastWriterWinsQueueACL. The queue must
+// exist.
 //
 // Last writer wins, as with QueueMetadata, and there is no room for a lineage. After a lost response azconc looks
-// before it sends the request again. Policies that are as requested are a success, no matter who set them; policies
-// that are neither that nor the old ones are ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
+// before it sends the request again. If the policies are as requested, that is a success, no matter who set them. If
+// they are neither that nor the old ones, the error is ErrOutcomeUnknown. OperationID, IfTags and LeaseID are refused.
 //
-// A write that an intermediary delivers twice may overwrite what another client has written in between.
+// A write that an intermediary delivers twice may overwrite a change that another client has made in between.
 //
 // Cost: 1 request to read, 1 to write.
 type QueueACL struct{ queue *azqueue.QueueClient }
 
-// NewLastWriterWinsQueueACL returns the stored access policies of a queue as a Target. The name is a warning: see
-// QueueACL.
+// NewLastWriterWinsQueueACL returns the stored access policies of a queue as a Target. The name warns of lost changes:
+// see QueueACL.
 func NewLastWriterWinsQueueACL(client *azqueue.QueueClient) QueueACL { return QueueACL{client} }
 
 // Resource implements Target.

@@ -22,9 +22,9 @@ import (
 // keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
 // that have changed, and writers of different sections do not affect each other. To empty a list of CORS rules, set it
 // to an empty slice, not nil. Lost responses are handled as with QueueACL. OperationID, IfTags and LeaseID are refused.
-// Settings may take up to 30 s to be in force.
+// Settings may take up to 30 s to take effect.
 //
-// A write that an intermediary delivers twice may overwrite what another client has written in between.
+// A write that an intermediary delivers twice may overwrite a change that another client has made in between.
 //
 // Cost: 1 request to read, 1 to write.
 type ServiceProperties[T any] struct {
@@ -34,8 +34,8 @@ type ServiceProperties[T any] struct {
 	set  func(ctx context.Context, changed T) error
 }
 
-// NewLastWriterWinsBlobService returns the settings of an account's Blob service as a Target. The name is a warning: see
-// ServiceProperties.
+// NewLastWriterWinsBlobService returns the settings of an account's Blob service as a Target. The name warns of lost
+// changes: see ServiceProperties.
 func NewLastWriterWinsBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
 	return ServiceProperties[service.SetPropertiesOptions]{
 		name: "(blob service)", key: client,
@@ -53,8 +53,8 @@ func NewLastWriterWinsBlobService(client *service.Client) ServiceProperties[serv
 	}
 }
 
-// NewLastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name is a warning: see
-// ServiceProperties.
+// NewLastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name warns of lost
+// changes: see ServiceProperties.
 func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
 	return ServiceProperties[azqueue.SetPropertiesOptions]{
 		name: "(queue service)", key: client,
@@ -102,7 +102,7 @@ func (p ServiceProperties[T]) Look(ctx context.Context) (optimistic.State, error
 	return v.State, nil
 }
 
-// Prepare implements Target: one request, with what has changed.
+// Prepare implements Target: one request, with the sections that have changed.
 func (p ServiceProperties[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p ServiceProperties[T]) Prepare(base *optimistic.Version[T], value T, line
 		case bytes.Equal(text, before[name]):
 			delete(after, name)
 		case string(text) == "null":
-			return nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that means off", name)
+			return nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that disables it", name)
 		}
 	}
 	if len(after) == 0 {
@@ -141,7 +141,7 @@ func (p ServiceProperties[T]) Prepare(base *optimistic.Version[T], value T, line
 	}, base.State, produced, p.Look), nil
 }
 
-// Remove implements Target: settings are always there.
+// Remove implements Target: it refuses, because the settings of a service always exist.
 func (p ServiceProperties[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
 	return nil, errors.New("service properties cannot be deleted")
 }

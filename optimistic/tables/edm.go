@@ -15,21 +15,21 @@ import (
 // EDM is a type of the Entity Data Model that the Table service supports.
 type EDM string
 
-// The types (REST: "Understanding the Table service data model").
+// The types of the Table service (REST: "Understanding the Table service data model").
 const (
-	EDMString   EDM = "Edm.String"
-	EDMBoolean  EDM = "Edm.Boolean"
-	EDMInt32    EDM = "Edm.Int32"
-	EDMInt64    EDM = "Edm.Int64"
-	EDMDouble   EDM = "Edm.Double"
+	EDMString   EDM = "Edm.String"   // UTF-8 in requests, UTF-16 in the service
+	EDMBoolean  EDM = "Edm.Boolean"  // true or false
+	EDMInt32    EDM = "Edm.Int32"    // a signed integer of 32 bits
+	EDMInt64    EDM = "Edm.Int64"    // a signed integer of 64 bits
+	EDMDouble   EDM = "Edm.Double"   // a float of 64 bits
 	EDMDateTime EDM = "Edm.DateTime" // UTC, in steps of 100 ns, from 1601 on
-	EDMGUID     EDM = "Edm.Guid"
-	EDMBinary   EDM = "Edm.Binary"
+	EDMGUID     EDM = "Edm.Guid"     // 36 characters, with hyphens
+	EDMBinary   EDM = "Edm.Binary"   // bytes, in base64
 )
 
 // Property is a value of an entity with its type. The value is text for every type, because only text represents all of
 // them without loss: an Int64 in decimal, a Double with its point ("3.0"), a DateTime with all seven decimals, a Binary
-// in base64. Properties that are not == may still be equal in different spelling.
+// in base64. Two properties that are not == may still be equal, in different spelling.
 type Property struct {
 	Type  EDM
 	Value string
@@ -46,12 +46,13 @@ var firstDateTime = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
 func PropertyOf(value any) (Property, error) {
 	p, err := propertyFrom(value, "", Property{})
 	if err == nil && p == (Property{}) {
-		err = errors.New("nil is no value")
+		err = errors.New("nil is not a value")
 	}
 	return p, err
 }
 
 // Any returns the value as a Go value: string, bool, int32, int64, float64, time.Time or []byte; a Guid is a string.
+// The error means that Value is not of type Type.
 func (p Property) Any() (any, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (p Property) Any() (any, error) {
 	case EDMInt64:
 		return strconv.ParseInt(p.Value, 10, 64)
 	case EDMDouble:
-		return strconv.ParseFloat(p.Value, 64) // knows Infinity and NaN
+		return strconv.ParseFloat(p.Value, 64) // accepts Infinity and NaN
 	case EDMDateTime:
 		return parseDateTime(p.Value)
 	case EDMBinary:
@@ -103,7 +104,7 @@ func typed(t EDM, text string) (Property, error) {
 	case EDMDateTime:
 		at, err := parseDateTime(text)
 		if err == nil && at.Before(firstDateTime) {
-			return p, fmt.Errorf("%s is before 1601, where Edm.DateTime begins; leave a time that is not set out (omitzero, or a pointer)", text)
+			return p, fmt.Errorf("%s is before 1601, where Edm.DateTime begins; omit a time that is not set (omitzero, or a pointer)", text)
 		}
 		ok = err == nil
 		if _, literal := strings.CutSuffix(text, "Z"); ok && !literal || ok && len(text) > len(dateTime) {
@@ -123,7 +124,7 @@ func typed(t EDM, text string) (Property, error) {
 	return p, nil
 }
 
-// parseDateTime parses what the service writes, which sometimes lacks the time zone.
+// parseDateTime parses a time as the service writes it, which sometimes lacks the time zone.
 func parseDateTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -134,7 +135,7 @@ func parseDateTime(text string) (time.Time, error) {
 	return at.UTC().Truncate(100), err
 }
 
-// formatDouble formats a Double with a point if it is a whole number, to tell it from an integer.
+// formatDouble formats a Double. A whole number gets a point, to distinguish it from an integer.
 func formatDouble(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -167,7 +168,7 @@ func isGUID(s string) bool {
 	return true
 }
 
-// special reports whether the property is a Double that JSON has no number for.
+// special reports whether the property is a Double that JSON cannot represent as a number.
 func (p Property) special() bool {
 	return p.Type == EDMDouble && (p.Value == "NaN" || strings.HasSuffix(p.Value, "Infinity"))
 }
@@ -179,8 +180,8 @@ func (p Property) whole() bool {
 	return err == nil && f == math.Trunc(f)
 }
 
-// size returns what the property takes of an entity's 1 MiB, by the formula in "Understanding the Table service data
-// model".
+// size returns how many bytes of an entity's 1 MiB the property takes, by the formula in "Understanding the Table
+// service data model".
 func (p Property) size(name string) int {
 	n := 8 + utf16Size(name)
 	switch p.Type {
@@ -198,7 +199,7 @@ func (p Property) size(name string) int {
 	return n + 8
 }
 
-// utf16Size is the size of a text as the service stores it.
+// utf16Size returns the size of a text in bytes, as the service stores it.
 func utf16Size(s string) (n int) {
 	for _, r := range s {
 		n += 2

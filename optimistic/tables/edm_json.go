@@ -11,11 +11,11 @@ import (
 )
 
 // Properties are the properties of an entity with their types, without PartitionKey, RowKey and Timestamp. As the T of
-// an Entity they give access to everything that is stored, exactly as it is stored.
+// an Entity they give access to all stored properties, exactly as they are stored.
 //
-// As JSON they are what the service writes: an object in which a member "name@odata.type" stands next to a member whose
-// value does not show its type (Int64, DateTime, Guid, Binary, and Doubles that are whole numbers). Programs that
-// convert numbers to floating point (jq, JavaScript) can edit such an object without changing the types.
+// Their JSON has the form that the service writes: an object in which a member "name@odata.type" stands next to a
+// member whose value does not show its type (Int64, DateTime, Guid, Binary, and Doubles that are whole numbers).
+// Programs that convert numbers to floating point (jq, JavaScript) can edit such an object without changing the types.
 type Properties map[string]Property
 
 const typeSuffix = "@odata.type"
@@ -162,7 +162,7 @@ func (t EDM) spelled(quoted bool) bool {
 	return quoted
 }
 
-// literalText is a literal without its quotes.
+// literalText returns a literal without its quotes.
 func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
 	text = string(bytes.TrimSpace(raw))
 	switch {
@@ -170,7 +170,7 @@ func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
 		err = json.Unmarshal(raw, &text)
 		return text, true, err
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
-		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as a text, or as properties of their own", kindOf(text))
+		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kindOf(text))
 	}
 	return text, false, nil
 }
@@ -182,6 +182,8 @@ func kindOf(text string) string {
 	return "a list"
 }
 
+// looksLike returns the type that the service gives to a literal without an annotation, except that an integer beyond
+// 32 bits is an Int64.
 func looksLike(text string, quoted bool) EDM {
 	switch {
 	case quoted:

@@ -21,12 +21,12 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Mode is how a changed entity is sent.
+// Mode selects the properties that an update of an entity sends.
 type Mode uint8
 
 const (
-	// MergeChanges sends the properties that have changed (Merge Entity). A change that removes a property is sent as
-	// with ReplaceWhole, because a merge cannot express it.
+	// MergeChanges sends the properties that have changed (Merge Entity). A change that removes a property sends all of
+	// them, as ReplaceWhole does, because a merge cannot remove any.
 	MergeChanges Mode = iota
 	// ReplaceWhole sends all properties (Update Entity), including those that T does not name.
 	ReplaceWhole
@@ -35,9 +35,9 @@ const (
 // Entity is a table entity as a Target. T is a struct with json tags, a map with string keys, or Properties.
 //
 // In both modes a write keeps the properties that T does not name, with their types and exact values. A property that T
-// names keeps its stored type as long as the new value fits; a new one gets the type of the Go type, see PropertyOf. A
-// struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be changed. The lineage is a string
-// property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value.
+// names keeps its stored type as long as the new value fits. A new property gets the type that PropertyOf gives to its
+// Go type. A struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be changed. The lineage is a
+// string property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value.
 //
 // Names are case-sensitive, as in the service. A nil pointer or an omitted member (omitempty, omitzero) is a property
 // that the entity does not have: setting a property to one removes it.
@@ -45,8 +45,8 @@ const (
 // An entity that is too large for the service (252 properties including the lineage, or 1 MiB) is refused before
 // anything is sent. The lineage is shortened rather than making an entity too large.
 type Entity[T any] struct {
-	Client       *aztables.Client // of the table
-	PartitionKey string           // not empty: the SDK cannot address an empty one
+	Client       *aztables.Client // the table; required
+	PartitionKey string           // required: the SDK cannot address an empty partition key
 	RowKey       string
 	Mode         Mode // Defaults to MergeChanges.
 
@@ -69,7 +69,7 @@ func (e Entity[T]) Traits() optimistic.Traits {
 }
 
 // tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
-// notices if the field moves.
+// fails if the field moves.
 func tableName(client *aztables.Client) string {
 	if client == nil {
 		return "(no table)"
@@ -80,7 +80,7 @@ func tableName(client *aztables.Client) string {
 	return "(table)"
 }
 
-// entityCarry is what a read of an entity keeps for the write that follows.
+// entityCarry is the part of a read that the following write needs.
 type entityCarry struct{ properties Properties }
 
 // Read implements Target: one Query Entities with both keys.
@@ -137,7 +137,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 		stored.etag = string(resp.ETag)
 	}
 	if stored.etag == "" {
-		return storedEntity{}, optimistic.State{}, errors.New("the response has no ETag") // and a write must not be sent without one
+		return storedEntity{}, optimistic.State{}, errors.New("the response has no ETag") // a write must not be sent without one
 	}
 	state := optimistic.State{
 		Exists: true, ETag: azcore.ETag(stored.etag),
@@ -218,7 +218,7 @@ func (e Entity[T]) Remove(base optimistic.State, c optimistic.Conditions) (optim
 	}, nil
 }
 
-// refuse turns down what entities do not know.
+// refuse returns an error for conditions that the Table service does not have.
 func (e Entity[T]) refuse(c optimistic.Conditions) error {
 	if c.IfTags != "" || c.LeaseID != "" {
 		return errors.New("entities have neither index tags nor leases: IfTags and LeaseID cannot be given")
@@ -226,17 +226,17 @@ func (e Entity[T]) refuse(c optimistic.Conditions) error {
 	return addressable(e.PartitionKey)
 }
 
-// diff is what value changes about base.
+// diff returns the changes from base to value.
 func (e Entity[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error) {
 	carry, ok := base.Carry.(entityCarry)
 	if base.Exists && !ok {
-		// Compared with nothing, a value would count as unchanged where it is zero.
-		return entityDiff{}, errors.New("the version it builds on was not read from an entity: Read it first")
+		// Compared with no properties, zero values would count as unchanged.
+		return entityDiff{}, errors.New("the base version was not read from an entity: Read it first")
 	}
 	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
 }
 
-// Clone implements Cacheable.
+// Clone implements Cacheable: it copies Properties and maps directly, and other values through JSON.
 func (e Entity[T]) Clone(value T) (T, error) {
 	switch v := any(value).(type) {
 	case Properties:
@@ -250,7 +250,7 @@ func (e Entity[T]) Clone(value T) (T, error) {
 	}
 	var clone T
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // integers beyond 2^53 stay what they are
+	d.UseNumber() // keeps integers beyond 2^53
 	if err := d.Decode(&clone); err != nil {
 		return clone, fmt.Errorf("decode: %w", err)
 	}
@@ -267,14 +267,14 @@ func cloneValues(m map[string]any) map[string]any {
 	return out
 }
 
-// Equal implements Cacheable: whether both values are stored alike.
+// Equal implements Cacheable. It reports whether both values are stored as the same properties.
 func (e Entity[T]) Equal(x, y T) bool {
 	px, errX := encodeValue(x, nil)
 	py, errY := encodeValue(y, nil)
 	return errX == nil && errY == nil && maps.Equal(px, py)
 }
 
-// Written implements Cacheable.
+// Written implements Cacheable. It returns the Carry that Read would return after the write.
 func (e Entity[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 	d, err := e.diff(base, value)
 	return entityCarry{d.after}, err

@@ -15,10 +15,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
 
-// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the entity's
-// properties: encoding/json defines how a member is named and when it is omitted, and the Go type defines which EDM type a
-// new property gets. An existing property keeps its type as long as the new value fits: an int that was stored as a
-// Double remains one.
+// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the
+// entity's properties: encoding/json defines the name of a member and when it is omitted, and the Go type defines the
+// EDM type of a new property. An existing property keeps its type as long as the new value fits: an int that was stored
+// as a Double remains one.
 
 // systemProperties are not part of the value: a struct may name them to read them, and a write ignores them.
 var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
@@ -73,7 +73,7 @@ func decodeInto(e storedEntity, to any) error {
 	return nil
 }
 
-// native is Any, with types that keep their EDM type when the value is written back.
+// native is Any, but returns types that keep their EDM type when the value is written back.
 func (p Property) native() (any, error) {
 	if p.Type == EDMGUID {
 		return aztables.EDMGUID(p.Value), nil
@@ -104,8 +104,8 @@ func encodeValue(value any, known Properties) (Properties, error) {
 	return encodeStruct(v, known)
 }
 
-// encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") counts, as in JSON; a
-// nil member is skipped.
+// encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") sets a type, as in
+// JSON. A nil member is skipped.
 func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 	out := make(Properties, m.Len())
 	for _, key := range m.MapKeys() {
@@ -130,7 +130,7 @@ func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 
 func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	if !v.IsValid() {
-		return nil, fmt.Errorf("nil is no entity; give a struct, a map with string keys, or Properties")
+		return nil, fmt.Errorf("nil is not an entity; give a struct, a map with string keys, or Properties")
 	}
 	fields, err := fieldsOf(v.Type())
 	if err != nil {
@@ -161,7 +161,7 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	return out, nil
 }
 
-// propertyFrom returns the Property for a Go value by way of its JSON. The zero Property stands for null.
+// propertyFrom returns the Property for a Go value, by way of its JSON. The zero Property stands for null.
 func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 	switch v := value.(type) {
 	case Property:
@@ -181,8 +181,8 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
 }
 
-// propertyAs returns the Property for a literal. Its type is the annotation; or that of the property that it replaces,
-// if the value fits; or that of its Go type.
+// propertyAs returns the Property for a literal. Its type is the annotation, or else the type of the property that it
+// replaces if the value fits, or else the type for its Go type.
 func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
 	if annotation != "" {
 		return fromLiteral(raw, annotation)

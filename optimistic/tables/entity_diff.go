@@ -11,11 +11,11 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// Limits of the service (REST: "Understanding the Table service data model").
+// Limits of the service (REST: "Understanding the Table service data model"). Sizes are in bytes.
 const (
 	maxEntity        = 1 << 20
 	maxProperties    = 252 // in addition to PartitionKey, RowKey and Timestamp
-	maxPropertyName  = 255
+	maxPropertyName  = 255 // characters
 	maxPropertyValue = 64 << 10
 )
 
@@ -24,7 +24,7 @@ type entityDiff struct {
 	before  Properties // as stored, without the lineage
 	set     Properties // new or different
 	after   Properties // after the change
-	removed bool       // some were removed
+	removed bool       // some properties were removed
 }
 
 func (d entityDiff) empty() bool { return len(d.set) == 0 && !d.removed }
@@ -49,7 +49,7 @@ func (d *entityDiff) compare(was, now Properties) {
 	}
 }
 
-// changeOf compares value, member by member, with what its type decodes and encodes of the stored properties. So a
+// changeOf compares value, member by member, with the value that its type decodes from the stored properties. So a
 // member that the change has not touched counts as unchanged, whatever its spelling.
 func changeOf(before Properties, exists bool, value any, partition, row string) (entityDiff, error) {
 	d := entityDiff{before: before}
@@ -78,7 +78,7 @@ func changeOf(before Properties, exists bool, value any, partition, row string) 
 	return d, nil
 }
 
-// takeKeys removes from a value what is not one of its properties, and refuses a value with the keys of another entity.
+// takeKeys removes the members of a value that are not properties, and refuses a value with the keys of another entity.
 func takeKeys(p Properties, partition, row string) error {
 	for name, want := range map[string]string{"PartitionKey": partition, "RowKey": row} {
 		if given, ok := p[name]; ok && given.Value != "" && given.Value != want {
@@ -96,8 +96,9 @@ func takeKeys(p Properties, partition, row string) error {
 	return nil
 }
 
-// body returns the request's body: all properties, or those that are set, with the lineage, shortened to what they
-// leave of the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are not shortened.
+// body returns the request's body: all properties, or only those that are set, with the lineage, which is shortened to
+// the room that they leave in the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are
+// not shortened.
 func (d entityDiff) body(partition, row string, lineage optimistic.Lineage, whole bool) ([]byte, error) {
 	own := 0
 	if len(lineage.Writes) > 0 {
@@ -137,8 +138,8 @@ func (d entityDiff) body(partition, row string, lineage optimistic.Lineage, whol
 	return encodeEntity(partition, row, send)
 }
 
-// checkEntity refuses what the service would refuse, and says by how much it is too large. It returns the size without
-// the lineage. own is the number of properties that azconc adds.
+// checkEntity returns an error for an entity that the service would refuse, with its size or count and the limit. It
+// returns the size in bytes without the lineage. own is the number of properties that azconc adds.
 func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	switch {
 	case len(p)+own <= maxProperties:

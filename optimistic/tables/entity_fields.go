@@ -11,7 +11,7 @@ import (
 // fieldSet is the set of fields that encoding/json finds in a type.
 type fieldSet struct {
 	byName map[string]field
-	every  *field // the type takes any name: a map, or a type with its own UnmarshalJSON
+	every  *field // set if the type accepts any name: a map, or a type with its own UnmarshalJSON
 }
 
 type field struct {

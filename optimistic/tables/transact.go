@@ -24,19 +24,20 @@ type TransactOptions struct {
 	// nothing, leaves no trace. Defaults to none.
 	OperationID string
 
-	// Guard is the row of an entity of the partition that stands for all rows that do not exist. It is read first, and
-	// written by every transaction that creates an entity or depends on one being absent. Transactions with the same
-	// Guard see each other's creates as conflicts; others are not bound by it. It is created when it is first needed.
-	// Defaults to none: then a transaction that depends on an entity being absent, without creating it, is refused.
+	// Guard is the row of an entity of the partition that stands for all rows that do not exist. Every transaction with
+	// a Guard reads it first, and writes it if the transaction creates an entity or depends on one being absent.
+	// Transactions with the same Guard see each other's creates as conflicts; other transactions do not. The entity is
+	// created when it is first needed. Defaults to none: then a transaction that depends on an entity being absent,
+	// without creating it, is refused.
 	Guard string
 
-	// Holder makes it a transaction under a lock. The request is refused with ErrFenced if a later holder has written
-	// to the partition, and before every request Holder is asked whether it still has the lock. The entity FenceRow of
-	// the partition stores the latest fence; every such transaction reads it first and asserts it, so one entity fewer
-	// is available. It also serves as Guard. Defaults to none.
+	// Holder makes the transaction one under a lock. It fails with ErrFenced if a later holder has written to the
+	// partition, and before every request Holder is asked whether it still holds the lock. The entity FenceRow of the
+	// partition stores the latest fence; every such transaction reads it first and asserts it, which leaves 99
+	// entities. It also serves as Guard. Defaults to none.
 	Holder fence.Holder
 
-	// Attempts bounds how often the function is run; negative means no bound. Defaults to 12.
+	// Attempts bounds how many times the function is run; negative means no bound. Defaults to 12.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
@@ -50,13 +51,13 @@ type TransactOptions struct {
 	_ struct{}
 }
 
-// TransactResult is what a transaction did and what it took. Created, ETag and BaseETag of Result are not set, because
-// they describe single resources.
+// TransactResult describes what a transaction did and what it cost. Created, ETag and BaseETag of Result are not set,
+// because they describe single resources.
 type TransactResult struct {
 	optimistic.Result
 
-	// ETags are the new versions by row, of entities that were written and of those that were only read, because a read
-	// is asserted by a write. After a lost response there are none, because the versions that are found may be later
+	// ETags are the new versions by row: of the entities that were written, and of those that were only read, because a
+	// write asserts a read. After a lost response there are none, because the versions that a look finds may be later
 	// ones.
 	ETags map[string]azcore.ETag
 }
@@ -66,21 +67,22 @@ type TransactResult struct {
 // conflict it reads again and runs change again, until the budget is spent.
 //
 // change must be free of side effects, as in Update. If it returns ErrSkip, nothing is written; any other error ends
-// Transact and is returned unchanged. If it writes nothing that makes a difference, nothing is sent.
+// Transact and is returned unchanged. If its writes change nothing, nothing is sent.
 //
 // A nil error means that all writes were applied exactly once. The errors are those of Update; a *ConflictError names
 // the row that another writer has changed. A lost response is resolved by the lineages of the written entities: since
-// all are written or none, the first one that proves anything decides for all. A transaction that only deletes leaves
-// nothing to prove it.
+// all are written or none, the first one that proves anything decides for all. Nothing proves the outcome of a
+// transaction that only deletes.
 //
 // # Reads
 //
-// The service can only assert what it writes. So an entity that is read with Get and not written is merged with nothing
-// but its lineage, on the condition of its ETag: its ETag changes, its readers contend, and it counts among the 100.
-// Peek reads without that. Except by creating an entity, the service cannot assert that it does not exist. So a
-// transaction that finds one absent and does not write it is refused; see TransactOptions.Guard.
+// The service asserts the version of an entity only by writing it. So an entity that is read with Get and not written
+// is merged with nothing but its lineage, on the condition of its ETag: its ETag changes, its readers contend, and it
+// counts among the 100. Peek reads without a condition. Except by creating an entity, the service cannot assert that it
+// does not exist. So a transaction that finds an entity absent and does not create it is refused; see
+// TransactOptions.Guard.
 //
-// Entities are read one by one, so they need not be consistent with each other until the transaction is applied, which
+// Entities are read one by one, so they need not be consistent with each other. If the transaction is applied, that
 // proves that they were. A change that returns an error, or writes nothing, may have seen a state that never existed.
 //
 // # Limits
@@ -109,12 +111,13 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		table: table, partition: partition, change: change, o: u, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
 	}
 	if t.holder != nil && t.guard == "" {
-		t.guard = FenceRow // every transaction under a lock writes it, so none misses another's creates
+		t.guard = FenceRow // every transaction under a lock writes it, so none misses a create by another
 	}
 	err = t.run(ctx)
 	return TransactResult{Result: t.Finish(), ETags: t.etags}, err
 }
 
+// transaction is one Transact in progress.
 type transaction struct {
 	*protocol.Call
 	table     *aztables.Client
@@ -127,12 +130,12 @@ type transaction struct {
 	etags     map[string]azcore.ETag
 }
 
-// errApplied ends a change that reads what an earlier attempt of the same transaction has written.
+// errApplied ends a change that reads the result of an earlier attempt of the same transaction.
 var errApplied = errors.New("this transaction has been applied already")
 
 func (t *transaction) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: t.o.Attempts, Elapsed: t.o.Elapsed, Backoff: t.o.Backoff}.Start()
-	var last *submission // the one that was refused
+	var last *submission // the submission that was refused
 	for {
 		s, err := t.attempt(ctx, last)
 		if s == nil || err != nil {
@@ -179,8 +182,8 @@ func (t *transaction) run(ctx context.Context) error {
 	}
 }
 
-// attempt runs the change and plans a submission. It returns none if there is nothing to send. Before it returns, the
-// outcome of the last submission is known.
+// attempt runs the change and plans a submission. It returns nil if there is nothing to send. The outcome of the last
+// submission is known before it returns.
 func (t *transaction) attempt(ctx context.Context, last *submission) (*submission, error) {
 	tx := &Tx{t: t, rows: map[string]*txRow{}, last: last}
 	defer func() { tx.t = nil }()
@@ -205,7 +208,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	}
 	switch tx.fate {
 	case protocol.Committed:
-		// The response was a conflict, but it was applied: an intermediary has delivered it twice.
+		// The response was a conflict, but the submission was applied: an intermediary has delivered it twice.
 		t.Res.Resolved++
 		last.etags = nil
 		t.won(last)
@@ -226,8 +229,8 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	return s, err
 }
 
-// landed judges a submission that was refused, unless that was done; done means that the call is over. It is needed if
-// the change has not read again anything that shows the outcome.
+// landed judges a refused submission, unless it has been judged. done means that the call is over. It is needed if the
+// change has not read anything again that shows the outcome.
 func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
 	if s == nil || !t.Doubtful(s.Change) {
 		return false, nil
@@ -235,7 +238,7 @@ func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err
 	return t.lookAgain(ctx, s)
 }
 
-// lookAgain looks at a refused submission that would have left a trace, unless that was done.
+// lookAgain looks at a refused submission that would have left a trace, unless it has been judged.
 func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, err error) {
 	if s.open.Conflict.Judged || s.stamp == "" {
 		return false, nil
@@ -250,7 +253,7 @@ func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, 
 	return done, err
 }
 
-// forsake is abandon for a submission.
+// forsake is Abandon for a submission.
 func (t *transaction) forsake(ctx context.Context, s *submission, err error) error {
 	if s == nil {
 		return err
@@ -262,6 +265,7 @@ func (t *transaction) forsake(ctx context.Context, s *submission, err error) err
 	return err
 }
 
+// won records that s was applied.
 func (t *transaction) won(s *submission) {
 	t.Res.Changed, t.Res.WriteID = true, s.stamp
 	t.Res.Created, t.Res.ETag, t.Res.BaseETag = false, "", ""
@@ -269,7 +273,7 @@ func (t *transaction) won(s *submission) {
 }
 
 // surrender makes a conflict final. It looks once at the entity that failed, or, if that leaves no trace, at one that
-// does, to name the version that is there now, and to find out whether it is ours.
+// does, to name the current version, and to notice a submission that was applied after all.
 func (t *transaction) surrender(ctx context.Context, s *submission, failed *member, err error) error {
 	if done, verdict := t.lookAgain(ctx, s); done {
 		return verdict
@@ -290,7 +294,7 @@ func (t *transaction) surrender(ctx context.Context, s *submission, failed *memb
 
 var errNotLooked = errors.New("not looked")
 
-// named adds the row that an error is about, if it is about one.
+// named adds the row to an error that concerns one.
 func (t *transaction) named(s *submission, err error) error {
 	i := azerr.Classify(s.answer).Index
 	if _, open := errors.AsType[*optimistic.UnknownError](err); open || i < 0 || i >= len(s.members) {
@@ -299,7 +303,7 @@ func (t *transaction) named(s *submission, err error) error {
 	return fmt.Errorf("%s %s/%s: %w", t.Op, t.Resource, s.members[i].row, azerr.Clean(s.answer))
 }
 
-// refusalOf returns the error about the row that failed.
+// refusalOf returns the error for the row that failed.
 func (t *transaction) refusalOf(m *member, now optimistic.State, lookErr error, err error) error {
 	out := azerr.Classify(err)
 	name := fmt.Sprintf("%s/%s", t.Resource, m.row)

@@ -6,10 +6,10 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// FenceRow is the row that stores the latest fence, in every partition that is written under a fence.
+// FenceRow is the row that stores the latest fence in every partition that is written under a lock.
 const FenceRow = fence.Key
 
-// fenceEntity is the content of that row.
+// fenceEntity is the entity in FenceRow.
 type fenceEntity struct {
 	Fence int64 `json:"azconcfence"`
 }

@@ -22,32 +22,32 @@ import (
 const (
 	maxMembers     = 100
 	maxTransaction = 4 << 20
-	memberOverhead = 1 << 10 // of the headers that surround each entity, generously
+	memberOverhead = 1 << 10 // an upper bound of the headers around each entity
 )
 
 // member is one entity in a submission.
 type member struct {
 	row     string
 	action  aztables.TransactionAction
-	read    bool            // it is conditional on what was read, so that running the change again can help
-	witness protocol.Change // its part of the submission, for judging the whole by this entity
+	read    bool            // it is conditional on a version that was read, so running the change again can help
+	witness protocol.Change // its part of the submission, to judge the whole by this entity
 }
 
-// submission is one entity group transaction, with what is needed to judge it.
+// submission is one entity group transaction, with everything needed to judge it.
 type submission struct {
 	call      *protocol.Call
 	members   []*member
 	actions   []aztables.TransactionAction
-	stamp     string            // the id in the lineages; "" if they are switched off
+	stamp     string            // the id in the lineages; empty if they are switched off
 	witnesses []*member         // the members, the most conclusive first
 	Change    protocol.Change   // the whole transaction as one write
 	answer    error             // the service's last response
-	open      *protocol.Refusal // set once it was refused; judged once a look has confirmed that
-	seen      *optimistic.State // state of the member that it failed on, from the latest look
+	open      *protocol.Refusal // set once the submission was refused; Judged once a look has confirmed that
+	seen      *optimistic.State // the state of the member that failed, from the latest look
 	etags     map[string]azcore.ETag
 }
 
-// plan turns what the change asked for into a submission, or nil if there is nothing to send.
+// plan turns the requests of the change into a submission, or nil if there is nothing to send.
 func (t *transaction) plan(tx *Tx) (*submission, error) {
 	s := &submission{call: t.Call, etags: map[string]azcore.ETag{}}
 	id := protocol.NewWriteID(t.Writer)
@@ -147,7 +147,7 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 	return err
 }
 
-// action returns how a row is sent: as a whole, or as changes only.
+// action returns the form in which a row is sent: as a whole, or as changes only.
 func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole bool) {
 	switch {
 	case r.op == txDelete:
@@ -217,7 +217,7 @@ func (t *transaction) close(s *submission) error {
 	return nil
 }
 
-// silence orders writes by how little their entity proves afterwards.
+// silence ranks a write by how little its entity proves afterwards.
 func silence(w protocol.Change) (rank int) {
 	if w.Remove {
 		rank = 2
@@ -229,8 +229,8 @@ func silence(w protocol.Change) (rank int) {
 }
 
 // look looks at the entities one after the other, starting with the one that failed. The submission is carried out as a
-// whole or not at all, so the first entity that shows whether it was, or that it never can be, decides for all. An
-// entity that is unchanged only shows that nothing has happened so far.
+// whole or not at all, so the first entity that proves it applied, or proves that it never can be, decides for all. An
+// unchanged entity only shows that nothing has happened so far.
 func (s *submission) look(ctx context.Context) (optimistic.State, error) {
 	gone, open := 0, false
 	for _, m := range s.asked() {
@@ -242,7 +242,7 @@ func (s *submission) look(ctx context.Context) (optimistic.State, error) {
 			s.seen = &now
 		}
 		switch f, _ := s.call.Judge(m.witness, now); {
-		case f == protocol.Committed && m.witness.Remove: // an unconditional deletion: it is gone, no matter who deleted it
+		case f == protocol.Committed && m.witness.Remove: // an unconditional deletion: the entity is gone, no matter who deleted it
 			gone++
 		case f == protocol.Committed, f == protocol.Performed, f == protocol.Refused:
 			return s.proof(f, now), nil
@@ -254,12 +254,12 @@ func (s *submission) look(ctx context.Context) (optimistic.State, error) {
 	case open:
 		return s.proof(protocol.Undecided, optimistic.State{}), nil
 	case gone == len(s.members):
-		return s.proof(protocol.Committed, optimistic.State{}), nil // nothing else was asked for
+		return s.proof(protocol.Committed, optimistic.State{}), nil // the submission does nothing else
 	}
 	return s.proof(protocol.Unprovable, optimistic.State{}), nil
 }
 
-// asked returns the members in the order in which they are looked at.
+// asked returns the members in the order in which look visits them.
 func (s *submission) asked() []*member {
 	i := azerr.Classify(s.answer).Index
 	if i < 0 || i >= len(s.members) || s.members[i].witness.Remove {
@@ -269,7 +269,7 @@ func (s *submission) asked() []*member {
 	return append([]*member{s.members[i]}, rest...)
 }
 
-// proof returns a state from which judge draws the same conclusion about the whole as it drew about one entity.
+// proof returns a state from which Judge draws the same conclusion about the whole as about one entity.
 func (s *submission) proof(f protocol.Fate, now optimistic.State) optimistic.State {
 	base := s.Change.Base
 	switch f {
@@ -299,7 +299,7 @@ func (s *submission) refuse(err error) {
 	s.open = &protocol.Refusal{Change: s.Change, Conflict: conflict}
 }
 
-// member returns the member of the row; nil if the submission does not write it.
+// member returns the member of the row, or nil if the submission does not write it.
 func (s *submission) member(row string) *member {
 	for _, m := range s.members {
 		if m.row == row {
@@ -309,8 +309,8 @@ func (s *submission) member(row string) *member {
 	return nil
 }
 
-// refused returns which entity a refusal is about, and whether running the change again may help. If neither, the error
-// is not about a version.
+// refused returns the member that a refusal concerns, and whether running the change again may help. If neither, the
+// error does not concern a version.
 func (s *submission) refused(err error) (failed *member, again bool) {
 	_, missing := errors.AsType[*optimistic.NotFoundError](err)
 	_, conflict := errors.AsType[*optimistic.ConflictError](err)

@@ -14,19 +14,19 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Tx is a transaction that is being built. Its methods see what was read and written so far. Only Get and Peek send
+// Tx is a transaction under construction. Its methods see the reads and writes made so far. Only Get and Peek send
 // requests, one for each row the first time. Values are as in Entity: structs with json tags, maps with string keys,
-// Properties.
+// Properties. A Tx is not safe for concurrent use, and its methods fail after the change has returned.
 //
 // A write to a row that was read is conditional on the version that was read. A write to a row that was not read is
 // only conditional on its existence: Insert requires that there is none; Merge, Replace and Delete that there is one;
-// Upsert and Put require nothing. These do not notice what others wrote meanwhile.
+// Upsert and Put require nothing. These do not notice concurrent writes.
 type Tx struct {
 	t     *transaction // nil after the change has returned
 	rows  map[string]*txRow
 	order []*txRow
 	last  *submission   // the previous attempt, which may have been applied after all
-	fate  protocol.Fate // committed or performed, once a row has shown that for the previous attempt or the operation
+	fate  protocol.Fate // Committed or Performed, once a row has proved that of the previous attempt or of the operation
 }
 
 // txRow is one row in a transaction.
@@ -37,8 +37,8 @@ type txRow struct {
 	base   optimistic.State // as read
 	stored Properties       // as read
 	op     txOp
-	set    Properties // what a merge sends
-	after  Properties // what the row will hold; nil if that depends on what it holds now
+	set    Properties // the properties that a merge sends
+	after  Properties // the content of the row afterwards; nil if it depends on the unread content
 }
 
 type txOp uint8
@@ -55,13 +55,13 @@ const (
 
 var errEnded = errors.New("the transaction has ended: a Tx must not be used after its function has returned")
 
-// Get reads the entity into into, a pointer to a value, and reports whether it exists. If into is nil, the value is
-// ignored. The transaction is applied only if what Get found has not changed until then.
+// Get decodes the entity into into, a pointer to a value, and reports whether the entity exists. If into is nil, the
+// value is ignored. The transaction is applied only if the entity, or its absence, has not changed until then.
 func (tx *Tx) Get(ctx context.Context, row string, into any) (bool, error) {
 	return tx.get(ctx, row, into, true)
 }
 
-// Peek is Get without the condition: what it found may change before the transaction is applied, unless the row is also
+// Peek is Get without the condition: the entity may change before the transaction is applied, unless the row is also
 // written.
 func (tx *Tx) Peek(ctx context.Context, row string, into any) (bool, error) {
 	return tx.get(ctx, row, into, false)
@@ -94,8 +94,8 @@ func (tx *Tx) get(ctx context.Context, row string, into any, assert bool) (bool,
 	return true, nil
 }
 
-// ETag returns the version of a row and whether the row was read, so that a change can compare it with a version that
-// it knows. The version is empty if the row does not exist.
+// ETag returns the version of a row and whether the row was read, so that a change can compare it with a version from
+// elsewhere. The version is empty if the row does not exist.
 func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
 	r := tx.rows[row]
 	if r == nil || !r.known {
@@ -104,7 +104,7 @@ func (tx *Tx) ETag(row string) (etag azcore.ETag, read bool) {
 	return r.base.ETag, true
 }
 
-// read reads a row, and notices if what it finds was written by this transaction.
+// read reads a row. It returns errApplied if the row shows that this transaction or its operation has been applied.
 func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error) {
 	t := tx.t
 	r := &txRow{row: row, known: true, assert: assert}
@@ -125,8 +125,8 @@ func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error)
 	return r, nil
 }
 
-// judge learns from a row that was read whether the previous attempt was applied, and whether the operation was carried
-// out. Since all of a transaction is applied or nothing, one row decides.
+// judge determines from a row that was read whether the previous attempt was applied, and whether the operation was
+// carried out. A transaction is applied as a whole, so one row decides.
 func (tx *Tx) judge(r *txRow) {
 	if last := tx.last; last != nil && !last.open.Conflict.Judged {
 		if m := last.member(r.row); m != nil && !m.witness.AnyBase {
@@ -145,14 +145,14 @@ func (tx *Tx) judge(r *txRow) {
 }
 
 func (tx *Tx) add(r *txRow) {
-	if old := tx.rows[r.row]; old != nil { // one that was written but not read
+	if old := tx.rows[r.row]; old != nil { // it was written but not read
 		tx.order = slices.DeleteFunc(tx.order, func(o *txRow) bool { return o == old })
 	}
 	tx.rows[r.row] = r
 	tx.order = append(tx.order, r)
 }
 
-// content returns what the row holds within the transaction; ok is false if that is not known.
+// content returns the content of the row within the transaction. ok is false if it is not known.
 func (r *txRow) content() (p Properties, exists, ok bool) {
 	switch {
 	case r.op == txDelete:
@@ -189,7 +189,7 @@ func (tx *Tx) Update(row string, value any) error {
 	}
 	r.after = d.after
 	if r.known {
-		r.op = txReplace // of what was read: plan finds out what has changed
+		r.op = txReplace // of the entity that was read: plan computes the changes
 	}
 	return nil
 }
@@ -200,10 +200,10 @@ func (tx *Tx) Merge(row string, value any) error { return tx.write(txMerge, row,
 // Replace replaces all properties of the entity by value. The entity must exist.
 func (tx *Tx) Replace(row string, value any) error { return tx.write(txReplace, row, value) }
 
-// Upsert is Merge, or Insert when there is no entity.
+// Upsert is Merge, or Insert if the entity does not exist.
 func (tx *Tx) Upsert(row string, value any) error { return tx.write(txUpsert, row, value) }
 
-// Put is Replace, or Insert when there is no entity.
+// Put is Replace, or Insert if the entity does not exist.
 func (tx *Tx) Put(row string, value any) error { return tx.write(txPut, row, value) }
 
 // Delete removes the entity, which must exist.
