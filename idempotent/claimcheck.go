@@ -22,6 +22,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ErrNoClaimCheck reports that a message's body is in a blob, and that the Consumer has no ClaimCheck, or one on
@@ -154,35 +155,56 @@ func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, expires 
 	}
 	absent := &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
 	conditions := absent
-	again := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(plain(ctx), claimTimeout(len(kept)))
-		_, err := client.Upload(tried, streaming.NopCloser(bytes.NewReader(kept)), &blockblob.UploadOptions{
-			Metadata: map[string]*string{expiresKey: said}, AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions}})
-		var there blob.GetPropertiesResponse
-		exists := azerr.Classify(err).Kind == azerr.Conflict && azerr.Classify(err).Reason == azerr.Exists
-		changed := exists || conditions != absent // since then, perhaps
-		if exists {
-			there, err = client.GetProperties(tried, nil)
-		}
-		cancel()
-		switch out := azerr.Classify(err); {
-		case exists && err == nil:
-			until, known := expiryIn(there.Metadata)
-			if known && (until.IsZero() || !expires.IsZero() && !until.Before(expires)) {
-				return nil
+	again := wire.Again{
+		Try:    claimTimeout(len(kept)),
+		Budget: retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
+		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+			overwriting := conditions != absent
+			conditions = absent // another Send may have written the blob, or a consumer may have deleted it
+			if f.Outcome.Kind == azerr.Conflict && f.Outcome.Reason == azerr.Exists {
+				there, err := k.look(ctx, client)
+				if err != nil {
+					return changedMeanwhile(err)
+				}
+				until, known := expiryIn(there.Metadata)
+				if known && (until.IsZero() || !expires.IsZero() && !until.Before(expires)) {
+					return wire.Final, nil
+				}
+				conditions = &blob.ModifiedAccessConditions{IfMatch: there.ETag}
+				return wire.AtOnce, f.Err
 			}
-			conditions = &blob.ModifiedAccessConditions{IfMatch: there.ETag}
-			continue
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !out.Transient() && !out.Ambiguous() && !(changed && (out.Kind == azerr.Conflict || noSuchBlob(err))) || again.Next(ctx, out.RetryAfter) != nil:
-			return fmt.Errorf("store the body in %s/%s: %w", k.path, name, azerr.Clean(err))
-		}
-		conditions = absent // another Send may have written the blob, or a consumer may have deleted it
+			if overwriting {
+				return changedMeanwhile(f.Err)
+			}
+			return f.Usual()
+		},
 	}
+	_, err := wire.Wire{}.Send(ctx, "store", again, func(ctx context.Context) error {
+		_, err := client.Upload(ctx, streaming.NopCloser(bytes.NewReader(kept)), &blockblob.UploadOptions{
+			Metadata: map[string]*string{expiresKey: said}, AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions}})
+		return err
+	})
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Cause(ctx))) {
+		err = fmt.Errorf("store the body in %s/%s: %w", k.path, name, azerr.Clean(err))
+	}
+	return err
+}
+
+func (k *ClaimCheck) look(ctx context.Context, client *blockblob.Client) (seen blob.GetPropertiesResponse, err error) {
+	err = wire.Wire{}.Once(ctx, "look", tryTimeout, func(ctx context.Context) (err error) {
+		seen, err = client.GetProperties(ctx, nil)
+		return err
+	})
+	return seen, err
+}
+
+// changedMeanwhile is the verdict on an error that may come from a change of the blob since it was seen.
+func changedMeanwhile(err error) (wire.Verdict, error) {
+	f := wire.Failed{Err: err, Outcome: azerr.Classify(err)}
+	if f.Outcome.Kind == azerr.Conflict || noSuchBlob(err) {
+		return wire.Later, err
+	}
+	return f.Usual()
 }
 
 // bodyLost is a permanent error: the blob does not exist, or is not what was stored.

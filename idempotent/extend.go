@@ -60,6 +60,9 @@ var errProbed = errors.New("the policy is there")
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 func hasPolicy(ctx context.Context, queue *azqueue.QueueClient) bool {
-	_, err := queue.UpdateMessage(with(ctx, probed{}), nobody, "AAAAAAAA", "", nil)
+	err := once(ctx, func(ctx context.Context) error {
+		_, err := queue.UpdateMessage(marked(ctx, probed{}), nobody, "AAAAAAAA", "", nil)
+		return err
+	})
 	return errors.Is(err, errProbed)
 }

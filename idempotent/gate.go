@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // outage is an error of a resource that a consumer needs besides its queue: the table of the markers or of the inbox,
@@ -120,9 +121,7 @@ func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
 		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.Wait(n))) != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(plain(c.stopping), tryTimeout)
-		err := ask(ctx)
-		cancel()
+		err := wire.Wire{}.Once(c.stopping, "", tryTimeout, ask)
 		out := azerr.Classify(err)
 		switch {
 		case err == nil:

@@ -110,7 +110,7 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 		return err
 	}
 	probe := func(ctx context.Context) error { return probeTable(ctx, i.table) }
-	if own != nil && hopeless(out) && probe(plain(ctx)) == nil {
+	if own != nil && hopeless(out) && once(ctx, probe) == nil {
 		return err // of something else that change called
 	}
 	return &outage{err, probe}

@@ -197,7 +197,11 @@ func (k *Markers) submit(ctx context.Context, partition string, how aztables.Tra
 		if created || !azerr.Has(err, "TableNotFound") {
 			return err
 		}
-		if _, err := k.table.CreateTable(plain(ctx), nil); err != nil && !azerr.Has(err, "TableAlreadyExists") {
+		err = once(ctx, func(ctx context.Context) error {
+			_, err := k.table.CreateTable(ctx, nil)
+			return err
+		})
+		if err != nil && !azerr.Has(err, "TableAlreadyExists") {
 			return fmt.Errorf("create table %s: %w", k.path, err)
 		}
 	}

@@ -49,11 +49,5 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-func with(ctx context.Context, mark any) context.Context {
-	return context.WithValue(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), mark, true)
-}
-
-// plain disables the SDK's retries.
-func plain(ctx context.Context) context.Context {
-	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-}
+// marked sets a mark for Policy in the context of a request.
+func marked(ctx context.Context, mark any) context.Context { return context.WithValue(ctx, mark, true) }

@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again
@@ -149,41 +150,42 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 }
 
 func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions) (Sent, error) {
-	again := retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}.Start()
-	sent := Sent{ID: id}
-	for created := false; ; {
-		sent.Tries++
-		p.counted()
-		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
-		resp, err := p.queue.EnqueueMessage(tried, text, o)
-		cancel()
-		if err == nil && len(resp.Messages) == 1 {
-			m := resp.Messages[0]
-			sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
-			sent.Inserted, sent.Expires, sent.NextVisible = deref(m.InsertionTime), deref(m.ExpirationTime), deref(m.TimeNextVisible)
-			if deref(o).VisibilityTimeout == nil {
-				consumers.wake(queueOf(p.queue))
+	sent, created := Sent{ID: id}, false
+	again := wire.Again{
+		Try:    tryTimeout,
+		Budget: retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
+		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+			if f.Outcome.Code != "QueueNotFound" || !p.opts.CreateQueue || created {
+				return f.Usual()
 			}
-			return sent, nil
-		}
-		if err == nil {
-			err = errors.New("the response does not contain the message")
-		}
-		out := azerr.Classify(err)
-		if out.Code == "QueueNotFound" && p.opts.CreateQueue && !created {
 			if err := p.create(ctx); err != nil {
-				return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: sent.Tries > 1}
+				return wire.Final, err
 			}
 			created = true
-			continue
-		}
-		if ctx.Err() != nil {
-			return sent, &SendError{Queue: p.path, ID: id, Err: context.Cause(ctx), Open: sent.Tries > 1 || out.Ambiguous()}
-		}
-		if !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil {
-			return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: sent.Tries > 1 || out.Ambiguous()}
-		}
+			return wire.AtOnce, f.Err
+		},
 	}
+	done, err := wire.Wire{Count: p.counted}.Send(ctx, "send", again, func(ctx context.Context) error {
+		resp, err := p.queue.EnqueueMessage(ctx, text, o)
+		if err != nil {
+			return err
+		}
+		if len(resp.Messages) != 1 {
+			return errors.New("the response does not contain the message")
+		}
+		m := resp.Messages[0]
+		sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
+		sent.Inserted, sent.Expires, sent.NextVisible = deref(m.InsertionTime), deref(m.ExpirationTime), deref(m.TimeNextVisible)
+		return nil
+	})
+	sent.Tries = done.Tries
+	if err != nil {
+		return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: done.Tries > 1 || done.Ambiguous > 0}
+	}
+	if deref(o).VisibilityTimeout == nil {
+		consumers.wake(queueOf(p.queue))
+	}
+	return sent, nil
 }
 
 // create creates the queue. A queue that already exists is not an error.

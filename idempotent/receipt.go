@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // receipt is the right to a message. The pop receipt changes with every use, so uses take turns: only one request at a
@@ -102,12 +103,12 @@ func (r *receipt) deadline() (until time.Time, ours bool) {
 
 // extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
 func (r *receipt) extend(ctx context.Context, d time.Duration) error {
-	return r.update(with(ctx, bodiless{}), d, nil)
+	return r.update(marked(ctx, bodiless{}), d, nil)
 }
 
 // rewrite hides the message for d and replaces its text.
 func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) error {
-	return r.update(plain(ctx), d, &text)
+	return r.update(ctx, d, &text)
 }
 
 func (r *receipt) update(ctx context.Context, d time.Duration, text *string) error {
@@ -120,54 +121,74 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 	if text != nil {
 		content = *text
 	}
-	var open time.Time // when the first request with an unknown outcome was sent
-	pause := retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}
-	for n := 0; ; n++ {
-		began := time.Now()
-		tried, cancel := context.WithTimeout(ctx, tryTimeout)
-		r.count()
-		resp, err := r.queue.UpdateMessage(tried, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
-		cancel()
-		if err == nil {
-			if text != nil {
-				r.text = *text // a client without Policy sends it with every update
+	var began, open time.Time // of the try, and of the first one with an unknown outcome
+	var resp azqueue.UpdateMessageResponse
+	again := wire.Again{
+		Try:    tryTimeout,
+		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
+		Pause:  r.pauseUntil(func() time.Time { until, _ := r.deadline(); return until }),
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			lost := f.Outcome.Kind == azerr.Lost
+			if !lost && f.Outcome.Kind != azerr.NotFound {
+				return f.Usual()
 			}
-			r.become(func() {
-				r.pop, r.until, r.visible = deref(resp.PopReceipt), began.Add(d), deref(resp.TimeNextVisible)
-			})
-			return nil
-		}
-		out := azerr.Classify(err)
-		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
 			if renewed, ok := r.renewed(); ok {
 				pop, open = renewed, time.Time{}
-				continue
+				return wire.AtOnce, f.Err
 			}
-		}
-		if out.Kind == azerr.Lost && !open.IsZero() {
-			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the
-			// time.
-			r.become(func() { r.unsure, r.until = true, open.Add(d) })
-			return ErrReceiptUnknown
-		}
-		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
+			if lost && !open.IsZero() {
+				// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the
+				// time.
+				r.become(func() { r.unsure, r.until = true, open.Add(d) })
+				return wire.Final, ErrReceiptUnknown
+			}
 			r.become(func() { r.lost = true })
-			return ErrOwnershipLost
-		}
-		if out.Ambiguous() && open.IsZero() {
+			return wire.Final, ErrOwnershipLost
+		},
+	}
+	sent, err := r.wire().Send(ctx, "update", again, func(ctx context.Context) (err error) {
+		began = time.Now()
+		resp, err = r.queue.UpdateMessage(ctx, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
+		if azerr.Classify(err).Ambiguous() && open.IsZero() {
 			open = began
 		}
-		if !out.Transient() && !out.Ambiguous() {
-			return err
+		return err
+	})
+	if err == nil {
+		if text != nil {
+			r.text = *text // a client without Policy sends it with every update
 		}
-		until, _ := r.deadline()
-		if ctx.Err() != nil || !time.Now().Before(until) || retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
-			if !open.IsZero() {
-				r.become(func() { r.unsure = true }) // until the old deadline at least
-			}
-			return err
-		}
+		r.become(func() {
+			r.pop, r.until, r.visible = deref(resp.PopReceipt), began.Add(d), deref(resp.TimeNextVisible)
+		})
+		return nil
 	}
+	if out := azerr.Classify(sent.Last); !open.IsZero() && (out.Transient() || out.Ambiguous()) {
+		r.become(func() { r.unsure = true }) // until the old deadline at least
+	}
+	return lastOf(sent, err)
+}
+
+// wire returns the wire for the requests, which it counts.
+func (r *receipt) wire() wire.Wire { return wire.Wire{Count: r.count} }
+
+// pauseUntil ends the tries at a moment; the wait before the last one may end later.
+func (r *receipt) pauseUntil(end func() time.Time) func(context.Context, *retry.Loop, time.Duration) error {
+	return func(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
+		if !time.Now().Before(end()) {
+			return retry.ErrExhausted
+		}
+		return loop.Next(ctx, retryAfter)
+	}
+}
+
+// lastOf returns, in place of the cause of a context that ended, the error of the last response: it tells what the service
+// may have done.
+func lastOf(sent wire.Sent, err error) error {
+	if passed := (wire.Failed{Outcome: azerr.Classify(sent.Last)}); sent.Last != nil && passed.Passes() {
+		return sent.Last
+	}
+	return err
 }
 
 // delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
@@ -179,39 +200,39 @@ func (r *receipt) delete(ctx context.Context) error {
 		return err
 	}
 	defer r.give()
-	pause := retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}
 	giveUp := time.Now().Add(tryTimeout)
 	if until, _ := r.deadline(); until.After(giveUp) {
 		giveUp = until
 	}
-	for n := 0; ; n++ {
-		tried, cancel := context.WithTimeout(plain(ctx), tryTimeout)
-		r.count()
-		_, err := r.queue.DeleteMessage(tried, r.id, pop, nil)
-		cancel()
-		out := azerr.Classify(err)
-		until, _ := r.deadline()
-		if out.Kind == azerr.Lost || out.Kind == azerr.NotFound {
+	again := wire.Again{
+		Try:    tryTimeout,
+		Budget: retry.Budget{Attempts: deleteTries, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
+		Pause:  r.pauseUntil(func() time.Time { return giveUp }),
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			lost := f.Outcome.Kind == azerr.Lost
+			if !lost && f.Outcome.Kind != azerr.NotFound {
+				return f.Usual()
+			}
 			if renewed, ok := r.renewed(); ok {
 				pop = renewed
-				continue
+				return wire.AtOnce, f.Err
 			}
-		}
-		switch {
-		case err == nil, out.Kind == azerr.Lost && time.Now().Before(until):
-			r.become(func() { r.lost = true }) // nothing is left to do with it
-			return nil
-		case out.Kind == azerr.Lost, out.Kind == azerr.NotFound:
+			if until, _ := r.deadline(); lost && time.Now().Before(until) {
+				return wire.Final, nil
+			}
 			r.become(func() { r.lost = true })
-			return ErrOwnershipLost
-		}
-		if !out.Transient() && !out.Ambiguous() || n+1 == deleteTries || !time.Now().Before(giveUp) {
-			return err
-		}
-		if retry.Sleep(ctx, max(pause.Wait(n), out.RetryAfter)) != nil {
-			return err
-		}
+			return wire.Final, ErrOwnershipLost
+		},
 	}
+	sent, err := r.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
+		_, err := r.queue.DeleteMessage(ctx, r.id, pop, nil)
+		return err
+	})
+	if err != nil {
+		return lastOf(sent, err)
+	}
+	r.become(func() { r.lost = true }) // nothing is left to do with it
+	return nil
 }
 
 // adopt takes over a new receipt after the service has delivered the message to this process again.

@@ -85,8 +85,12 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	window := c.tenures.window(c.o.Visibility, c.o.MaxVisibility)
 	began := time.Now()
 	c.count()
-	resp, err := c.queue.DequeueMessages(with(asking, unrepeated{}), &azqueue.DequeueMessagesOptions{
-		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(window / time.Second)),
+	var resp azqueue.DequeueMessagesResponse
+	err := once(asking, func(ctx context.Context) (err error) {
+		resp, err = c.queue.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
+			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(window / time.Second)),
+		})
+		return err
 	})
 	traced(err)
 	if err != nil {

@@ -176,7 +176,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	err := resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
 		r.count()
 		began = time.Now()
-		resp, err := r.from.DequeueMessages(with(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
+		resp, err := r.from.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
 			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(redriveHide / time.Second))})
 		if azerr.Classify(err).Ambiguous() {
 			r.hiddenSince[""] = time.Now() // it may be applied as late as now

@@ -4,26 +4,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // resend sends a request that is safe to repeat, and retries transient faults. The error is that of the last response,
 // or the cause of ctx.
 func resend(ctx context.Context, tries int, each time.Duration, request func(context.Context) error) error {
-	again := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-	for {
-		tried, cancel := context.WithTimeout(plain(ctx), each)
-		err := request(tried)
-		cancel()
-		out := azerr.Classify(err)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !out.Transient() && !out.Ambiguous() || again.Next(ctx, out.RetryAfter) != nil:
-			return err
-		}
-	}
+	budget := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
+	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: each, Budget: budget}, request)
+	return err
+}
+
+// once sends a request once.
+func once(ctx context.Context, request func(context.Context) error) error {
+	return wire.Wire{}.Once(ctx, "", 0, request)
 }

@@ -164,8 +164,11 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 }
 
 // orSlow repeats a request whose success came too late.
-func orSlow(_ context.Context, f wire.Failed) (again bool, err error) {
-	return f.Passes() || errors.Is(f.Err, errSlow), f.Err
+func orSlow(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	if errors.Is(f.Err, errSlow) {
+		return wire.Later, f.Err
+	}
+	return f.Usual()
 }
 
 // once sends one acquire request. It has half of the duration to be answered: see timing.patience.
@@ -249,9 +252,9 @@ func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 }
 
 // provedLost turns a refusal of the renewal into a *LostError.
-func (c *claim) provedLost(ctx context.Context, f wire.Failed) (again bool, err error) {
+func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
 	if v, reason := judge(f.Err); v == definitive {
-		return false, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
+		return wire.Final, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
 	}
 	return orSlow(ctx, f)
 }

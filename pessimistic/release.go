@@ -135,13 +135,13 @@ func (r remote) releaseUntil(ctx context.Context, id string) (err error, ambiguo
 		Try:    releaseTry,
 		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}},
 		Pause:  func(ctx context.Context, loop *retry.Loop, _ time.Duration) error { return loop.Next(ctx, 0) },
-		Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
-				return false, nil
+				return wire.Final, nil
 			} else if v == definitive {
-				return false, f.Err
+				return wire.Final, f.Err
 			}
-			return f.Passes(), f.Err
+			return f.Usual()
 		},
 	}
 	sent, err := r.wire().Send(ctx, "release", again, func(ctx context.Context) error {

@@ -21,18 +21,21 @@ import (
 // find looks at the lock blob, and creates it if it does not exist.
 func (t *taking) find(ctx context.Context) (seen lease.Observation, err error) {
 	again := wire.Again{Try: t.claim.timing.try, Budget: t.claim.faults(), Pause: t.claim.next,
-		Judge: func(ctx context.Context, f wire.Failed) (again bool, err error) {
+		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
 			o, err := f.Outcome, f.Err
 			// Only if the blob itself is missing: creating the container is up to the caller.
 			if azerr.Has(err, "BlobNotFound", "ResourceNotFound") || o.Kind == azerr.NotFound && o.Code == "" {
 				if seen, err = t.create(ctx); err == nil {
-					return false, nil
+					return wire.Final, nil
 				}
 				o = azerr.Classify(err)
 			}
 			// On a conflict, another client has created it at the same moment; after a lost response it may have been
 			// this call. Either way the blob now exists.
-			return o.Kind == azerr.Conflict || o.Kind == azerr.Held || o.Transient() || o.Ambiguous(), err
+			if o.Kind == azerr.Conflict || o.Kind == azerr.Held || o.Transient() || o.Ambiguous() {
+				return wire.Later, err
+			}
+			return wire.Final, err
 		}}
 	_, err = t.claim.remote.wire().Send(ctx, "look", again, func(ctx context.Context) (err error) {
 		seen, err = t.claim.remote.target.Look(ctx, "")
@@ -120,17 +123,17 @@ func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
 
 // judge settles a conflict. Under the lease nobody else can have changed the version: it was this call's first try, or a
 // proxy that sent the request twice.
-func (s *stamp) judge(ctx context.Context, f wire.Failed) (again bool, err error) {
+func (s *stamp) judge(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
 	if f.Outcome.Kind != azerr.Conflict {
-		return f.Passes(), f.Err
+		return f.Usual()
 	}
 	seen, err := s.t.claim.remote.look(ctx, s.t.claim.id, s.t.claim.timing.try)
 	switch {
 	case err != nil:
-		return azerr.Classify(err).Transient(), err
+		return wire.Failed{Err: err, Outcome: azerr.Classify(err)}.Usual()
 	case seen.Metadata[keyNonce] != s.record.nonce:
-		return false, f.Err
+		return wire.Final, f.Err
 	}
 	s.etag = seen.ETag
-	return false, nil
+	return wire.Final, nil
 }

@@ -107,9 +107,12 @@ func (c *call) repeat(ctx context.Context, op string, request func(context.Conte
 
 // again repeats a request after transient faults, but not while SMB clients use the file.
 func (c *call) again() wire.Again {
-	return wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+	return wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		_, used := inUse(f.Err)
-		return f.Passes() && !used, f.Err
+		if used {
+			return wire.Final, f.Err
+		}
+		return f.Usual()
 	}}
 }
 

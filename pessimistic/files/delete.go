@@ -129,16 +129,16 @@ func (d *deleting) before(ctx context.Context, _ wire.Sent) (done bool, err erro
 	return false, nil
 }
 
-func (d *deleting) judge(_ context.Context, f wire.Failed) (again bool, err error) {
+func (d *deleting) judge(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 	if f.Outcome.Kind == azerr.NotFound && f.Outcome.Code != "" && (d.done.Ambiguous > 0 || d.looked) {
 		d.done.How = DeletedUnclear
-		return false, nil
+		return wire.Final, nil
 	}
 	if reason, used := inUse(f.Err); used {
 		d.pending, d.doubt = reason == azerr.DeletePending, f.Outcome.Ambiguous()
-		return false, f.Err
+		return wire.Final, f.Err
 	}
-	return f.Passes(), f.Err
+	return f.Usual()
 }
 
 // look checks whether the file is the one to delete. end reports that nothing is left to do.

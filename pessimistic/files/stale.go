@@ -78,11 +78,11 @@ func (s *stale) breaks(ctx context.Context) error {
 			}
 			return false, err
 		},
-		Judge: func(_ context.Context, f wire.Failed) (again bool, err error) {
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 			if over := f.Outcome.Kind == azerr.Lost || f.Outcome.Kind == azerr.NotFound; over && f.Ambiguous {
-				return false, nil
+				return wire.Final, nil
 			}
-			return f.Passes(), f.Err
+			return f.Usual()
 		},
 	}, func(ctx context.Context) error {
 		_, err := target.Break(ctx, lease.Natural, lease.Conditions{})

@@ -13,11 +13,11 @@ type Again struct {
 	Try    time.Duration // bounds one try; zero or negative means no bound
 	Budget retry.Budget  // bounds all of them, and sets the waits
 
-	// Judge decides what an error means. Send repeats the request if it returns true. Otherwise it returns Judge's error,
-	// which is nil if the request is known to have been applied. The error is also the one that Send returns if the budget
-	// does not allow another try, and its Retry-After bounds the wait. Judge may send requests to find out. It is not
-	// called for an error that says nothing, such as a lost connection, if ctx has ended. Defaults to Failed.Passes.
-	Judge func(ctx context.Context, f Failed) (again bool, err error)
+	// Judge decides what an error means, and may send requests to find out. The error that it returns is the result of
+	// Send, if there is no next try: nil if the request is known to have been applied. Its Retry-After bounds the wait for
+	// the next try. Judge is not called for an error that says nothing, such as a lost connection, if ctx has ended.
+	// Defaults to Failed.Usual.
+	Judge func(ctx context.Context, f Failed) (Verdict, error)
 
 	// Before is called before each try. If it returns true or an error, Send returns that error without sending: a look at
 	// the resource has made the try unnecessary, or has shown that it must not be made. Defaults to none.
@@ -36,6 +36,24 @@ type Failed struct {
 	// Ambiguous reports that this try or an earlier one may have been applied. A refusal then proves little: the request's
 	// own first try may have caused it.
 	Ambiguous bool
+}
+
+// Verdict says what follows a try that returned an error.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Final Verdict = iota // there is no next try
+	Later                // the next try follows after a wait, if the budget allows it
+	AtOnce               // the next try follows at once, and does not count against the budget
+)
+
+// Usual is the verdict on a request that may be repeated: Later if the error passes by itself, and Final otherwise.
+func (f Failed) Usual() (Verdict, error) {
+	if f.Passes() {
+		return Later, f.Err
+	}
+	return Final, f.Err
 }
 
 // Passes reports whether the error passes by itself, so that the same request may succeed later.
@@ -81,9 +99,12 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 		if f.Passes() && ctx.Err() != nil {
 			return s, context.Cause(ctx)
 		}
-		again, err := a.judge(ctx, f)
-		if !again {
+		v, err := a.judge(ctx, f)
+		switch {
+		case v == Final:
 			return s, err
+		case v == AtOnce:
+			continue
 		}
 		if a.pause(ctx, loop, azerr.Classify(err).RetryAfter) != nil {
 			if ctx.Err() != nil {
@@ -94,11 +115,11 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 	}
 }
 
-func (a Again) judge(ctx context.Context, f Failed) (again bool, err error) {
+func (a Again) judge(ctx context.Context, f Failed) (Verdict, error) {
 	if a.Judge != nil {
 		return a.Judge(ctx, f)
 	}
-	return f.Passes(), f.Err
+	return f.Usual()
 }
 
 func (a Again) pause(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {

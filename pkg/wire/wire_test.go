@@ -146,12 +146,12 @@ func TestAJudgeSettlesWhatTheServiceCannotSay(t *testing.T) {
 			"a conflict without a lost response is final":          {[]answer{conflict}, nil, 1},
 		} {
 			s, judged := &service{answers: tt.answers}, 0
-			_, err := wire.Wire{}.Send(t.Context(), "write", wire.Again{Try: time.Second, Budget: steady, Judge: func(_ context.Context, f wire.Failed) (bool, error) {
+			_, err := wire.Wire{}.Send(t.Context(), "write", wire.Again{Try: time.Second, Budget: steady, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 				judged++
 				if f.Outcome.Kind == azerr.Conflict && f.Ambiguous {
-					return false, tt.verdict
+					return wire.Final, tt.verdict
 				}
-				return f.Passes(), f.Err
+				return f.Usual()
 			}}, s.send())
 			want := tt.verdict
 			if len(tt.answers) == 1 {
@@ -238,4 +238,19 @@ func TestTheZeroAgainSendsOnce(t *testing.T) {
 	if _, err := (wire.Wire{}).Send(t.Context(), "write", wire.Again{}, s.send()); err == nil || s.requests != 1 || strings.Contains(err.Error(), "exhausted") {
 		t.Errorf("%v after %d requests, want the service's error after 1", err, s.requests)
 	}
+}
+
+func TestATryThatFollowsAtOnceNeitherWaitsNorCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, s := time.Now(), &service{answers: []answer{conflict, conflict, busy, conflict, ok}}
+		sent, err := wire.Wire{}.Send(t.Context(), "write", wire.Again{Budget: retry.Budget{Attempts: 2, Elapsed: -1, Backoff: steady.Backoff}, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			if f.Outcome.Kind == azerr.Conflict {
+				return wire.AtOnce, f.Err
+			}
+			return f.Usual()
+		}}, s.send())
+		if err != nil || sent.Tries != 5 || time.Since(began) != time.Second {
+			t.Errorf("%v, %+v after %v, want a success of the fifth try after one wait", err, sent, time.Since(began))
+		}
+	})
 }

@@ -212,7 +212,7 @@ var mutants = []mutant{
 		name: "a fence whose request was lost is taken for stored",
 		file: "pessimistic/stamp.go",
 		old:  "\tif f.Outcome.Kind != azerr.Conflict {\n",
-		new:  "\tif s.etag = s.base.ETag; f.Ambiguous {\n\t\treturn false, nil\n\t}\n\tif f.Outcome.Kind != azerr.Conflict {\n",
+		new:  "\tif s.etag = s.base.ETag; f.Ambiguous {\n\t\treturn wire.Final, nil\n\t}\n\tif f.Outcome.Kind != azerr.Conflict {\n",
 		pkg:  "./pessimistic", run: "TestFencesGrowAlsoWhenStampsAreLost",
 	},
 	// A message and its copies: package idempotent.
