@@ -254,8 +254,8 @@ var mutants = []mutant{
 	{
 		name: "an unproved deletion after the deadline is taken for settled",
 		file: "idempotent/receipt.go",
-		old:  "out.Kind == azerr.Lost && time.Now().Before(until):",
-		new:  "out.Kind == azerr.Lost && !until.IsZero():",
+		old:  "lost && time.Now().Before(until) {",
+		new:  "lost && !until.IsZero() {",
 		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing|TestOnlyWhatCouldNotBeDeletedIsRemembered",
 	},
 	{
@@ -289,8 +289,8 @@ var mutants = []mutant{
 	{
 		name: "a producer sends again under a new id",
 		file: "idempotent/producer.go",
-		old:  "\t\tresp, err := p.queue.EnqueueMessage(tried, text, o)\n",
-		new:  "\t\tif sent.Tries > 1 {\n\t\t\te := envelope{ID: uuid.NewString(), Sent: time.Now().UTC(), body: []byte(text)}\n\t\t\ttext, _ = e.encode(Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(tried, text, o)\n",
+		old:  "\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
+		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\te := envelope{ID: uuid.NewString(), Sent: time.Now().UTC(), body: []byte(text)}\n\t\t\ttext, _ = e.encode(Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
 		pkg:  "./idempotent", run: "TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID",
 	},
 	{
