@@ -139,8 +139,9 @@ type Acquisition struct {
 	Facts   func(Held) map[string]any
 	inherit func(Held) []*os.File // what the command gets to keep open; may be nil
 
-	// breaking returns how long h keeps a lease that is being broken, 0 if it is over; may be nil.
-	breaking func(ctx context.Context, h Held) (time.Duration, error)
+	// Breaking returns how long h keeps a lease that is being broken, 0 if it is over. Nil means that this is unknown: the
+	// command is then killed at once.
+	Breaking func(ctx context.Context, h Held) (time.Duration, error)
 
 	Out    io.Writer                               // where the command's output goes, if not to ours
 	Finish func(ctx context.Context, h Held) error // after its success, before the release
@@ -228,7 +229,7 @@ func acquireUntil(f *cli.Factory, ctx context.Context, a Acquisition, signals <-
 // runHolding runs the command while h is held.
 func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, h Held, status *statusLines, signals <-chan os.Signal) error {
 	w := &watch{
-		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: a.breaking,
+		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: a.Breaking,
 		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
 	}
 	deadline, changed := w.deadline()

@@ -151,14 +151,14 @@ func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquis
 		},
 		Env:   func(h Held) []string { return Env(what, h.(*pessimistic.Held)) },
 		Facts: func(h Held) map[string]any { return Facts(what, h.(*pessimistic.Held)) },
-		breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return breaking(ctx, k, h.(*pessimistic.Held))
+		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
+			return Breaking(ctx, k, h.(*pessimistic.Held))
 		},
 	}
 }
 
-// breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
-func breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
+// Breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
+func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
 	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
 	return b.After, err
 }

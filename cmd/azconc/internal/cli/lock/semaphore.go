@@ -88,8 +88,8 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 			facts["slot"] = slot.Number
 			return facts
 		},
-		breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return breaking(ctx, k, h.(*pessimistic.Slot).Held)
+		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
+			return Breaking(ctx, k, h.(*pessimistic.Slot).Held)
 		},
 	})
 }

@@ -57,7 +57,7 @@ type gCResult struct {
 func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
 
 func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
-	o, err := opts.once(f, nil)
+	o, err := opts.once(f)
 	if err != nil {
 		return err
 	}

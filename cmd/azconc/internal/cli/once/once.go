@@ -53,11 +53,16 @@ func (o *options) checkResults() error {
 	return queue.CheckTable("--results", o.Results)
 }
 
-func (o *options) once(f *cli.Factory, locks *pessimistic.LockerOptions) (*idempotent.Once, error) {
-	k, err := lock.Locker(f, o.Key, locks)
+// once returns the keys and results, for verbs that run nothing.
+func (o *options) once(f *cli.Factory) (*idempotent.Once, error) {
+	k, err := lock.Locker(f, o.Key, nil)
 	if err != nil {
 		return nil, err
 	}
+	return o.results(f, k)
+}
+
+func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idempotent.Once, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
@@ -128,7 +133,7 @@ func showVerb() cli.Verb[options] {
 }
 
 func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	o, err := opts.once(f, nil)
+	o, err := opts.once(f)
 	if err != nil {
 		return err
 	}
@@ -175,7 +180,7 @@ type forgetResult struct {
 func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
 
 func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	o, err := opts.once(f, nil)
+	o, err := opts.once(f)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCON
 	}
 }
 
-// doneBefore is that there is nothing to run.
+// doneBefore reports that the key was completed before, so that nothing is run.
 type doneBefore struct{ out idempotent.Outcome }
 
 func (*doneBefore) Error() string { return "it was completed before" }
@@ -81,7 +81,13 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			return err
 		}
 	}
-	once, err := opts.once(f, opts.LockerOptions(f))
+	o := opts.LockerOptions(f)
+	o.QuickFirst = true // only azconc lock gc deletes the lock of a key, long after its last use
+	k, err := lock.Locker(f, opts.Key, o)
+	if err != nil {
+		return err
+	}
+	once, err := opts.results(f, k)
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,10 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			return append(lock.Env(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
 		},
 		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idempotent.Attempt).Held) },
-		Out:   io.MultiWriter(kept, f.Out),
+		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
+			return lock.Breaking(ctx, k, h.(*idempotent.Attempt).Held)
+		},
+		Out: io.MultiWriter(kept, f.Out),
 		Finish: func(ctx context.Context, h lock.Held) error {
 			result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
 			if err != nil {
@@ -122,7 +131,7 @@ func (o *runOptions) lockName() string {
 	return o.Key.Container + "/once/" + url.PathEscape(o.Key.Blob)
 }
 
-// begin takes the key in hand, and waits while another has it.
+// begin acquires the key, and waits while another process works on it.
 func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
 	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
 	for n := 0; ; n++ {
@@ -155,7 +164,7 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent
 	}
 }
 
-// mismatch is that the key stands for something else.
+// mismatch reports that the key was completed with another command line or payload.
 type mismatch struct {
 	err error
 	key string
