@@ -320,11 +320,28 @@ func (o *owner) conclude(ctx context.Context, d *delivery, state string) error {
 	partition, w := partitionOf(o.c.path, d.m.Key), write{rowOf(d.m.Key), m}
 	ctx, cancel := context.WithTimeout(ctx, 2*tryTimeout)
 	defer cancel()
+	if state == statePoisoned {
+		o.c.enter(d, closing)
+		return o.poison(ctx, partition, w)
+	}
 	err := o.c.notes.write(ctx, partition, w, func() { o.c.enter(d, closing) })
 	if err != nil && state == stateDone {
 		o.c.late.add(partition, w)
 	}
 	return err
+}
+
+// poison records that the message went to the poison queue, on the condition of the marker that it finds: a request that
+// is delivered late, or twice, must not take back that a copy was handled meanwhile. Requests: 2.
+func (o *owner) poison(ctx context.Context, partition string, w write) error {
+	_, err := optimistic.Update(ctx, o.k.entity(partition, w.row), func(_ context.Context, m *marker) error {
+		if m.State == stateDone {
+			return optimistic.ErrSkip
+		}
+		*m = w.m
+		return nil
+	}, &optimistic.UpdateOptions{Create: true, Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout, Recreate: true}})
+	return o.k.failed(err)
 }
 
 func (o *owner) undeleted(context.Context, *delivery) error { return nil } // the marker says that it is done
