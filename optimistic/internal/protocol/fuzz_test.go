@@ -1,0 +1,72 @@
+package protocol
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// FuzzForeignLineage reads any text as a lineage, as metadata that another program wrote. What is read is written so that
+// it is read again the same; it fits where it has to be stored; it proves nothing about a write whose id is not in it.
+func FuzzForeignLineage(f *testing.F) {
+	full := LineageOf()
+	for i := range 40 {
+		full = full.Push(DefaultLineageSize, Entry{ID: NewWriteID(uint64(i)), Base: `"0x8DE0A1B2C3D4E5F"`})
+	}
+	performed := full.Perform(NewIntent("blob", "fuzz"), time.Unix(1e9, 0))
+	f.Add(full.String(), "")
+	f.Add(performed.String(), performed.OperationsString())
+	f.Add("w1.-,w2.q", "AAAAAAAAAAAAAA")
+	f.Add(TagLineage(full), "")
+	f.Add("a.8D~2~0~~a~-", "!")
+	ours := NewWriteID(99)
+	f.Fuzz(func(t *testing.T, writes, operations string) {
+		l := ParseLineage(writes, operations)
+		again := ParseLineage(l.String(), l.OperationsString())
+		if !reflect.DeepEqual(again, l) {
+			t.Errorf("%q, %q: %+v is read again as %+v", writes, operations, l, again)
+		}
+		for _, c := range l.String() + l.OperationsString() {
+			if c < ' ' || c > '~' {
+				t.Fatalf("%q is written with %q, which no header can have", writes, c)
+			}
+		}
+		if fitted := ParseLineage(l.Fit(1024), ""); len(l.Fit(1024)) > 1024 || len(fitted.Writes) > len(l.Writes) {
+			t.Errorf("%q does not fit into 1024 characters: %d", writes, len(l.Fit(1024)))
+		}
+		if tag := TagLineage(l); len(l.Writes) > 0 && len(tag) > MaxTagValue {
+			t.Errorf("%q makes a tag of %d characters", writes, len(tag))
+		}
+		if page := PageOf(l, 512); len(page) > 512 {
+			t.Errorf("%q makes a page of %d bytes", writes, len(page))
+		}
+		if strings.Contains(writes, ours) {
+			return
+		}
+		if l.Has(ours) || l.holds(ours) {
+			t.Errorf("%q proves a write that is not in it", writes)
+		}
+		// Our write on top is found, whatever the rest is, and the rest is carried on.
+		pushed := ParseLineage(l.Push(DefaultLineageSize, Entry{ID: ours, Base: azcore.ETag(`"0x1"`)}).String(), "")
+		if !pushed.holds(ours) || !pushed.replaced(`"0x1"`) {
+			t.Errorf("%q: our write on top of it is not found: %+v", writes, pushed)
+		}
+	})
+}
+
+// FuzzTagValue reads any text as the value of a lineage tag.
+func FuzzTagValue(f *testing.F) {
+	f.Add("wabcdefghijklmnop.oabcdefghijklm")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, value string) {
+		l := ParseTagLineage(value)
+		written := TagLineage(l)
+		again := ParseTagLineage(written)
+		if len(value) <= MaxTagValue && len(l.Writes)+len(l.Operations) > 0 && (len(again.Writes) != len(l.Writes) || TagLineage(again) != written) {
+			t.Errorf("%q is read as %+v, and again as %+v", value, l, again)
+		}
+	})
+}
