@@ -78,6 +78,7 @@ func TestABadConnectionStringNamesTheFieldAndNeverASecret(t *testing.T) {
 		{"AccountName=;AccountKey=" + testKey, "AccountName is empty"},
 		{"AccountName=evil.example/;AccountKey=" + testKey, "AccountName is not an account name"},
 		{"AccountName=acme;EndpointSuffix=x/y;AccountKey=" + testKey, "EndpointSuffix"},
+		{"AccountName=acme;EndpointSuffix=\x7fre.windows.net;AccountKey=" + testKey, "EndpointSuffix"},
 		{"DefaultEndpointsProtocol=ftp;AccountName=acme", "DefaultEndpointsProtocol"},
 		{"BlobEndpoint=https://x.example/?" + testSAS, "BlobEndpoint must be a URL without a query"},
 		{"BlobEndpoint=acme;SharedAccessSignature=" + testSAS, "BlobEndpoint is not a URL"},

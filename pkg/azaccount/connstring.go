@@ -59,7 +59,7 @@ func parseConnectionString(s string) (*Account, error) {
 	if suffix == "" {
 		suffix = "core.windows.net"
 	}
-	if strings.ContainsAny(suffix, "/?#@: ") {
+	if strings.ContainsFunc(suffix, notInHost) {
 		return nil, invalid("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
 	}
 	for _, service := range services {
@@ -79,6 +79,11 @@ func parseConnectionString(s string) (*Account, error) {
 		return nil, invalid("connection string: neither AccountName nor an endpoint is given")
 	}
 	return a, nil
+}
+
+// notInHost reports whether a character cannot stand in the name of a host.
+func notInHost(c rune) bool {
+	return c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }
 
 func splitConnectionString(s string) (map[string]string, error) {

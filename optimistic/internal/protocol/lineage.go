@@ -71,7 +71,7 @@ func ParseLineage(writes, operations string) Lineage {
 }
 
 func parseWrites(s string) Lineage {
-	if s == "" {
+	if s == "" || strings.ContainsFunc(s, notWritten) {
 		return Lineage{}
 	}
 	entries, rest, summarized := strings.Cut(s, summaryMark)
@@ -99,6 +99,10 @@ func parseWrites(s string) Lineage {
 	}
 	return l
 }
+
+// notWritten reports whether String never writes a character. A text with one is foreign, and could not be carried on: no
+// header can hold all of them.
+func notWritten(c rune) bool { return c < '!' || c > '~' }
 
 // String encodes the writes in characters that are legal in a header and in a table property.
 func (l Lineage) String() string {

@@ -64,7 +64,7 @@ func TestAForeignLineageIsEmptyNotWrong(t *testing.T) {
 		t.Fatalf("%q is not read", good)
 	}
 	for _, s := range []string{
-		"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
+		"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
 		good[:len(good)-1], good + "!", strings.Replace(good, "~2~", "~0~", 1), strings.Replace(good, "~0~", "~-1~", 1), strings.Replace(good, "~0~", "~0~abc", 1), "~1~0~~a~-", ",~1~0~~a~-",
 	} {
 		if got := ParseLineage(s, ""); !reflect.DeepEqual(got, Lineage{}) {
