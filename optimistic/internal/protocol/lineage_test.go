@@ -71,7 +71,7 @@ func TestAForeignLineageIsEmptyNotWrong(t *testing.T) {
 			t.Errorf("ParseLineage(%q) = %+v, want none", s, got)
 		}
 	}
-	for _, s := range []string{"x", "!!", "AAAA", "AAAAAAAAAAAAAAA"} {
+	for _, s := range []string{"x", "!!", "\n", "AAAA", "AAAAAAAAAAAAAAA"} {
 		if got := ParseLineage("", s); got.Operations != nil {
 			t.Errorf("operations %q are read as %v", s, got.Operations)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -92,7 +93,7 @@ func (l Lineage) OperationsString() string {
 
 // parseOperations decodes what OperationsString encoded. Any other text is no operations.
 func parseOperations(s string) []Operation {
-	if s == "" {
+	if s == "" || strings.ContainsFunc(s, notWritten) { // base64 skips line breaks
 		return nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
