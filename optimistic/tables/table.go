@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
@@ -25,6 +26,17 @@ func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 		},
 	}.Do(ctx)
 	r.Created = r.Changed
+	return r, err
+}
+
+// EnsureTable creates a table unless it exists. Created tells whether a response said that this call created it.
+//
+// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
+func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+	r, err := CreateTable(ctx, client)
+	if azerr.Has(err, "TableAlreadyExists") {
+		return r, nil
+	}
 	return r, err
 }
 

@@ -157,7 +157,7 @@ func appendError(err error, opts *appendOptions) error {
 		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
 		return fail.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
-	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && !azerr.Has(err, "ContainerNotFound"):
+	case errors.Is(err, optimistic.ErrNotFound) && !opts.Create && azerr.Absent(err) == "":
 		return fail.WithHint(err, "--create creates it")
 	case ok && conflict.Reason == azerr.Position && opts.Position >= 0:
 		return fail.WithHint(err, "the blob does not end there; omit --position to append at its end")

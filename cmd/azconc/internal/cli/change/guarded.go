@@ -70,7 +70,7 @@ func Carried(c optimistic.Conditions) optimistic.Conditions {
 func UpdateHint(err error, c optimistic.Conditions, created bool) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
-	case errors.Is(err, optimistic.ErrNotFound) && !created && c.IfMatch == "" && !azerr.Has(err, "ContainerNotFound"):
+	case errors.Is(err, optimistic.ErrNotFound) && !created && c.IfMatch == "" && azerr.Absent(err) == "":
 		return fail.WithHint(err, "--create creates it")
 	case !ok || errors.Is(err, optimistic.ErrExists):
 		return err

@@ -32,32 +32,32 @@ func Denied(err error) (why, way string) {
 		return "", ""
 	}
 	r := requestOf(refusal)
-	switch code := azerr.Classify(err).Code; code {
-	case "KeyBasedAuthenticationNotPermitted":
+	switch azerr.DenialOf(err) {
+	case azerr.KeysDisabled:
 		return "the account allows neither keys nor SAS made with one", "--auth-mode login signs in with Entra ID"
-	case "AuthorizationPermissionMismatch", "InsufficientAccountPermissions":
+	case azerr.NoPermission:
 		if r.sas == nil {
 			return "the identity has no role that allows this",
 				fmt.Sprintf("assign it the role %q on the account or a narrower scope; that takes up to ten minutes to take effect", r.role())
 		}
 		return fmt.Sprintf("the SAS does not allow this: it grants %q (sp)", r.sas.Get("sp")), "create one with the missing permission"
-	case "AuthorizationResourceTypeMismatch":
+	case azerr.OtherResourceType:
 		return fmt.Sprintf("the SAS does not cover this type of resource: it covers %q (srt)", r.sas.Get("srt")),
 			"create one for s (service), c (container, table, queue, share) and o (blob, entity, message, file), as needed"
-	case "AuthorizationServiceMismatch":
+	case azerr.OtherService:
 		return fmt.Sprintf("the SAS does not cover the %s service: it covers %q (ss)", r.service, r.sas.Get("ss")), "create one for this service"
-	case "AuthorizationProtocolMismatch":
+	case azerr.NeedsHTTPS:
 		return "the SAS is for HTTPS only", "give an https:// endpoint"
-	case "AuthorizationSourceIPMismatch":
+	case azerr.OtherAddress:
 		return fmt.Sprintf("the SAS does not cover this machine's address: it covers %q (sip)", r.sas.Get("sip")), "create one for this address"
-	case "AuthorizationFailure":
+	case azerr.NetworkRules:
 		return "the account's network rules do not admit this machine, or the credential does not cover the request",
 			fmt.Sprintf("az storage account show --name %s --query '{access:publicNetworkAccess, rules:networkRuleSet}' shows the rules", r.account)
-	case "AccountIsDisabled":
+	case azerr.AccountDisabled:
 		return "the account is disabled", "its owner can enable it"
-	case "NoAuthenticationInformation":
+	case azerr.NoCredential:
 		return "the request carries no credential", "azconc help environment lists the ways to give one"
-	case "AuthenticationFailed", "InvalidAuthenticationInfo":
+	case azerr.BadCredential:
 		return r.unauthenticated(detailOf(refusal))
 	}
 	return "", ""

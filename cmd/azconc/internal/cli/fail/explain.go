@@ -177,23 +177,12 @@ func wrongType(err error) string {
 // command concerns no other resource.
 func missing(err error, command, on string) (noun, name string) {
 	name, _, _ = strings.Cut(on, "/")
-	switch azerr.Classify(err).Code {
-	case "ContainerNotFound":
-		noun = "container"
-	case "TableNotFound":
-		noun = "table"
-	case "QueueNotFound":
-		noun = "queue"
-	case "ShareNotFound":
-		noun = "share"
-	default:
-		switch group, _, _ := strings.Cut(command, " "); {
-		case on == "" || strings.Contains(on, "/"):
+	if noun = azerr.Absent(err); noun == "" {
+		group, _, _ := strings.Cut(command, " ")
+		if on == "" || strings.Contains(on, "/") || group != "container" && group != "table" && group != "share" {
 			return "", ""
-		case group == "container" || group == "table" || group == "share":
-			return group, name
 		}
-		return "", ""
+		return group, name
 	}
 	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil && answer.RawResponse.Request != nil {
 		path, _, _ := strings.Cut(resource.Path(answer.RawResponse.Request.URL.String()), "/")

@@ -62,7 +62,7 @@ func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
 		return err
 	}
 	n, err := o.GC(ctx, opts.Age)
-	if err != nil && !azerr.Has(err, "TableNotFound") {
+	if err != nil && azerr.Absent(err) != "table" {
 		if n > 0 {
 			f.Notef("%d were deleted", n)
 		}

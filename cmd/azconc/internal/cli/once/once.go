@@ -73,14 +73,14 @@ func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idempotent.On
 // withTable creates the table of the results if it is missing.
 func (o *options) withTable(ctx context.Context, f *cli.Factory, do func() error) error {
 	err := do()
-	if !azerr.Has(err, "TableNotFound") {
+	if azerr.Absent(err) != "table" {
 		return err
 	}
 	service, err := f.TableService()
 	if err != nil {
 		return err
 	}
-	if _, err := tables.CreateTable(ctx, service.NewClient(o.Results)); err != nil && !azerr.Has(err, "TableAlreadyExists") {
+	if _, err := tables.EnsureTable(ctx, service.NewClient(o.Results)); err != nil {
 		return err
 	}
 	return do()
@@ -138,7 +138,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 		return err
 	}
 	out, found, err := o.Look(ctx, opts.Key.Blob)
-	if err != nil && !azerr.Has(err, "TableNotFound") {
+	if err != nil && azerr.Absent(err) != "table" {
 		return err
 	}
 	if !found {
@@ -185,7 +185,7 @@ func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
 		return err
 	}
 	found, err := o.Forget(ctx, opts.Key.Blob)
-	if err != nil && !azerr.Has(err, "TableNotFound") {
+	if err != nil && azerr.Absent(err) != "table" {
 		return err
 	}
 	if !found {

@@ -76,15 +76,14 @@ func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tables.CreateTable(ctx, service.NewClient(table))
-	switch {
-	case err == nil:
+	r, err := tables.EnsureTable(ctx, service.NewClient(table))
+	if r.Created {
 		f.Notef("created table %s, which records handled messages", table)
-	case azerr.Has(err, "TableAlreadyExists"), azerr.Classify(err).Kind == azerr.Unauthorised:
-	default:
-		return err
 	}
-	return nil
+	if azerr.Classify(err).Kind == azerr.Unauthorised {
+		return nil
+	}
+	return err
 }
 
 // createQueue creates a queue if it is missing, and says so.

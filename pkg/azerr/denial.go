@@ -1,0 +1,48 @@
+package azerr
+
+// Denial is why the service refused a caller. It is finer than the kind Unauthorised, and says what would help.
+type Denial uint8
+
+const (
+	NotDenied         Denial = iota // not a refusal of the caller, or one whose code says no more
+	KeysDisabled                    // the account allows neither its keys nor signatures made with one
+	NoPermission                    // the role, or the signature, does not allow this
+	OtherResourceType               // the signature covers other types of resource
+	OtherService                    // the signature covers other services
+	NeedsHTTPS                      // the signature is for HTTPS only
+	OtherAddress                    // the signature covers other addresses
+	NetworkRules                    // the account's network rules do not admit the address, or the credential does not cover the request
+	AccountDisabled                 // the account is disabled
+	NoCredential                    // the request carried none
+	BadCredential                   // the credential is wrong, expired or not yet valid, or a clock is wrong
+)
+
+var denials = map[string]Denial{
+	"KeyBasedAuthenticationNotPermitted": KeysDisabled,
+	"AuthorizationPermissionMismatch":    NoPermission,
+	"InsufficientAccountPermissions":     NoPermission,
+	"AuthorizationResourceTypeMismatch":  OtherResourceType,
+	"AuthorizationServiceMismatch":       OtherService,
+	"AuthorizationProtocolMismatch":      NeedsHTTPS,
+	"AuthorizationSourceIPMismatch":      OtherAddress,
+	"AuthorizationFailure":               NetworkRules,
+	"AccountIsDisabled":                  AccountDisabled,
+	"NoAuthenticationInformation":        NoCredential,
+	"AuthenticationFailed":               BadCredential,
+	"InvalidAuthenticationInfo":          BadCredential,
+}
+
+// DenialOf returns why the service refused the caller, NotDenied if err does not say.
+func DenialOf(err error) Denial {
+	o := Classify(err)
+	if o.Kind != Unauthorised {
+		return NotDenied
+	}
+	return denials[o.Code]
+}
+
+var absences = map[string]string{"ContainerNotFound": "container", "TableNotFound": "table", "QueueNotFound": "queue", "ShareNotFound": "share"}
+
+// Absent returns what does not exist although the request is about something in it: "container", "table", "queue" or "share". It
+// returns "" for every other error.
+func Absent(err error) string { return absences[Classify(err).Code] }
