@@ -104,14 +104,6 @@ func (c *Consumer) live(d *delivery) {
 	}
 }
 
-// discard deletes a message that was handled, itself or as a copy.
-func (c *Consumer) discard(d *delivery) {
-	if c.settle(d, Duplicate, d.receipt.delete, nil) == nil && d.fate == finished {
-		c.unclaim(d)
-	}
-	d.concluded = true
-}
-
 // release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
 // reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.
 func (c *Consumer) release(d *delivery) {
@@ -196,3 +188,41 @@ func (c *Consumer) replay(d *delivery) {
 	d.fate = duplicate
 	c.discard(d)
 }
+
+// pool runs functions on goroutines that it reuses. A request needs a large stack, which a new goroutine would have to
+// grow for each message.
+type pool struct {
+	busy  sync.WaitGroup // functions that are running
+	tasks chan func()    // unbuffered: only an idle goroutine receives
+	over  chan struct{}  // closed when no more functions will come
+}
+
+func newPool() *pool { return &pool{tasks: make(chan func()), over: make(chan struct{})} }
+
+// run runs f on an idle goroutine, or on a new one.
+func (p *pool) run(f func()) {
+	p.busy.Add(1)
+	select {
+	case p.tasks <- f:
+	default:
+		go p.work(f)
+	}
+}
+
+func (p *pool) work(f func()) {
+	for {
+		f()
+		p.busy.Done()
+		select {
+		case f = <-p.tasks:
+		case <-p.over:
+			return
+		}
+	}
+}
+
+// wait waits until all functions have returned.
+func (p *pool) wait() { p.busy.Wait() }
+
+// dismiss ends the idle goroutines. No function may be running, and none may follop.
+func (p *pool) dismiss() { close(p.over) }

@@ -2,6 +2,8 @@ package idempotent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -191,53 +193,67 @@ func lastOf(sent wire.Sent, err error) error {
 	return err
 }
 
-// delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
-// it was deleted, by a request whose response was lost or that an intermediary has repeated; but only until the deadline:
-// after that, another consumer may have received it.
-func (r *receipt) delete(ctx context.Context) error {
-	pop, err := r.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.give()
-	giveUp := time.Now().Add(tryTimeout)
-	if until, _ := r.deadline(); until.After(giveUp) {
-		giveUp = until
-	}
-	again := wire.Again{
-		Try:    tryTimeout,
-		Budget: retry.Budget{Attempts: deleteTries, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
-		Pause:  r.pauseUntil(func() time.Time { return giveUp }),
-		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-			lost := f.Outcome.Kind == azerr.Lost
-			if !lost && f.Outcome.Kind != azerr.NotFound {
-				return f.Usual()
-			}
-			if renewed, ok := r.renewed(); ok {
-				pop = renewed
-				return wire.AtOnce, f.Err
-			}
-			if until, _ := r.deadline(); lost && time.Now().Before(until) {
-				return wire.Final, nil
-			}
-			r.become(func() { r.lost = true })
-			return wire.Final, ErrOwnershipLost
-		},
-	}
-	sent, err := r.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
-		_, err := r.queue.DeleteMessage(ctx, r.id, pop, nil)
-		return err
-	})
-	if err != nil {
-		return lastOf(sent, err)
-	}
-	r.become(func() { r.lost = true }) // nothing is left to do with it
-	return nil
-}
-
 // adopt takes over a new receipt after the service has delivered the message to this process again.
 func (r *receipt) adopt(pop string, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pop, r.until, r.unsure, r.lost, r.adopted = pop, until, false, false, true
+}
+
+// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
+// the message can be neither extended nor deleted until it is received again.
+var ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
+
+// Extended is the result of Extend.
+type Extended struct {
+	PopReceipt  string    // replaces the previous pop receipt
+	NextVisible time.Time // by the service's clock
+}
+
+// Extend hides a received message for another period, starting now, without sending its text; 0 gives it back. It is
+// for callers that receive messages themselves: a Consumer extends its messages automatically. The client must have
+// Policy, since the SDK alone would replace the text. Without Policy, Extend sends only a request for a message that
+// does not exist, and returns an error that says so.
+//
+// Errors: ErrOwnershipLost if the pop receipt is not current, because the message was received or extended since, or
+// deleted; ErrReceiptUnknown; and the service's error. Transient faults are retried until ctx ends, or for a minute.
+// Requests: 1.
+func Extend(ctx context.Context, queue *azqueue.QueueClient, messageID, popReceipt string, visibility time.Duration) (Extended, error) {
+	switch {
+	case queue == nil:
+		return Extended{}, errors.New("no queue client")
+	case messageID == "" || popReceipt == "":
+		return Extended{}, errors.New("extend: no message id or no pop receipt")
+	case visibility < 0 || visibility > week || visibility%time.Second != 0:
+		return Extended{}, fmt.Errorf("extend: visibility %v is not 0s to 168h in whole seconds", visibility)
+	}
+	if !hasPolicy(ctx, queue) {
+		return Extended{}, errors.New("extend: the queue client lacks idempotent.Policy, without which the message's text would be lost")
+	}
+	r := newReceipt(queue, messageID, "")
+	r.count = func() {}
+	r.adopt(popReceipt, time.Now().Add(time.Minute))
+	if err := r.extend(ctx, visibility); err != nil {
+		if r.unsure && !errors.Is(err, ErrReceiptUnknown) { // nobody else has r
+			err = fmt.Errorf("%w: %w", ErrReceiptUnknown, err)
+		}
+		return Extended{}, err
+	}
+	return Extended{PopReceipt: r.pop, NextVisible: r.visible}, nil
+}
+
+// probed is set in the context of a request that Policy answers by itself. A client without Policy sends that request,
+// which is for a message that no queue has.
+type probed struct{}
+
+var errProbed = errors.New("the policy is there")
+
+const nobody = "00000000-0000-0000-0000-000000000000"
+
+func hasPolicy(ctx context.Context, queue *azqueue.QueueClient) bool {
+	err := once(ctx, func(ctx context.Context) error {
+		_, err := queue.UpdateMessage(marked(ctx, probed{}), nobody, "AAAAAAAA", "", nil)
+		return err
+	})
+	return errors.Is(err, errProbed)
 }

@@ -2,6 +2,8 @@ package idempotent
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/azconc/azconc/pkg/retry"
@@ -172,4 +174,88 @@ func (c *Consumer) nothingInFlight() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.inFlight) == 0
+}
+
+// tenures records how long the latest messages were held, from the receive to the end of the handler.
+type tenures struct {
+	mu   sync.Mutex
+	last [256]time.Duration
+	n    int
+}
+
+func (t *tenures) add(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last[t.n%len(t.last)] = d
+	t.n++
+}
+
+// fewTenures are too few to judge by.
+const fewTenures = 16
+
+// window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
+// when a renewal is due.
+func (t *tenures) window(least, most time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(t.n, len(t.last))
+	if n < fewTenures || least == most {
+		return least
+	}
+	sorted := slices.Clone(t.last[:n])
+	slices.Sort(sorted)
+	long := sorted[n-1-n/100]
+	return min(max(wholeSeconds(long*3/2+time.Second), least), most)
+}
+
+// seats grant the right to run a handler, or to run one alone. They are granted in the order of the requests, so a
+// request for all of them is granted when those before it have returned theirs.
+type seats struct {
+	all int
+
+	mu    sync.Mutex // guards the fields below
+	taken int
+	queue []*seat
+}
+
+// seat is a request for n seats.
+type seat struct {
+	n     int
+	ready chan struct{} // closed when they are granted; nil if they were granted at once
+}
+
+// ask takes n seats, or queues for them.
+func (s *seats) ask(n int) *seat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 && s.taken+n <= s.all {
+		s.taken += n
+		return &seat{n: n}
+	}
+	w := &seat{n: n, ready: make(chan struct{})}
+	s.queue = append(s.queue, w)
+	return w
+}
+
+// leave returns the seats, or withdraws the request.
+func (s *seats) leave(w *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := false
+	for i, other := range s.queue {
+		if other == w {
+			s.queue = append(s.queue[:i], s.queue[i+1:]...)
+			left = true
+			break
+		}
+	}
+	if !left {
+		s.taken -= w.n
+	}
+	for len(s.queue) > 0 && s.taken+s.queue[0].n <= s.all {
+		first := s.queue[0]
+		s.queue = s.queue[1:]
+		s.taken += first.n
+		close(first.ready)
+	}
 }

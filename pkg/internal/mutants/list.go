@@ -253,7 +253,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "an unproved deletion after the deadline is taken for settled",
-		file: "idempotent/receipt.go",
+		file: "idempotent/delete.go",
 		old:  "lost && time.Now().Before(until) {",
 		new:  "lost && !until.IsZero() {",
 		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing|TestOnlyWhatCouldNotBeDeletedIsRemembered",
