@@ -54,9 +54,9 @@ func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsTheWritersOwn: a rival overwrites the blob between our write, whose response was lost, and our look
+// TestALostResponseIsResolvedByTheEntryInTheLineage: a rival overwrites the blob between our write, whose response was lost, and our look
 // at it. The write is found in the lineage. Which version it produced does not show: the one found is not it.
-func TestALostAnswerIsTheWritersOwn(t *testing.T) {
+func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
@@ -81,8 +81,8 @@ func TestALostAnswerIsTheWritersOwn(t *testing.T) {
 	})
 }
 
-// TestAWipedLineageIsUnknownNeverWrong: the same, but the rival is not of azconc.
-func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
+// TestAWipedLineageLeavesTheOutcomeUnknown: the same, but the rival is not of azconc.
+func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
@@ -104,9 +104,9 @@ func TestAWipedLineageIsUnknownNeverWrong(t *testing.T) {
 	})
 }
 
-// TestALineageThatIsTooShortIsUnknownNeverWrong: too many writes follow, by the same client, whose latest write is all
+// TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes follow, by the same client, whose latest write is all
 // that is remembered beyond them.
-func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
+func TestALineageThatIsTooShortLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		small := &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: 3}}
@@ -132,7 +132,7 @@ func TestALineageThatIsTooShortIsUnknownNeverWrong(t *testing.T) {
 	})
 }
 
-func TestWithoutLineageAConflictAfterALostAnswerIsUnknown(t *testing.T) {
+func TestWithoutLineageAConflictAfterALostResponseIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
@@ -147,8 +147,8 @@ func TestWithoutLineageAConflictAfterALostAnswerIsUnknown(t *testing.T) {
 	})
 }
 
-// TestTheTruthIsToldWhenTheCallerStopsWaiting ends the context while the answer is outstanding.
-func TestTheTruthIsToldWhenTheCallerStopsWaiting(t *testing.T) {
+// TestTheOutcomeIsReportedWhenTheCallerStopsWaiting ends the context while the answer is outstanding.
+func TestTheOutcomeIsReportedWhenTheCallerStopsWaiting(t *testing.T) {
 	gaveUp := errors.New("gave up")
 	for name, tt := range map[string]struct {
 		fault   aztest.Fault
@@ -196,9 +196,9 @@ func TestACancelledContextSendsNothing(t *testing.T) {
 	_ = s
 }
 
-// TestAnOutcomeThatWasCutOffCanBeResolvedLater: nothing answers for longer than the budget; when the service is back,
+// TestAnUnknownOutcomeCanBeResolvedLater: nothing answers for longer than the budget; when the service is back,
 // Resolve proves what became of the write.
-func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
+func TestAnUnknownOutcomeCanBeResolvedLater(t *testing.T) {
 	for _, landed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("landed %t", landed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestAnOutcomeThatWasCutOffCanBeResolvedLater(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableServiceIsAFailureNotAnUnknown(t *testing.T) {
+func TestAnUnreachableServiceIsAPlainFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Writes})
@@ -242,4 +242,33 @@ func TestAnUnreachableServiceIsAFailureNotAnUnknown(t *testing.T) {
 			t.Errorf("err = %v, want a plain failure: nothing was sent", err)
 		}
 	})
+}
+
+// TestARefusalThatNothingConfirmsIsUnknown: the write is delivered twice, and between the deliveries a writer outside
+// azconc replaces it with its lineage. The refusal of the second delivery is no proof that the first was refused.
+func TestARefusalThatNothingConfirmsIsUnknown(t *testing.T) {
+	for name, trust := range map[string]bool{"looked into": false, "trusted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := optest.Quiet(t, `{"n":0}`)
+				s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Delay: 30 * time.Millisecond, Count: 1})
+				go func() {
+					bubble.Sleep(10 * time.Millisecond)
+					optest.Put(t, client, `{"n":100}`)
+				}()
+				_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: trust}})
+				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
+				if trust && err != nil || !trust && (!ok || !unknown.Unconfirmed) {
+					t.Errorf("Update = %v, want success only where the refusal is trusted", err)
+				}
+				want := 100
+				if trust {
+					want = 101
+				}
+				if got := optest.Count(t, client); got != want {
+					t.Errorf("n = %d, want %d", got, want)
+				}
+			})
+		})
+	}
 }

@@ -91,8 +91,8 @@ func TestContendersOnAzurite(t *testing.T) {
 	}
 }
 
-// TestLostAnswersOnAzurite puts a real server behind a network that loses one answer in five.
-func TestLostAnswersOnAzurite(t *testing.T) {
+// TestLostResponsesOnAzurite puts a real server behind a network that loses one answer in five.
+func TestLostResponsesOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	target, err := url.Parse(account.BlobURL)
 	if err != nil {

@@ -146,9 +146,9 @@ func TestEveryCreationUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestWhatIsConsumedIsNotCreatedAgain: the response to a creation is lost, and a consumer deletes what was created
+// TestAConsumedResourceIsNotCreatedAgain: the response to a creation is lost, and a consumer deletes what was created
 // before its creator looks. With Recreate it is created a second time.
-func TestWhatIsConsumedIsNotCreatedAgain(t *testing.T) {
+func TestAConsumedResourceIsNotCreatedAgain(t *testing.T) {
 	for _, c := range creations {
 		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.PageAfterCommit} {
 			for _, again := range []bool{false, true} {
@@ -229,9 +229,9 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 	}
 }
 
-// TestATransactionWithAVersionIsNoCreation: the condition on the entity that it changes keeps the whole from being
+// TestATransactionThatDependsOnAVersionIsSentAgain: the condition on the entity that it changes keeps the whole from being
 // applied twice, so it is sent again, whatever has become of what it created.
-func TestATransactionWithAVersionIsNoCreation(t *testing.T) {
+func TestATransactionThatDependsOnAVersionIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, creates := shop(t)
 		if _, err := optimistic.Create(t.Context(), tables.NewEntity[optest.Counter](rows(s), "p", "sum"), optest.Counter{}, nil); err != nil {

@@ -61,7 +61,7 @@ func TestADocumentNoticesOtherWriters(t *testing.T) {
 	}
 }
 
-func TestWhatAnOldValueShowsIsNotBelieved(t *testing.T) {
+func TestAChangeOfAStaleValueRunsAgain(t *testing.T) {
 	limit := errors.New("limit reached")
 	for name, change := range map[string]func(context.Context, *optest.Counter) error{
 		"an error": func(_ context.Context, c *optest.Counter) error {
@@ -221,7 +221,7 @@ func TestACallerThatGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
+func TestAFoldContinuesWhileAnyCallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
 		client := s.BlockBlob("box", "n.json")
@@ -256,7 +256,7 @@ func TestAFoldGoesOnAsLongAsSomebodyWaits(t *testing.T) {
 	})
 }
 
-func TestADocumentReads(t *testing.T) {
+func TestADocumentRemembersItsReads(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":5}`)
 	d := open(t, s, nil)
 	v, err := d.Read(t.Context())
@@ -274,7 +274,7 @@ func TestADocumentReads(t *testing.T) {
 	}
 }
 
-func TestADocumentOfAValueThatReturnsToWhatItWas(t *testing.T) {
+func TestADocumentWritesAValueThatItHeldBefore(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":0}`)
 	d := open(t, s, nil)
 	for i := range 6 { // 1, 0, 1, 0, …: each differs from the last, not from the first

@@ -79,7 +79,7 @@ func TestAnEscalationSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-func TestACancelledEscalationGivesTheLeaseBack(t *testing.T) {
+func TestACancelledEscalationReleasesTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Second }})
 		client := s.BlockBlob("box", "n.json")

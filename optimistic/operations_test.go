@@ -97,8 +97,8 @@ func TestAnOperationIsRememberedAcrossOtherWrites(t *testing.T) {
 	})
 }
 
-// TestTheWindowOfAnOperation is what the doc comments state.
-func TestTheWindowOfAnOperation(t *testing.T) {
+// TestAnOperationIsForgottenAfterItsWindow is what the doc comments state.
+func TestAnOperationIsForgottenAfterItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l optimistic.Lineage
 		first := protocol.NewIntent("", "0")
@@ -179,8 +179,8 @@ func TestARerunOfAnAppliedOperationIsNoConflict(t *testing.T) {
 	})
 }
 
-// TestOneOfTwoCallsAtOnceAppliesTheOperation, and the others say so, also when responses are lost.
-func TestOneOfTwoCallsAtOnceAppliesTheOperation(t *testing.T) {
+// TestOneOfSeveralConcurrentCallsAppliesTheOperation, and the others say so, also when responses are lost.
+func TestOneOfSeveralConcurrentCallsAppliesTheOperation(t *testing.T) {
 	for name, under := range underID {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20) {
@@ -223,7 +223,7 @@ func TestOneOfTwoCallsAtOnceAppliesTheOperation(t *testing.T) {
 	}
 }
 
-func TestARunThatChangesNothingLeavesATrace(t *testing.T) {
+func TestAnOperationThatChangesNothingIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		runs := 0

@@ -192,7 +192,7 @@ func TestAMissingBlobIsNotFound(t *testing.T) {
 	}
 }
 
-func TestABlobDeletedUnderTheUpdateIsGone(t *testing.T) {
+func TestABlobDeletedDuringTheUpdateIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := optest.Quiet(t, `{"n":1}`)
 		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), func(_ context.Context, c *optest.Counter) error {
@@ -207,7 +207,7 @@ func TestABlobDeletedUnderTheUpdateIsGone(t *testing.T) {
 	})
 }
 
-func TestTheCallersErrorEndsTheUpdateAsItIs(t *testing.T) {
+func TestTheCallersErrorEndsTheUpdateUnchanged(t *testing.T) {
 	broken := errors.New("broken")
 	for name, give := range map[string]error{"plain": broken, "stopped": retry.Stop(broken)} {
 		t.Run(name, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestBadOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestForbiddenIsToldAtOnce(t *testing.T) {
+func TestAForbiddenRequestFailsAtOnce(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":1}`)
 	s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Writes})
 	res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)

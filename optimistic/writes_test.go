@@ -152,8 +152,8 @@ func TestBlocksAreStagedThroughFaults(t *testing.T) {
 	}
 }
 
-// TestACreateIsNeverToldItsOwnBlobExists: the answer to the create is lost, the SDK's retry would meet 409.
-func TestACreateIsNeverToldItsOwnBlobExists(t *testing.T) {
+// TestACreateIsNotRefusedBecauseOfItsOwnBlob: the answer to the create is lost, the SDK's retry would meet 409.
+func TestACreateIsNotRefusedBecauseOfItsOwnBlob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "")
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})

@@ -17,8 +17,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// TestASealDecidesWhatWasOpen: the request is lost, and before it is sent again the blob is sealed. So it never lands.
-func TestASealDecidesWhatWasOpen(t *testing.T) {
+// TestASealResolvesALostAppend: the request is lost, and before it is sent again the blob is sealed. So it never lands.
+func TestASealResolvesALostAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		client := makeLog(t, s, "start")
@@ -57,9 +57,9 @@ func TestASealIsHarmlessUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestASealOfOneVersionIsNotTakenForAnothers: the response is lost and the blob is found sealed at another version. It
+// TestASealAtAnotherVersionLeavesTheOutcomeUnknown: the response is lost and the blob is found sealed at another version. It
 // may have grown before.
-func TestASealOfOneVersionIsNotTakenForAnothers(t *testing.T) {
+func TestASealAtAnotherVersionLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		client := makeLog(t, s, "start")

@@ -55,7 +55,7 @@ func contentOf(t *testing.T, client *appendblob.Client) string {
 	return string(data)
 }
 
-func TestAnAppendSaysWhereItWent(t *testing.T) {
+func TestAnAppendReportsItsPosition(t *testing.T) {
 	s := aztest.New(nil)
 	client := makeLog(t, s, "one\n")
 	res, err := Append(t.Context(), client, []byte("two\n"), nil)
@@ -269,7 +269,7 @@ func TestNoRecordIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-func TestAnAppendBlobThatIsMissingIsMadeOnRequest(t *testing.T) {
+func TestAMissingAppendBlobIsCreatedOnRequest(t *testing.T) {
 	s := aztest.New(nil)
 	s.BlockBlob("box", "any")
 	client := logOf(s)
@@ -321,7 +321,7 @@ func TestAPinnedAppendIsForOnePositionOnly(t *testing.T) {
 	}
 }
 
-func TestAFullOrSealedBlobTakesNothing(t *testing.T) {
+func TestAFullOrSealedBlobRefusesAppends(t *testing.T) {
 	s := aztest.New(nil)
 	client := makeLog(t, s, "start")
 	if _, err := Append(t.Context(), client, []byte("12345"), &AppendOptions{MaxSize: 10}); err != nil {

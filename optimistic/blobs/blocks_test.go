@@ -52,7 +52,7 @@ func TestBlocksBecomeContentInTheOrderOfTheCommit(t *testing.T) {
 	}
 }
 
-func TestABlockThatIsNotThereIsAConflict(t *testing.T) {
+func TestAMissingBlockIsAConflict(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	if err := staged(t.Context(), client, "a", "b"); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAPageBlobIsCreatedOnCondition(t *testing.T) {
 	}
 }
 
-func TestBlocksAndPagesThatCannotBeAreNotSent(t *testing.T) {
+func TestInvalidBlocksAndPagesAreNotSent(t *testing.T) {
 	s, client := optest.Quiet(t, "x")
 	long := strings.Repeat("x", 65)
 	for name, err := range map[string]error{

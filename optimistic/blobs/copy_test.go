@@ -174,7 +174,7 @@ func TestAPendingCopyCanBeWaitedForAndAborted(t *testing.T) {
 	})
 }
 
-func TestAWaitEndsWithItsContextOrWhenTheBlobIsAnothers(t *testing.T) {
+func TestAWaitEndsWithItsContextOrWithTheDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, from, to := optest.Original(t)
 		s.HoldCopies(true)

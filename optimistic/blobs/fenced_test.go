@@ -36,7 +36,7 @@ func TestAnEarlierHolderCannotWriteABlob(t *testing.T) {
 	}
 }
 
-func TestAHolderWhoWasPausedBetweenReadingAndWritingIsRefused(t *testing.T) {
+func TestAHolderPausedBetweenReadAndWriteIsRefused(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":1}`)
 	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
 	_, err := optimistic.Update(t.Context(), Fenced(early, NewJSON[optest.Counter](client)), func(ctx context.Context, c *optest.Counter) error {
@@ -74,7 +74,7 @@ func TestAnUpdateThatChangesNothingClaimsTheBlob(t *testing.T) {
 	}
 }
 
-func TestAHolderWhoHasLostTheLockSendsNoWrite(t *testing.T) {
+func TestAHolderThatHasLostTheLockSendsNoWrite(t *testing.T) {
 	gone := errors.New("gone")
 	s, client := optest.Quiet(t, `{"n":1}`)
 	_, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 7, Lost: gone}, NewJSON[optest.Counter](client)), optest.Increment, nil)
@@ -83,7 +83,7 @@ func TestAHolderWhoHasLostTheLockSendsNoWrite(t *testing.T) {
 	}
 }
 
-func TestALostAnswerOfAFencedWriteIsResolved(t *testing.T) {
+func TestALostResponseToAFencedWriteIsResolved(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":1}`)
 	h := &optest.Holder{Token: 7}
 	s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
@@ -113,7 +113,7 @@ func TestADocumentUnderALockNoticesALaterHolder(t *testing.T) {
 	}
 }
 
-func TestAFencedBlobIsNotDeletedAndADamagedFenceLetsNobodyIn(t *testing.T) {
+func TestAFencedBlobIsNotDeletedAndADamagedFenceIsRefused(t *testing.T) {
 	_, client := optest.Quiet(t, `{"n":1}`)
 	target := Fenced(&optest.Holder{Token: 7}, NewJSON[optest.Counter](client))
 	v, err := optimistic.Read(t.Context(), target, nil)

@@ -23,7 +23,7 @@ func setType(_ context.Context, h *HTTPHeaders) error {
 	return nil
 }
 
-func TestHeadersThatAreLeftAloneSurvive(t *testing.T) {
+func TestUnchangedHeadersSurvive(t *testing.T) {
 	s, client := optest.Quiet(t, "")
 	sum := md5.Sum([]byte("a;b"))
 	if _, err := client.Upload(t.Context(), optest.Body("a;b"), &blockblob.UploadOptions{
@@ -75,7 +75,7 @@ func TestTheSameHeadersAreNoProof(t *testing.T) {
 	}
 }
 
-func TestALineageThatShowsARivalProvesThatHeadersWereNotSet(t *testing.T) {
+func TestARivalInTheLineageProvesThatHeadersWereNotSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
@@ -92,9 +92,9 @@ func TestALineageThatShowsARivalProvesThatHeadersWereNotSet(t *testing.T) {
 	})
 }
 
-// TestALineageFromBeforeIsNoProofForHeaders: writes of headers leave no entry, so that the old lineage is still there
+// TestAnOldLineageProvesNothingAboutHeaders: writes of headers leave no entry, so that the old lineage is still there
 // says nothing about them. It once was taken for proof that nothing had been set.
-func TestALineageFromBeforeIsNoProofForHeaders(t *testing.T) {
+func TestAnOldLineageProvesNothingAboutHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		for range 3 {
@@ -114,7 +114,7 @@ func TestALineageFromBeforeIsNoProofForHeaders(t *testing.T) {
 	})
 }
 
-func TestHeadersRefuseWhatTheyCannotKeep(t *testing.T) {
+func TestHeadersRefuseInvalidChanges(t *testing.T) {
 	s, client := optest.Quiet(t, "x")
 	target := NewHeaders(client.BlobClient())
 	set := func(h HTTPHeaders) func(context.Context, *HTTPHeaders) error {

@@ -61,8 +61,8 @@ func TestEmptyMetadataOfOthersSurvives(t *testing.T) {
 	}
 }
 
-// TestMetadataInLatin1IsNoMatterOfCredentials: the service refuses the signature of a request that carries it.
-func TestMetadataInLatin1IsNoMatterOfCredentials(t *testing.T) {
+// TestMetadataInLatin1IsNotTakenForABadCredential: the service refuses the signature of a request that carries it.
+func TestMetadataInLatin1IsNotTakenForABadCredential(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":0}`)
 	refused := aztest.Fault{Kind: aztest.Answer, Match: aztest.Writes, Status: 403, Code: "AuthenticationFailed"}
 	s.SetFaults(refused)

@@ -97,7 +97,7 @@ func TestOneSnapshotUnderEveryFault(t *testing.T) {
 	}
 }
 
-func TestASnapshotWhoseAnswerWasLostIsFoundInTheList(t *testing.T) {
+func TestASnapshotWhoseResponseWasLostIsFoundInTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := optest.Quiet(t, "x")
 		optest.Put(t, s.BlockBlob("box", "n.json.other"), "y")
@@ -131,7 +131,7 @@ func TestATwinIsReported(t *testing.T) {
 	})
 }
 
-func TestASnapshotIsOfTheVersionThatWasAskedFor(t *testing.T) {
+func TestASnapshotShowsTheRequestedVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "x")
 		old := optest.ETagOf(t, client)
@@ -172,7 +172,7 @@ func TestASnapshotFollowsAChangingBlob(t *testing.T) {
 	})
 }
 
-func TestWhereNothingCanBeListedALostSnapshotIsUnknown(t *testing.T) {
+func TestALostSnapshotIsUnknownWithoutAList(t *testing.T) {
 	for name, opts := range map[string]*SnapshotOptions{"no right to list": nil, "no lineage": {Sending: optimistic.Sending{LineageSize: -1}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestUploadAndDownloadCarryEveryByte(t *testing.T) {
 	}
 }
 
-func TestUploadReplacesABlobWhole(t *testing.T) {
+func TestUploadReplacesTheWholeBlob(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	if _, err := Upload(t.Context(), client, optest.Body("old"), &UploadOptions{Metadata: map[string]string{"old": "1"}}); err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestUploadReplacesABlobWhole(t *testing.T) {
 	}
 }
 
-// TestTheConditionStandsOnTheCommit: the SDK's own uploads drop it when they stage blocks.
-func TestTheConditionStandsOnTheCommit(t *testing.T) {
+// TestTheCommitCarriesTheCondition: the SDK's own uploads drop it when they stage blocks.
+func TestTheCommitCarriesTheCondition(t *testing.T) {
 	s, client := optest.Quiet(t, "old")
 	base := optest.ETagOf(t, client)
 	s.Reset()
@@ -138,8 +138,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestBlocksThatAnotherCommitDiscarded: the service drops staged blocks on any commit, and answers InvalidBlockList.
-func TestBlocksThatAnotherCommitDiscarded(t *testing.T) {
+// TestBlocksDiscardedByAnotherCommitAreAConflict: the service drops staged blocks on any commit, and answers InvalidBlockList.
+func TestBlocksDiscardedByAnotherCommitAreAConflict(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	staged := make(chan struct{})
 	content := io.MultiReader(strings.NewReader("012345678"), readerFunc(func([]byte) (int, error) {
@@ -229,8 +229,8 @@ func (w *watcher) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// TestAReadSeesOneVersionWhole reads a blob of 64 MiB in ranges while another writer replaces it.
-func TestAReadSeesOneVersionWhole(t *testing.T) {
+// TestAReadReturnsOneWholeVersion reads a blob of 64 MiB in ranges while another writer replaces it.
+func TestAReadReturnsOneWholeVersion(t *testing.T) {
 	const size = 64 << 20
 	v1, v2 := noise(1, size), noise(2, size)
 	s := aztest.New(nil)

@@ -56,9 +56,9 @@ func TestTagsAreGuardedByTheTagsThatWereRead(t *testing.T) {
 	}
 }
 
-// TestATagThatARivalAddsIsNotLostAmongWritersOfAzconc, and is lost where the guard has its gap: the first write to a
+// TestATagThatAnotherAzconcWriterAddsIsNotLost, and is lost where the guard has its gap: the first write to a
 // blob without the lineage tag. The limits say so.
-func TestATagThatARivalAddsIsNotLostAmongWritersOfAzconc(t *testing.T) {
+func TestATagThatAnotherAzconcWriterAddsIsNotLost(t *testing.T) {
 	for name, mark := range map[string]string{"from the start": "-", "first write": ""} {
 		t.Run(name, func(t *testing.T) {
 			s, client := optest.Quiet(t, "")
@@ -117,7 +117,7 @@ func TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly(t *testing
 	})
 }
 
-func TestTagsThatWereWipedAreUnknownNeverWrong(t *testing.T) {
+func TestWipedTagsLeaveTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "")
 		optest.PutTagged(t, client, map[string]string{"state": "ready", optimistic.LineageKey: "-"})
@@ -157,7 +157,7 @@ func TestAnOperationOnTagsIsAppliedOnceAndRemembered(t *testing.T) {
 	}
 }
 
-func TestWithoutLineageTheTagGoes(t *testing.T) {
+func TestANegativeLineageSizeRemovesTheTag(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	optest.PutTagged(t, client, map[string]string{"a": "1", optimistic.LineageKey: "-"})
 	if _, err := optimistic.Update(t.Context(), NewTags(client.BlobClient()), setTag("a", "2"), &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}}); err != nil {
@@ -221,7 +221,7 @@ func TestTagsAreCheckedBeforeTheyAreSent(t *testing.T) {
 	}
 }
 
-func TestATagsLineageComesBackAsItWasWritten(t *testing.T) {
+func TestALineageInATagIsReadBack(t *testing.T) {
 	var l optimistic.Lineage
 	for range 40 {
 		l = l.Push(32, protocol.Entry{ID: protocol.NewWriteID(7), Base: protocol.UnknownBase})

@@ -63,8 +63,8 @@ func TestContainerMetadataIsWrittenInATurn(t *testing.T) {
 	}
 }
 
-// TestATurnComparesWhatItFinds: a rival writes between our read and our turn.
-func TestATurnComparesWhatItFinds(t *testing.T) {
+// TestATurnNoticesAnEarlierWrite: a rival writes between our read and our turn.
+func TestATurnNoticesAnEarlierWrite(t *testing.T) {
 	s, client := box(t, nil)
 	attempts := 0
 	res, err := optimistic.Update(t.Context(), NewContainerMetadata(client), func(ctx context.Context, m *map[string]string) error {
@@ -85,9 +85,9 @@ func TestATurnComparesWhatItFinds(t *testing.T) {
 	}
 }
 
-// TestATurnBindsThoseWhoCooperate: a writer that asks for no lease gets in between the comparison and the write, and is
+// TestATurnBindsOnlyWritersThatTakeTurns: a writer that asks for no lease gets in between the comparison and the write, and is
 // overwritten. The doc says so; should the service ever prevent it, this test will tell.
-func TestATurnBindsThoseWhoCooperate(t *testing.T) {
+func TestATurnBindsOnlyWritersThatTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, &aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set Container Metadata"), Count: 1, Delay: time.Second})
@@ -136,8 +136,8 @@ func TestManyWritersOfAContainerTakeTurns(t *testing.T) {
 	})
 }
 
-// TestNoTurnIsLeaked: whenever the caller gives up, the lease is given back at once, not after 15 s.
-func TestNoTurnIsLeaked(t *testing.T) {
+// TestACancelledWriteReleasesItsLease: whenever the caller gives up, the lease is given back at once, not after 15 s.
+func TestACancelledWriteReleasesItsLease(t *testing.T) {
 	gaveUp := errors.New("gave up")
 	for after := 1 * time.Millisecond; after < 60*time.Millisecond; after += 3 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
@@ -162,8 +162,8 @@ func TestNoTurnIsLeaked(t *testing.T) {
 	}
 }
 
-// TestATurnThatWasLeftBehindIsWaitedFor: a writer has died with the lease in hand.
-func TestATurnThatWasLeftBehindIsWaitedFor(t *testing.T) {
+// TestAWriterWaitsForAnAbandonedTurn: a writer has died with the lease in hand.
+func TestAWriterWaitsForAnAbandonedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := box(t, nil)
 		dead, err := lease.NewContainerClient(client, nil)
@@ -195,9 +195,9 @@ func TestATurnThatWasLeftBehindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestALostAnswerIsNotForgottenWhenTheTurnEnds: the write lands, its response is lost, and another client breaks the
+// TestALostResponseIsNotForgottenWhenTheTurnEnds: the write lands, its response is lost, and another client breaks the
 // lease, so that the repetition is refused. The refusal says nothing about the first.
-func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
+func TestALostResponseIsNotForgottenWhenTheTurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, nil)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Container Metadata"), Count: 1})
@@ -218,8 +218,8 @@ func TestALostAnswerIsNotForgottenWhenTheTurnEnds(t *testing.T) {
 	})
 }
 
-// TestAWriteThatIsLateDoesNotLandInAnothersTurn: its request arrives after the turn is over and a rival has written.
-func TestAWriteThatIsLateDoesNotLandInAnothersTurn(t *testing.T) {
+// TestADelayedWriteIsNotAppliedInALaterTurn: its request arrives after the turn is over and a rival has written.
+func TestADelayedWriteIsNotAppliedInALaterTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, nil)
 		s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Match: aztest.Op("Set Container Metadata"), Count: 1, Delay: time.Hour})
@@ -279,7 +279,7 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 	}
 }
 
-func TestPublicAccessAndPoliciesThatAreLeftAloneSurvive(t *testing.T) {
+func TestUnchangedPublicAccessAndPoliciesSurvive(t *testing.T) {
 	s, client := box(t, nil)
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	_, err := client.SetAccessPolicy(t.Context(), &container.SetAccessPolicyOptions{
@@ -318,8 +318,8 @@ func TestPublicAccessAndPoliciesThatAreLeftAloneSurvive(t *testing.T) {
 	}
 }
 
-// TestALostAnswerToAnACLIsResolvedWithinTheTurn: nobody else writes meanwhile, so sending it again is no risk.
-func TestALostAnswerToAnACLIsResolvedWithinTheTurn(t *testing.T) {
+// TestALostResponseToAnACLIsResolvedWithinTheTurn: nobody else writes meanwhile, so sending it again is no risk.
+func TestALostResponseToAnACLIsResolvedWithinTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, nil)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Container ACL"), Count: 3})
@@ -356,7 +356,7 @@ func TestTheDateGuardsOnlyTheFirstTry(t *testing.T) {
 	})
 }
 
-func TestADeletionThatIsRefusedGivesTheTurnBack(t *testing.T) {
+func TestARefusedDeletionEndsTheTurn(t *testing.T) {
 	s, client := box(t, nil)
 	v, err := optimistic.Read(t.Context(), NewContainerMetadata(client), nil)
 	if err != nil {
@@ -371,7 +371,7 @@ func TestADeletionThatIsRefusedGivesTheTurnBack(t *testing.T) {
 	}
 }
 
-func TestContainersRefuseWhatTheyCannotBear(t *testing.T) {
+func TestContainersRefuseInvalidChanges(t *testing.T) {
 	s, client := box(t, nil)
 	six := ACL{Policies: make([]AccessPolicy, 6)}
 	for name, err := range map[string]error{

@@ -46,7 +46,7 @@ func TestACreatedQueueExistsOnce(t *testing.T) {
 	})
 }
 
-func TestAQueueWhoseCreationLostItsResponseIsThere(t *testing.T) {
+func TestAQueueExistsAfterALostResponseToItsCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		lost(s, "Create Queue")
@@ -113,7 +113,7 @@ func TestAConditionalDeletionWhoseResponseIsLostIsUnknown(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotThereIsNotDeleted(t *testing.T) {
+func TestDeletingAMissingResourceIsNotFound(t *testing.T) {
 	s := aztest.New(nil)
 	for name, do := range map[string]func() (optimistic.Result, error){
 		"queue": func() (optimistic.Result, error) {
@@ -160,7 +160,7 @@ func TestACreatedContainerIsRecognizedByItsID(t *testing.T) {
 	}
 }
 
-func TestAContainerThatWasChangedSinceProvesNothing(t *testing.T) {
+func TestAChangedContainerProvesNothing(t *testing.T) {
 	for name, after := range map[string]func(*testing.T, *aztest.Service){
 		"metadata replaced": func(t *testing.T, s *aztest.Service) {
 			if _, err := s.Container("jobs").SetMetadata(t.Context(), nil); err != nil {

@@ -73,7 +73,7 @@ const everyType = `{"b":true,"d":2.5,"i":-5,"id@odata.type":"Edm.Guid","id":"C9D
 	`"raw@odata.type":"Edm.Binary","raw":"AAECAw==","s":"it's <b>","seen@odata.type":"Edm.DateTime","seen":"2024-02-29T12:00:00.1234567Z",` +
 	`"tiny":1E-7,"whole@odata.type":"Edm.Double","whole":3.0}`
 
-func TestPropertiesSurviveJSONToTheLetter(t *testing.T) {
+func TestPropertiesSurviveJSONExactly(t *testing.T) {
 	var p Properties
 	if err := json.Unmarshal([]byte(everyType), &p); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestTypesSurviveAToolThatKnowsOnlyFloats(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPropertyIsRefused(t *testing.T) {
+func TestInvalidPropertiesAreRefused(t *testing.T) {
 	for _, bad := range []string{
 		`{"x":{}}`, `{"x":[1]}`, `{"x":1.5,"x@odata.type":"Edm.Int64"}`, `{"x":"1","x@odata.type":"Edm.Int32"}`, `{"x":5,"x@odata.type":"Edm.String"}`,
 		`{"x":"a","x@odata.type":"Edm.Guid"}`, `{"x":"1500-01-01T00:00:00Z","x@odata.type":"Edm.DateTime"}`, `{"x":1e999}`, `{"x":"*","x@odata.type":"Edm.Binary"}`,

@@ -56,7 +56,7 @@ func lossyTable(t *testing.T, account azurite.Account) func() *aztables.Client {
 	return tableOnAzurite(t, account, server.URL+target.Path)
 }
 
-// TestTypesSurviveOnAzurite is TestWhatTDoesNotNameIsKept on a real server.
+// TestTypesSurviveOnAzurite is TestPropertiesThatTDoesNotNameAreKept on a real server.
 func TestTypesSurviveOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	client := tableOnAzurite(t, account, account.TableURL)()
@@ -117,7 +117,7 @@ func TestContendersForAnEntityOnAzurite(t *testing.T) {
 	}
 }
 
-func TestLostAnswersOfEntitiesOnAzurite(t *testing.T) {
+func TestLostResponsesOfEntitiesOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	direct, lossy := tableOnAzurite(t, account, account.TableURL), lossyTable(t, account)
 	optest.Insert(t, direct(), "r", `{"n":0}`)

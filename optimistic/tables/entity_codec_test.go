@@ -65,7 +65,7 @@ func TestAStructReadsAndWritesEveryType(t *testing.T) {
 	}
 }
 
-func TestAPropertyKeepsTheTypeItIsStoredWith(t *testing.T) {
+func TestAPropertyKeepsItsStoredType(t *testing.T) {
 	for before, want := range map[string]Property{
 		`{"n":1}`:                                    {EDMInt32, "2"},
 		`{"n":1.0,"n@odata.type":"Edm.Double"}`:      {EDMDouble, "2.0"},

@@ -96,7 +96,7 @@ func TestEveryEntityWriteUnderEveryFault(t *testing.T) {
 						if _, state := stored(t, client, map[bool]string{true: "new", false: "r"}[write.name == "insert"]); res.ETag != state.ETag && (res.Resolved == 0 || res.ETag != "") {
 							t.Errorf("ETag %s, the entity has %s", res.ETag, state.ETag)
 						}
-					case !write.traceless, !errors.Is(err, optimistic.ErrOutcomeUnknown) && name != "answered twice":
+					case !write.traceless, !errors.Is(err, optimistic.ErrOutcomeUnknown) && name != "delivered twice":
 						t.Errorf("%+v, %v\n%v", res, err, s.Log())
 					}
 				})
@@ -125,8 +125,8 @@ func TestAnInsertAfterAnotherInsertIsAConflict(t *testing.T) {
 	})
 }
 
-// TestASuccessWithoutAnETagIsLookedInto: the next write would otherwise go without a condition.
-func TestASuccessWithoutAnETagIsLookedInto(t *testing.T) {
+// TestASuccessWithoutAnETagIsResolvedByALook: the next write would otherwise go without a condition.
+func TestASuccessWithoutAnETagIsResolvedByALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := optest.Row(t, `{"n":0}`)
 		client := tableVia(t, s, "orders", dropETag{})

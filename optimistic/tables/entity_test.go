@@ -98,9 +98,9 @@ func TestNoChangeOfAnEntitySendsNoWrite(t *testing.T) {
 	}
 }
 
-// TestWhatTDoesNotNameIsKept: through the SDK's own values 3.0 would come back as the integer 3, 2^53+1 as 2^53, and a
+// TestPropertiesThatTDoesNotNameAreKept: through the SDK's own values 3.0 would come back as the integer 3, 2^53+1 as 2^53, and a
 // replacement would drop what the struct does not name.
-func TestWhatTDoesNotNameIsKept(t *testing.T) {
+func TestPropertiesThatTDoesNotNameAreKept(t *testing.T) {
 	for name, mode := range map[string]Mode{"merge": MergeChanges, "replace": ReplaceWhole} {
 		t.Run(name, func(t *testing.T) {
 			_, client := optest.Row(t, `{"n":1,"N":7,`+everyType[1:])
@@ -304,9 +304,9 @@ func TestADocumentOfAnEntityCostsOneRequest(t *testing.T) {
 	}
 }
 
-// TestOtherWritersMeetAsConflicts: writers outside azconc leave no lineage, and bind themselves to nothing. Here nothing
+// TestWritesFromOutsideAzconcAreConflicts: writers outside azconc leave no lineage, and bind themselves to nothing. Here nothing
 // repeats requests, so that their writes are conflicts and not unknown outcomes.
-func TestOtherWritersMeetAsConflicts(t *testing.T) {
+func TestWritesFromOutsideAzconcAreConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := optest.Row(t, `{"n":1}`)
 		meddle := 2

@@ -36,7 +36,7 @@ func TestATableIsCreatedOnceAndDeleted(t *testing.T) {
 	})
 }
 
-func TestATableWhoseCreationLostItsResponseMayBeAnothers(t *testing.T) {
+func TestALostResponseToTheCreationOfATableIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		jobs := s.TableService().NewClient("jobs")
@@ -63,7 +63,7 @@ func TestATableWhoseCreationLostItsResponseMayBeAnothers(t *testing.T) {
 	})
 }
 
-func TestAnUpsertWritesOverWhatIsThere(t *testing.T) {
+func TestAnUpsertOverwritesAnEntity(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		for mode, want := range map[Mode]int{MergeChanges: 2, ReplaceWhole: 1} {
 			synctest.Test(t, func(t *testing.T) {

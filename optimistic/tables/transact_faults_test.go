@@ -107,7 +107,7 @@ func TestEveryTransactionUnderEveryFault(t *testing.T) {
 					if got := balances(t, client, "a", "b", "c", "x"); !slices.Equal(got, tt.want) {
 						t.Errorf("balances %v, want %v\n%v", got, tt.want, s.Log())
 					}
-					open := errors.Is(err, optimistic.ErrOutcomeUnknown) || name == "answered twice"
+					open := errors.Is(err, optimistic.ErrOutcomeUnknown) || name == "delivered twice"
 					if err != nil && (!tt.traceless || !open) {
 						t.Errorf("%+v, %v\n%v", res, err, s.Log())
 					}
@@ -180,9 +180,9 @@ func TestALostTransactionIsResolvedByAnyOfItsEntities(t *testing.T) {
 	})
 }
 
-// TestABlindWriteDoesNotPretendToHaveCreated: an insert whose response was lost, and whose entity has been overwritten
+// TestABlindOverwriteIsNotTakenForACreation: an insert whose response was lost, and whose entity has been overwritten
 // blindly, must not take the overwriting for the creation of another: it was applied.
-func TestABlindWriteDoesNotPretendToHaveCreated(t *testing.T) {
+func TestABlindOverwriteIsNotTakenForACreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, blind := range map[string]func(*Tx) error{
 			"put":     func(tx *Tx) error { return tx.Put("x", account{Balance: 2}) },
@@ -250,9 +250,9 @@ type policyFunc func(*policy.Request) (*http.Response, error)
 
 func (f policyFunc) Do(r *policy.Request) (*http.Response, error) { return f(r) }
 
-// TestAnAnswerThatCannotBeReadLeavesTheOutcomeOpen: the SDK takes some of these for successes and panics over others.
+// TestAnUnreadableResponseIsResolvedByTheLineage: the SDK takes some of these for successes and panics over others.
 // The transaction is in fact carried out, and the lineage shows it.
-func TestAnAnswerThatCannotBeReadLeavesTheOutcomeOpen(t *testing.T) {
+func TestAnUnreadableResponseIsResolvedByTheLineage(t *testing.T) {
 	for name, spoil := range map[string]func(string) string{
 		"empty":             func(string) string { return "" },
 		"one line":          func(string) string { return "x" },
@@ -288,7 +288,7 @@ func TestAnAnswerThatCannotBeReadLeavesTheOutcomeOpen(t *testing.T) {
 	}
 }
 
-func TestATransactionWhoseCallerGivesUp(t *testing.T) {
+func TestATransactionIsResolvedWhenItsCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := bank(t)
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 3 * time.Second, Match: aztest.Op("Entity Group Transaction")})

@@ -33,7 +33,7 @@ func TestAnEarlierHolderCannotWriteToAPartition(t *testing.T) {
 	}
 }
 
-func TestAHolderWhoWasPausedBeforeHisTransactionIsRefused(t *testing.T) {
+func TestAHolderPausedBeforeItsTransactionIsRefused(t *testing.T) {
 	for name, change := range map[string]func(context.Context, *Tx) error{
 		"of what he read":  move(50),
 		"an insert":        func(_ context.Context, tx *Tx) error { return tx.Insert("new", account{}) },

@@ -76,7 +76,7 @@ func billed(t *testing.T, s *aztest.Service, res TransactResult, want int) {
 	optest.Requests(t, s, res.Result, want)
 }
 
-func TestATransactionCostsItsReadsAndOne(t *testing.T) {
+func TestATransactionCostsItsReadsAndOneWrite(t *testing.T) {
 	s, client := bank(t)
 	res, err := Transact(t.Context(), client, "p", move(30), nil)
 	if err != nil || !res.Changed || res.Attempts != 1 {
@@ -181,8 +181,8 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadIsAsserted: an entity that is only read decides as much as one that is written.
-func TestWhatWasReadIsAsserted(t *testing.T) {
+// TestReadsAreAsserted: an entity that is only read decides as much as one that is written.
+func TestReadsAreAsserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := bank(t)
 		_, before := stored(t, client, "c")
@@ -220,7 +220,7 @@ func TestWhatWasReadIsAsserted(t *testing.T) {
 	})
 }
 
-func TestAbsenceIsNotAssertedInSilence(t *testing.T) {
+func TestAnAbsenceThatCannotBeAssertedIsRefused(t *testing.T) {
 	s, client := bank(t)
 	ifAbsent := func(ctx context.Context, tx *Tx) error {
 		if found, err := tx.Get(ctx, "x", nil); err != nil || found {
@@ -245,9 +245,9 @@ func TestAbsenceIsNotAssertedInSilence(t *testing.T) {
 	billed(t, s, res, 2)
 }
 
-// TestAGuardStandsForWhatIsNotThere: two transactions that each create what the other has found absent cannot both
+// TestAGuardStandsForAbsentRows: two transactions that each create what the other has found absent cannot both
 // succeed.
-func TestAGuardStandsForWhatIsNotThere(t *testing.T) {
+func TestAGuardStandsForAbsentRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := bank(t)
 		opts := &TransactOptions{Guard: "guard"}

@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-func TestAVersionThatWasLearntElsewhereIsDeletedAndNoOther(t *testing.T) {
+func TestDeleteVersionDeletesOnlyThatVersion(t *testing.T) {
 	s, client := bank(t)
 	_, a := stored(t, client, "a")
 	_, b := stored(t, client, "b")

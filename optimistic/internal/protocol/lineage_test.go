@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-func TestLineageGivesBackExactlyWhatItWasGiven(t *testing.T) {
+func TestALineageIsReadBackExactly(t *testing.T) {
 	l := LineageOf(
 		Entry{ID: "wabc", Base: `"0x8DD1234567890AB"`},
 		Entry{ID: "odef", Base: ""},
@@ -58,7 +58,7 @@ func TestALineageOfAnEarlierVersionIsRead(t *testing.T) {
 	}
 }
 
-func TestAForeignLineageIsEmptyNotWrong(t *testing.T) {
+func TestAForeignLineageIsReadAsEmpty(t *testing.T) {
 	good := LineageOf(Entry{ID: "a", Base: ""}).Push(1, Entry{ID: "b", Base: `"0x1"`}).String()
 	if len(ParseLineage(good, "").Writes) != 1 {
 		t.Fatalf("%q is not read", good)
@@ -107,7 +107,7 @@ func TestPushKeepsTheNewestAndDropsTheOldest(t *testing.T) {
 	}
 }
 
-func TestPushLeavesTheOriginalAlone(t *testing.T) {
+func TestPushDoesNotChangeTheOriginal(t *testing.T) {
 	l := LineageOf(Entry{ID: "a"}, Entry{ID: "b"})
 	_ = l.Push(2, Entry{ID: "c"})
 	if want := LineageOf(Entry{ID: "a"}, Entry{ID: "b"}); !reflect.DeepEqual(l, want) {
@@ -240,10 +240,10 @@ func TestJudgeNeverErrsOnRandomHistories(t *testing.T) {
 	}
 }
 
-// TestMetadataPutBackIsNoticed: a writer outside azconc reads the metadata, our write follows, and it writes what it has
+// TestRestoredMetadataIsNoticed: a writer outside azconc reads the metadata, our write follows, and it writes what it has
 // read, without a condition. As long as it has read them before the version that our write replaced, that is noticed.
 // Where it has read them at that very version it is not, and the package says so.
-func TestMetadataPutBackIsNoticed(t *testing.T) {
+func TestRestoredMetadataIsNoticed(t *testing.T) {
 	missed := 0
 	for n := range 2000 {
 		h := past{rng: rand.New(rand.NewPCG(uint64(n), 3)), size: 2 + n%8, clients: 6}
@@ -275,7 +275,7 @@ func TestMetadataPutBackIsNoticed(t *testing.T) {
 	}
 }
 
-func TestContendersAreCountedByTheirNames(t *testing.T) {
+func TestContendersAreCountedByClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			clients, entries int
@@ -313,9 +313,9 @@ func TestOldEntriesDoNotCountAsContenders(t *testing.T) {
 	})
 }
 
-// TestAWriteThatLeavesNoTraceIsNotProvedByAbsence: pages, say, carry no lineage, so that a history without them says
+// TestAbsenceProvesNothingAboutAnUntracedWrite: pages, say, carry no lineage, so that a history without them says
 // nothing.
-func TestAWriteThatLeavesNoTraceIsNotProvedByAbsence(t *testing.T) {
+func TestAbsenceProvesNothingAboutAnUntracedWrite(t *testing.T) {
 	base := State{Exists: true, ETag: `"0x1"`}
 	now := State{Exists: true, ETag: `"0x2"`, Lineage: LineageOf(Entry{ID: NewWriteID(1)})}
 	if f, _ := (Change{Base: base, ID: NewWriteID(2)}).judge(now); f != Unprovable {
@@ -326,9 +326,9 @@ func TestAWriteThatLeavesNoTraceIsNotProvedByAbsence(t *testing.T) {
 	}
 }
 
-// TestAnEntryThatCameAgainContinuesNothing: earlier versions of azconc put operations in the place of writes, and an
+// TestARepeatedEntryDoesNotContinueALineage: earlier versions of azconc put operations in the place of writes, and an
 // operation can come again over another base.
-func TestAnEntryThatCameAgainContinuesNothing(t *testing.T) {
+func TestARepeatedEntryDoesNotContinueALineage(t *testing.T) {
 	base := Lineage{Writes: []Entry{{ID: "deploy-1", Base: `"0x1"`}}}
 	for _, tt := range []struct {
 		entry Entry

@@ -36,7 +36,7 @@ var mutants = []mutant{
 		file: "optimistic/internal/protocol/lineage_proof.go",
 		old:  "if e.ID == newest.ID && (e.Base == newest.Base || e.Base == UnknownBase || newest.Base == UnknownBase) {",
 		new:  "if e.ID == newest.ID {",
-		pkg:  "./optimistic/internal/protocol", run: "TestAnEntryThatCameAgainContinuesNothing",
+		pkg:  "./optimistic/internal/protocol", run: "TestARepeatedEntryDoesNotContinueALineage",
 	},
 	{
 		name: "the write that replaced our base is overlooked",
@@ -78,7 +78,7 @@ var mutants = []mutant{
 		file: "optimistic/internal/protocol/judge.go",
 		old:  "return Unprovable, \"it changed, and its lineage no longer reaches back to the version written to\"",
 		new:  "return Refused, \"\"",
-		pkg:  "./optimistic", run: "TestALineageThatIsTooShortIsUnknownNeverWrong",
+		pkg:  "./optimistic", run: "TestALineageThatIsTooShortLeavesTheOutcomeUnknown",
 	},
 	{
 		name: "a create whose response was lost is sent again",

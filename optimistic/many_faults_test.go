@@ -16,9 +16,9 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// badWeather is a network that loses a fifth of the responses to writes and delivers a tenth of the writes twice: at
+// manyFaults is a network that loses a fifth of the responses to writes and delivers a tenth of the writes twice: at
 // once, after the first response was lost on the way, or much later.
-func badWeather() []aztest.Fault {
+func manyFaults() []aztest.Fault {
 	return []aztest.Fault{
 		{Kind: aztest.AnswerTwice, Match: aztest.Writes, Probability: 0.04},
 		{Kind: aztest.AnswerTwice, Match: aztest.Writes, Probability: 0.02, Delay: 30 * time.Millisecond},
@@ -121,15 +121,15 @@ func readTally(t *testing.T, kind string, s *aztest.Service) map[string]int {
 	return out
 }
 
-// TestNothingIsAppliedTwiceInBadWeather: every operation counts under a key of its own, so that what became of it shows.
-func TestNothingIsAppliedTwiceInBadWeather(t *testing.T) {
+// TestNothingIsAppliedTwiceUnderManyFaults: every operation counts under a key of its own, so that what became of it shows.
+func TestNothingIsAppliedTwiceUnderManyFaults(t *testing.T) {
 	for kind, open := range tallied {
 		for _, clients := range []int{12, 32} {
 			t.Run(fmt.Sprintf("%s, %d clients", kind, clients), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := aztest.New(&aztest.Options{Seed: *optest.FirstSeed + uint64(clients), Latency: optest.Latencies(int64(clients))})
 					s.Container("box")
-					s.SetFaults(badWeather()...)
+					s.SetFaults(manyFaults()...)
 					each := max(2, 240/clients/optest.RaceScale)
 					if clients*each > 240 {
 						each = 240 / clients // an entity has room for 250 properties

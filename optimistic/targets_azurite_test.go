@@ -132,10 +132,10 @@ func countTo[T any](t *testing.T, target optimistic.Target[T], get func(T) []int
 	}
 }
 
-// TestSmallTargetsOnAzurite is the smoke test of each target on a real server that loses answers. What Azurite cannot
+// TestEveryTargetOnAzurite is the smoke test of each target on a real server that loses answers. What Azurite cannot
 // show: it ignores x-ms-if-tags on Set Blob Tags (TestAzuriteIgnoresTheGuardOfTags), and its dates and leases on
 // containers are looser than documented; both are tested against the in-memory service.
-func TestSmallTargetsOnAzurite(t *testing.T) {
+func TestEveryTargetOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	t.Run("headers", func(t *testing.T) {
 		client := e.block(t, "headers", nil)

@@ -99,9 +99,9 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestAnUploadOfOneVersionCarriesTheLineage: the history of others is there afterwards, so that they learn what became of
+// TestAnUploadWithIfMatchPreservesTheLineage: the history of others is there afterwards, so that they learn what became of
 // their writes.
-func TestAnUploadOfOneVersionCarriesTheLineage(t *testing.T) {
+func TestAnUploadWithIfMatchPreservesTheLineage(t *testing.T) {
 	for name, upload := range map[string]func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error){
 		"put": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
 			return blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &blobs.UploadOptions{Conditions: on})
@@ -141,8 +141,8 @@ func TestAnUploadOfOneVersionCarriesTheLineage(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOneVersionSeldomEndUnknown: clients replace a blob in turns, by If-Match, while responses are lost.
-func TestUploadsOfOneVersionSeldomEndUnknown(t *testing.T) {
+// TestUploadsWithIfMatchSeldomEndUnknown: clients replace a blob in turns, by If-Match, while responses are lost.
+func TestUploadsWithIfMatchSeldomEndUnknown(t *testing.T) {
 	for _, blockSize := range []int64{0, 3} {
 		t.Run(fmt.Sprintf("blocks of %d", blockSize), func(t *testing.T) {
 			var mu sync.Mutex
@@ -245,8 +245,8 @@ func TestTheLastOfTwoUploadsWins(t *testing.T) {
 	}
 }
 
-// TestManyUploadsAtOnceAllSucceed: without a condition nobody loses.
-func TestManyUploadsAtOnceAllSucceed(t *testing.T) {
+// TestConcurrentUploadsAllSucceed: without a condition nobody loses.
+func TestConcurrentUploadsAllSucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: optest.Latencies(7)})
 		s.BlockBlob("box", "n.json")
@@ -274,7 +274,7 @@ func TestManyUploadsAtOnceAllSucceed(t *testing.T) {
 	})
 }
 
-func TestAnUploadThatLooksFirstSaysWhetherItCreates(t *testing.T) {
+func TestAnUploadThatLooksFirstReportsWhetherItCreates(t *testing.T) {
 	s, client := optest.Quiet(t, "")
 	for i, want := range []bool{true, false} {
 		s.Reset()

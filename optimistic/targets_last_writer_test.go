@@ -18,9 +18,9 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// TestTheLastWriterWinsAndTheNameSaysSo: two writers read the same metadata, both are told that they succeeded, and the
+// TestTheLastWriterWins: two writers read the same metadata, both are told that they succeeded, and the
 // change of one is lost. That is what the service offers; it is shown here so that nobody takes it for more.
-func TestTheLastWriterWinsAndTheNameSaysSo(t *testing.T) {
+func TestTheLastWriterWins(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	attempts := 0
 	_, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), func(ctx context.Context, m *map[string]string) error {
@@ -38,8 +38,8 @@ func TestTheLastWriterWinsAndTheNameSaysSo(t *testing.T) {
 	}
 }
 
-// TestARepetitionDoesNotOverwriteWhatIsSeen: the response is lost, and a rival writes before the repetition.
-func TestARepetitionDoesNotOverwriteWhatIsSeen(t *testing.T) {
+// TestARepetitionDoesNotOverwriteARivalsChange: the response is lost, and a rival writes before the repetition.
+func TestARepetitionDoesNotOverwriteARivalsChange(t *testing.T) {
 	for name, kind := range map[string]aztest.FaultKind{"landed": aztest.LoseAnswer, "did not land": aztest.LoseRequest} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 	}
 }
 
-func TestSettingsRefuseConditionsThatNobodyWouldCheck(t *testing.T) {
+func TestSettingsRefuseUnsupportedConditions(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	withTags, withLease := &optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: "x"}}
 	for name, err := range map[string]error{

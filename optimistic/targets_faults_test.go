@@ -18,7 +18,7 @@ import (
 
 func first(numbers []int) { numbers[0]++ }
 
-func TestEveryTargetCostsWhatItSays(t *testing.T) {
+func TestEveryTargetCostsTheDocumentedRequests(t *testing.T) {
 	for _, site := range sites {
 		t.Run(site.name, func(t *testing.T) {
 			r := site.make(t, aztest.New(nil))
@@ -76,10 +76,10 @@ func TestEveryTargetUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestNoTargetAppliesAnythingTwice is the promise as a property, for each target that makes it: writers with a number
+// TestNoTargetAppliesAnOperationTwice is the promise as a property, for each target that makes it: writers with a number
 // of their own each count in it, under lost responses and late requests, and judge every operation by what the next
 // finds.
-func TestNoTargetAppliesAnythingTwice(t *testing.T) {
+func TestNoTargetAppliesAnOperationTwice(t *testing.T) {
 	for _, site := range sites {
 		if site.lastWins {
 			continue
