@@ -10,32 +10,32 @@ import (
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
+// shortestLease is the duration of the lease of an escalated update, in seconds: the shortest that the service allows.
+const shortestLease = 15
+
 // escalation is a lease that excludes other writers from a resource for one attempt.
 type escalation struct {
-	lease Lease
-	id    string
-	sent  bool // a request that may have acquired it has been sent
+	on   lease.Resource
+	id   string
+	sent bool // a request that may have acquired it has been sent
 }
 
 // escalate leases the target's resource under a new id. It returns nil if the target cannot be leased or another client
 // holds a lease.
 func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
-	leaseOn := protocol.TraitsOf(u.target).Lease
-	if leaseOn == nil {
+	e := &escalation{on: protocol.TraitsOf(u.target).Lease, id: uuid.NewString()}
+	if e.on == nil {
 		return nil, nil
 	}
-	e := &escalation{id: uuid.NewString()}
-	var err error
-	if e.lease, err = leaseOn(e.id); err != nil {
-		return nil, u.Fail(err)
-	}
-	_, err = protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
+	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
 		e.sent = true
-		return struct{}{}, e.lease.Acquire(ctx)
+		_, err := e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})
+		return struct{}{}, err
 	})
 	if err == nil {
 		return e, nil
@@ -58,7 +58,7 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	defer cancel()
 	_, _ = protocol.Again(detached, c, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
-		return struct{}{}, e.lease.Release(ctx)
+		return struct{}{}, e.on.Release(ctx, e.id, lease.Conditions{})
 	})
 }
 

@@ -34,9 +34,6 @@ type (
 	// with a method Traits() Traits describes itself. The zero value fits every target.
 	Traits = protocol.Traits
 
-	// Lease excludes other writers from a resource during an escalated update.
-	Lease = protocol.Lease
-
 	// ConflictError describes a conflict: the operation, the resource, the reason, and the ETags expected and found.
 	// The change was not applied.
 	ConflictError = protocol.ConflictError

@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -86,7 +87,7 @@ func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
 func (b Blob[T]) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: b.Client, Lease: leaseOn(b.Client.BlobClient())}
+	return optimistic.Traits{Client: b.Client, Lease: bloblease.Blob(b.Client.BlobClient())}
 }
 
 // Clone implements Cacheable: it copies value by encoding and decoding it.

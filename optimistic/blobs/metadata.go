@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -38,7 +39,7 @@ func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
 func (m Metadata) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: leaseOn(m.Client)}
+	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
 }
 
 // Clone implements Cacheable.

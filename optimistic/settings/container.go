@@ -127,10 +127,7 @@ func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], 
 			return protocol.Deref(resp.ETag), err
 		}, nil
 	}
-	t, err := newTurn(m.Client, c.LeaseID)
-	if err != nil {
-		return nil, err
-	}
+	t := newTurn(m.Client, c.LeaseID)
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		resp, err := m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
 		return protocol.Deref(resp.ETag), err
@@ -152,10 +149,7 @@ func (m ContainerMetadata) Remove(base optimistic.State, c optimistic.Conditions
 			return remove(ctx, &container.LeaseAccessConditions{LeaseID: protocol.Optional(c.LeaseID)})
 		}, nil
 	}
-	t, err := newTurn(m.Client, c.LeaseID)
-	if err != nil {
-		return nil, err
-	}
+	t := newTurn(m.Client, c.LeaseID)
 	return func(ctx context.Context) (azcore.ETag, error) {
 		if err := t.take(ctx); err != nil {
 			return "", err

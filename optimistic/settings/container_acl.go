@@ -117,10 +117,7 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 	if err := validPolicies(value.Policies); err != nil {
 		return nil, err
 	}
-	t, err := newTurn(a.Client, c.LeaseID)
-	if err != nil {
-		return nil, err
-	}
+	t := newTurn(a.Client, c.LeaseID)
 	access, policies := protocol.Optional(value.Access), value.clone().Policies
 	// If the response to the first request was lost, the date may no longer match, so a repetition relies on the turn
 	// alone.

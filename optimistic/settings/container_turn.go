@@ -8,12 +8,15 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 const (
@@ -31,25 +34,19 @@ const (
 // writer's turn.
 type turn struct {
 	client *container.Client
+	on     lease.Resource
 	id     string // of the lease
 	own    bool   // acquired and released by the turn; otherwise it is the caller's
 }
 
 // newTurn prepares a turn. Its id is chosen once: acquiring it again acquires the same lease, which the service allows,
 // so after a lost response no unknown lease is left behind.
-func newTurn(client *container.Client, callersLease string) (*turn, error) {
-	if callersLease != "" {
-		return &turn{client: client, id: callersLease}, nil
+func newTurn(client *container.Client, callersLease string) *turn {
+	t := &turn{client: client, on: bloblease.Container(client), id: callersLease}
+	if t.id == "" {
+		t.id, t.own = uuid.NewString(), true
 	}
-	leasing, err := lease.NewContainerClient(client, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &turn{client: client, id: protocol.Deref(leasing.LeaseID()), own: true}, nil
-}
-
-func (t *turn) leasing() (*lease.ContainerClient, error) {
-	return lease.NewContainerClient(t.client, &lease.ContainerClientOptions{LeaseID: &t.id})
+	return t
 }
 
 // conditions returns the access conditions with the lease's id.
@@ -62,33 +59,30 @@ func (t *turn) take(ctx context.Context) error {
 	if !t.own {
 		return nil
 	}
-	leasing, err := t.leasing()
-	if err != nil {
-		return err
-	}
-	waiting := retry.Budget{Attempts: -1, Elapsed: turnWait, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: time.Second}}.Start()
-	unclear := false
-	for {
-		resp, err := inTurn(ctx, func(ctx context.Context) (lease.ContainerAcquireResponse, error) {
-			return leasing.AcquireLease(ctx, turnSeconds, nil)
-		})
-		if err == nil && protocol.Deref(resp.LeaseID) != t.id {
+	sent, err := wire.Wire{}.Send(ctx, "", wire.Again{
+		Try:    turnTry,
+		Budget: retry.Budget{Attempts: -1, Elapsed: turnWait, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: time.Second}},
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			if f.Outcome.Kind == azerr.Held {
+				return wire.Later, f.Err
+			}
+			return f.Usual()
+		},
+	}, func(ctx context.Context) error {
+		optimistic.CountRequest(ctx)
+		reply, err := t.on.Acquire(ctx, t.id, turnSeconds, lease.Conditions{})
+		if err == nil && reply.ID != t.id {
 			err = errors.New("the service returned another id for the lease")
 		}
-		if err == nil {
-			return nil
-		}
-		out := azerr.Classify(err)
-		unclear = unclear || out.Ambiguous()
-		again := out.Kind == azerr.Held || out.Ambiguous() || out.Transient()
-		if again && waiting.Next(ctx, out.RetryAfter) == nil {
-			continue
-		}
-		if unclear {
-			t.giveBack(ctx)
-		}
-		return unsent("take the turn at the container", err)
+		return err
+	})
+	if err == nil {
+		return nil
 	}
+	if sent.Ambiguous > 0 {
+		t.giveBack(ctx)
+	}
+	return unsent("take the turn at the container", err)
 }
 
 // giveBack ends the turn, even if ctx has ended. If it fails, others wait until the lease expires within 15 s.
@@ -96,40 +90,31 @@ func (t *turn) giveBack(ctx context.Context) {
 	if !t.own {
 		return
 	}
-	leasing, err := t.leasing()
-	if err != nil {
-		return
-	}
 	ctx, cancel := retry.Detached(ctx, turnGrace)
 	defer cancel()
-	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}.Start()
-	for {
-		_, err := protocol.Request(ctx, func(ctx context.Context) (lease.ContainerReleaseResponse, error) {
-			return leasing.ReleaseLease(ctx, nil)
-		})
-		if out := azerr.Classify(err); err == nil || !out.Ambiguous() && !out.Transient() || tries.Next(ctx, out.RetryAfter) != nil {
-			return
-		}
-	}
+	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}
+	_, _ = wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, func(ctx context.Context) error {
+		optimistic.CountRequest(ctx)
+		return t.on.Release(ctx, t.id, lease.Conditions{})
+	})
 }
 
 // at compares the container's version with base.
 func (t *turn) at(ctx context.Context, base azcore.ETag) error {
-	tries := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}.Start()
-	for {
-		props, err := inTurn(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) {
-			return t.client.GetProperties(ctx, nil)
-		})
-		switch out := azerr.Classify(err); {
-		case err == nil && protocol.Deref(props.ETag) == base:
-			return nil
-		case err == nil:
-			return protocol.NotMet()
-		case (out.Ambiguous() || out.Transient()) && tries.Next(ctx, out.RetryAfter) == nil:
-		default:
-			return unsent("read the container again", err)
-		}
+	var seen lease.Observation
+	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}
+	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget}, func(ctx context.Context) (err error) {
+		optimistic.CountRequest(ctx)
+		seen, err = t.on.Look(ctx, "")
+		return err
+	})
+	switch {
+	case err != nil:
+		return unsent("read the container again", err)
+	case seen.ETag != base:
+		return protocol.NotMet()
 	}
+	return nil
 }
 
 // write returns a Write that takes the turn, compares, sends the request, and gives the turn back.
@@ -138,7 +123,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 // If that is refused because the turn is over, write returns the error of the lost response, which commit has to
 // resolve.
 func (t *turn) write(base azcore.ETag, send optimistic.Write) optimistic.Write {
-	return func(ctx context.Context) (azcore.ETag, error) {
+	return func(ctx context.Context) (etag azcore.ETag, err error) {
 		if err := t.take(ctx); err != nil {
 			return "", err
 		}
@@ -146,33 +131,28 @@ func (t *turn) write(base azcore.ETag, send optimistic.Write) optimistic.Write {
 		if err := t.at(ctx, base); err != nil {
 			return "", err
 		}
-		tries := retry.Budget{Attempts: 4, Elapsed: turnSeconds * time.Second, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-		var lost error
-		for {
-			etag, err := inTurn(ctx, send)
-			if err == nil {
-				return etag, nil
+		var lost error // the first response that left the outcome open
+		budget := retry.Budget{Attempts: 4, Elapsed: turnSeconds * time.Second, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
+		sent, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget, Before: func(_ context.Context, s wire.Sent) (bool, error) {
+			if s.Ambiguous > 0 && lost == nil {
+				lost = s.Last
 			}
-			out := azerr.Classify(err)
-			if out.Ambiguous() && lost == nil {
-				lost = err
-			}
-			if (out.Ambiguous() || out.Transient()) && tries.Next(ctx, out.RetryAfter) == nil {
-				continue
-			}
-			if lost != nil {
-				return "", lost
-			}
-			return "", err
+			return false, nil
+		}}, func(ctx context.Context) (err error) {
+			optimistic.CountRequest(ctx)
+			etag, err = send(ctx)
+			return err
+		})
+		switch {
+		case err == nil:
+			return etag, nil
+		case lost != nil:
+			return "", lost
+		case sent.Ambiguous > 0:
+			return "", sent.Last
 		}
+		return "", err
 	}
-}
-
-// inTurn sends one of the requests of a turn.
-func inTurn[R any](ctx context.Context, send func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := context.WithTimeout(ctx, turnTry)
-	defer cancel()
-	return protocol.Request(ctx, send)
 }
 
 // unsent returns the error of a step before the write. If that step was ambiguous, its error is kept as text only,

@@ -17,8 +17,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Mode selects the properties that an update of an entity sends.
@@ -122,7 +122,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
 		return storedEntity{}, optimistic.State{}, nil
 	}
-	if err = protocol.Genuine(raw, err); err != nil {
+	if err = wire.Genuine(raw, err); err != nil {
 		return storedEntity{}, optimistic.State{}, err
 	}
 	body, err := runtime.Payload(raw)

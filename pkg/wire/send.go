@@ -43,9 +43,9 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Final Verdict = iota // there is no next try
-	Later                // the next try follows after a wait, if the budget allows it
-	AtOnce               // the next try follows at once, and does not count against the budget
+	Final  Verdict = iota // there is no next try
+	Later                 // the next try follows after a wait, if the budget allows it
+	AtOnce                // the next try follows at once, and does not count against the budget
 )
 
 // Usual is the verdict on a request that may be repeated: Later if the error passes by itself, and Final otherwise.

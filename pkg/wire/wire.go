@@ -32,7 +32,10 @@ func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(
 		ctx, cancel = context.WithTimeout(ctx, try)
 		defer cancel()
 	}
-	return w.traced(context.WithValue(ctx, wireKey{}, w), op, func(ctx context.Context) error { return Plain(ctx, send) })
+	if w.Count == nil && w.Trace == nil {
+		return plain(ctx, send)
+	}
+	return w.traced(context.WithValue(ctx, wireKey{}, w), op, func(ctx context.Context) error { return plain(ctx, send) })
 }
 
 type wireKey struct{}
@@ -57,16 +60,15 @@ func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Conte
 	return err
 }
 
-// Plain is Once without a bound, a count or a trace, for a caller that has its own.
-func Plain(ctx context.Context, send func(ctx context.Context) error) error {
+func plain(ctx context.Context, send func(ctx context.Context) error) error {
 	var response *http.Response
 	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
-	return genuine(response, err)
+	return Genuine(response, err)
 }
 
-// genuine returns err, or an *azerr.ForeignError if the response did not come from the service: such a response proves
+// Genuine returns err, or an *azerr.ForeignError if the response did not come from the service: such a response proves
 // neither success nor failure. An error that the SDK derived from the response's status is left to azerr.Classify.
-func genuine(response *http.Response, err error) error {
+func Genuine(response *http.Response, err error) error {
 	if _, answered := errors.AsType[*azcore.ResponseError](err); answered {
 		return err
 	}

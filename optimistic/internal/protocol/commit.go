@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Call is one operation of this package under way: its settings, its request count and its result. It is used by one
@@ -194,52 +194,38 @@ func (c *Call) noteTime(err error, since time.Duration) {
 	}
 }
 
-// try sends one request once, for a limited time and without the SDK's retries, which would turn a lost response into a
-// false conflict.
-func (c *Call) try(ctx context.Context, send Write) (azcore.ETag, error) {
-	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
-	defer cancel()
-	sent := time.Now()
-	etag, err := send(ctx)
-	c.trip = time.Since(sent)
-	return etag, Genuine(*response, err)
+// try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a false
+// conflict.
+func (c *Call) try(ctx context.Context, send Write) (etag azcore.ETag, err error) {
+	err = wire.Wire{}.Once(ctx, "", 0, func(ctx context.Context) (err error) {
+		etag, err = limited(ctx, c, func(ctx context.Context) (azcore.ETag, error) {
+			began := time.Now()
+			defer func() { c.trip = time.Since(began) }()
+			return send(ctx)
+		})
+		return err
+	})
+	return etag, err
 }
 
-// tryContext returns the context of a single try, and where its last response is stored.
-func (c *Call) tryContext(ctx context.Context) (context.Context, **http.Response, context.CancelFunc) {
-	response := new(*http.Response)
-	ctx = policy.WithCaptureResponse(ctx, response)
-	ctx = context.WithValue(ctx, meterKey{}, &c.Meter)
-	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-	try, cancel := newTry(ctx, c.S.TryTimeout, c.S.MinRate)
-	return try, response, cancel
-}
-
+// Look looks at the resource, and repeats that after transient faults.
 func (c *Call) Look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
 	return Again(ctx, c, look)
 }
 
 // Again repeats a read after transient faults. Reads have no effect, so every fault allows it.
-func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (R, error) {
-	pauses := retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}.Start()
-	for {
-		r, err := once(ctx, c, read)
-		if err == nil {
-			return r, nil
-		}
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		out := azerr.Classify(err)
-		if !out.Ambiguous() && !out.Transient() || pauses.Next(ctx, out.RetryAfter) != nil {
-			return r, err
-		}
-	}
+func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (r R, err error) {
+	again := wire.Again{Budget: retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}}
+	_, err = wire.Wire{}.Send(ctx, "", again, func(ctx context.Context) (err error) {
+		r, err = limited(ctx, c, read)
+		return err
+	})
+	return r, err
 }
 
-func once[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (R, error) {
-	ctx, response, cancel := c.tryContext(ctx) //nolint:bodyclose // the caller of send closes the body; only headers are read here
+// limited runs the send function of one try, counts its requests and bounds its time.
+func limited[R any](ctx context.Context, c *Call, send func(context.Context) (R, error)) (R, error) {
+	ctx, cancel := newTry(context.WithValue(ctx, meterKey{}, &c.Meter), c.S.TryTimeout, c.S.MinRate)
 	defer cancel()
-	r, err := read(ctx)
-	return r, Genuine(*response, err)
+	return send(ctx)
 }

@@ -1,10 +1,11 @@
 package protocol
 
 import (
-	"context"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // State is the version of a resource without its value.
@@ -25,16 +26,9 @@ type Traits struct {
 	// metadata from its content.
 	Scope string
 
-	// Lease returns a lease on the resource with the id. It sends nothing. It is nil if an update cannot lease the
-	// resource.
-	Lease func(id string) (Lease, error)
-}
-
-// Lease excludes other writers from a resource during an escalated update. The client chooses its id, so repeating a
-// request whose response was lost is harmless. Each method sends one request.
-type Lease interface {
-	Acquire(ctx context.Context) error
-	Release(ctx context.Context) error
+	// Lease is the resource as something that an escalated update can lease, to exclude other writers. It is nil if it
+	// cannot be leased.
+	Lease lease.Resource
 }
 
 // TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a
