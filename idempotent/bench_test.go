@@ -157,7 +157,7 @@ func TestAllocationsPerMessage(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates")
 	}
-	most := map[string]float64{"none": 45, "redelivery": 45, "owner": 110, "inbox": 340}
+	most := map[string]float64{"none": 45, "redelivery": 45, "owner": 190, "inbox": 340}
 	for _, mode := range benchModes {
 		f := &far{rig: newRigOn(t, aztest.New(nil))}
 		f.tables = f.service.Table
