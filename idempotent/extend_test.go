@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,21 @@ func TestWithoutThePolicyNothingIsWiped(t *testing.T) {
 			if _, err := Extend(t.Context(), r.queue, id, pop, bad); err == nil {
 				t.Errorf("%v: no error", bad)
 			}
+		}
+	})
+}
+
+func TestARenewalThatAnIntermediaryConfirmsLeavesTheReceiptUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		id, pop, text := r.received(r.queue)
+		p := r.process()
+		receipt := newReceipt(p.queue, id, text)
+		receipt.count = func() {}
+		receipt.adopt(pop, time.Now().Add(30*time.Second))
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.PageAfterCommit, Status: http.StatusNoContent, Match: aztest.Op("Update Message"), Count: 1})
+		if err := receipt.extend(t.Context(), time.Minute); !errors.Is(err, ErrReceiptUnknown) {
+			t.Errorf("extend: %v", err)
 		}
 	})
 }

@@ -130,6 +130,9 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
 		Pause:  r.pauseUntil(func() time.Time { until, _ := r.deadline(); return until }),
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			if f.Outcome.Ambiguous() && open.IsZero() {
+				open = began
+			}
 			lost := f.Outcome.Kind == azerr.Lost
 			if !lost && f.Outcome.Kind != azerr.NotFound {
 				return f.Usual()

@@ -77,6 +77,7 @@ func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcor
 		return nil, err
 	}
 	etags := make([]azcore.ETag, 0, len(actions))
+	buffer := bufio.NewReader(nil) // one for all parts
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -85,7 +86,8 @@ func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcor
 		if err != nil {
 			return nil, err
 		}
-		answer, err := http.ReadResponse(bufio.NewReader(part), nil)
+		buffer.Reset(part)
+		answer, err := http.ReadResponse(buffer, nil)
 		if err != nil {
 			return nil, err
 		}
