@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
 // copyState is the last copy onto a blob.
@@ -169,7 +171,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	}
 	s.copies++
 	b.kind, b.headers = source.kind, maps.Clone(source.headers)
-	b.pages.size, b.sequence = source.pages.size, source.sequence
+	b.Pages.Size, b.sequence = source.Pages.Size, source.sequence
 	b.copied = &copyState{
 		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.copies, s.etags), status: "pending", at: at, version: source.etag, total: source.length(),
 		source: strings.SplitN(r.header.Get("X-Ms-Copy-Source"), "?", 2)[0], // it may end in a signature
@@ -195,7 +197,7 @@ func (a *answer) onTarget() *answer {
 // other.
 func (b *blobState) take(source *blobState) {
 	b.content, b.blocks, b.blockCount = slices.Clip(source.content), source.blocks, source.blockCount
-	b.pages = source.pages.clone()
+	b.Pages = source.Pages.Clone()
 	b.copied.status, b.copied.copied, b.copied.done = "success", source.length(), now()
 }
 
@@ -216,7 +218,7 @@ func (s *Service) abortCopy(r *request, b *blobState) *answer {
 // endCopy ends a copy that did not succeed.
 func (s *Service) endCopy(b *blobState, status, description string) {
 	b.copied.status, b.copied.description, b.copied.done = status, description, now()
-	b.pages = pages{}
+	b.Pages = pages.Pages{}
 	s.touch(b)
 }
 

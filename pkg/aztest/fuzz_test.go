@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/edm"
 )
 
 // hosts are those of the four services.
@@ -153,34 +154,6 @@ func rows(s *Service) map[entityKey]string {
 	return out
 }
 
-// FuzzFilter reads any text as a filter. Parentheses change nothing, not changes everything.
-func FuzzFilter(f *testing.F) {
-	for _, seed := range []string{"PartitionKey eq 'p'", "n gt 5 and not (b or n le 5L)", "t ge datetime'2020-01-01T00:00:00Z'", "x eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
-		"bin eq X'00ff'", "a eq 'it''s'", "d lt -2.5e3", "true"} {
-		f.Add(seed)
-	}
-	entities := []row{
-		func(string) (property, bool) { return property{}, false },
-		(&entity{entityKey: entityKey{"p", "r"}, timestamp: time.Unix(0, 0), properties: map[string]property{"n": {edmInt32, "5"}, "b": {edmBoolean, "true"}, "d": {edmDouble, "1.5"}}}).property,
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		matches, err := parseFilter(text)
-		if err != nil || strings.TrimSpace(text) == "" {
-			return
-		}
-		same, err := parseFilter("(" + text + ")")
-		opposite, bad := parseFilter("not (" + text + ")")
-		if err != nil || bad != nil {
-			t.Fatalf("%q is a filter, in parentheses it is none: %v, %v", text, err, bad)
-		}
-		for i, one := range entities {
-			if matches(one) != same(one) || matches(one) == opposite(one) {
-				t.Errorf("entity %d: %q says %t, in parentheses %t, not %t", i, text, matches(one), same(one), opposite(one))
-			}
-		}
-	})
-}
-
 // FuzzTagCondition reads any text as a condition on tags.
 func FuzzTagCondition(f *testing.F) {
 	for _, seed := range []string{`"a" = 'b'`, `"a" > 'b' AND ("c" <> 'd' OR "e" <= 'f')`, `"it""s" = 'it''s'`} {
@@ -239,7 +212,7 @@ func FuzzEntity(f *testing.F) {
 			return
 		}
 		e := &entity{entityKey: entityKey{key["PartitionKey"], key["RowKey"]}, timestamp: time.Unix(0, 0).UTC(), properties: properties}
-		written, err := e.object(&tableState{name: "box"}, fullMetadata, "", nil).MarshalJSON()
+		written, err := e.object(&tableState{name: "box"}, edm.FullMetadata, "", nil).MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,40 +237,6 @@ func FuzzTablePath(f *testing.F) {
 		again, ok := parseTablePath(at.name + "(PartitionKey=" + quoted(at.partition) + ",RowKey=" + quoted(at.row) + ")")
 		if !ok || again != at {
 			t.Errorf("%q is %+v, written again %+v", path, at, again)
-		}
-	})
-}
-
-// FuzzPages writes and clears any ranges of a page blob: it reads as plain bytes would.
-func FuzzPages(f *testing.F) {
-	f.Add([]byte{0, 1, 1, 3, 2, 0, 1, 1, 1})
-	f.Fuzz(func(t *testing.T, program []byte) {
-		const count = 300 // pages: more than two chunks
-		p, plain := pages{size: count * pageSize}, make([]byte, count*pageSize)
-		for len(program) >= 3 {
-			first := int64(program[0]) % count
-			last := min(first+int64(program[1])%140, count-1)
-			data := bytes.Repeat(program[2:3], int((last+1-first)*pageSize))
-			if program[2] == 0 {
-				clear(plain[first*pageSize : (last+1)*pageSize])
-				p.write(first*pageSize, (last+1)*pageSize-1, nil)
-			} else {
-				copy(plain[first*pageSize:], data)
-				p.write(first*pageSize, (last+1)*pageSize-1, data)
-			}
-			program = program[3:]
-		}
-		if !bytes.Equal(p.read(0, p.size-1), plain) {
-			t.Error("the pages do not read as what was written")
-		}
-		if !slices.IsSortedFunc(p.ranges, func(x, y pageRange) int { return int(min(1, max(-1, x.Start-y.Start))) }) {
-			t.Errorf("ranges %v", p.ranges)
-		}
-		for at := int64(0); at < count; at++ {
-			written := slices.ContainsFunc(p.ranges, func(r pageRange) bool { return r.Start <= at*pageSize && at*pageSize <= r.End })
-			if !written && plain[at*pageSize] != 0 {
-				t.Errorf("page %d is written, and in no range of %v", at, p.ranges)
-			}
 		}
 	})
 }

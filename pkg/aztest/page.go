@@ -4,16 +4,18 @@ import (
 	"encoding/xml"
 	"net/http"
 	"strconv"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
 const maxPageWrite = 4 << 20 // what one Put Page takes
 
 func (b *blobState) initPages(r *request) *answer {
 	size, given := number(r, "X-Ms-Blob-Content-Length")
-	if !given || size < 0 || size%pageSize != 0 || size > maxPages {
+	if !given || size < 0 || size%pages.Size != 0 || size > pages.Max {
 		return invalidHeader("x-ms-blob-content-length", r.header.Get("X-Ms-Blob-Content-Length"))
 	}
-	b.pages.size = size
+	b.Pages.Size = size
 	b.sequence, _ = number(r, "X-Ms-Blob-Sequence-Number")
 	return nil
 }
@@ -35,12 +37,12 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 		return fail(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
 	}
 	first, last, err := parseRange(rangeOf(r))
-	if err != nil || last < first || first%pageSize != 0 || (last+1)%pageSize != 0 || last >= b.pages.size {
+	if err != nil || last < first || first%pages.Size != 0 || (last+1)%pages.Size != 0 || last >= b.Pages.Size {
 		return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
 	}
 	switch r.header.Get("X-Ms-Page-Write") {
 	case "clear":
-		b.pages.write(first, last, nil)
+		b.Pages.Write(first, last, nil)
 	default:
 		if last+1-first > maxPageWrite {
 			return fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
@@ -48,7 +50,7 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 		if int64(len(r.body)) != last+1-first {
 			return fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")
 		}
-		b.pages.write(first, last, r.body)
+		b.Pages.Write(first, last, r.body)
 	}
 	s.touch(b)
 	return ok(http.StatusCreated).version(b.etag, b.lastModified).checked(r).
@@ -58,11 +60,11 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 type (
 	listedRange struct {
 		XMLName xml.Name `xml:"PageRange"`
-		pageRange
+		pages.Range
 	}
 	clearedRange struct {
 		XMLName xml.Name `xml:"ClearRange"`
-		pageRange
+		pages.Range
 	}
 	pageList struct {
 		XMLName xml.Name `xml:"PageList"`
@@ -76,29 +78,29 @@ func (b *blobState) pageList(r *request, previous *blobState) *answer {
 	if b.kind != "PageBlob" {
 		return invalidBlobType()
 	}
-	first, last := int64(0), b.pages.size-1
+	first, last := int64(0), b.Pages.Size-1
 	if given := rangeOf(r); given != "" {
 		var err error
-		if first, last, err = parseRange(given); err != nil || first >= b.pages.size {
-			return invalidRange(b.pages.size)
+		if first, last, err = parseRange(given); err != nil || first >= b.Pages.Size {
+			return invalidRange(b.Pages.Size)
 		}
 		if last < 0 {
-			last = b.pages.size - 1
+			last = b.Pages.Size - 1
 		}
 	}
-	written, cleared := b.pages.ranges, []pageRange(nil)
+	written, cleared := b.Pages.Ranges, []pages.Range(nil)
 	if previous != nil {
-		written, cleared = b.pages.since(&previous.pages)
+		written, cleared = b.Pages.Since(&previous.Pages)
 	}
 	list := pageList{}
-	for _, one := range within(written, first, last) {
-		list.Written = append(list.Written, listedRange{pageRange: one})
+	for _, one := range pages.Within(written, first, last) {
+		list.Written = append(list.Written, listedRange{Range: one})
 	}
-	for _, one := range within(cleared, first, last) {
-		list.Cleared = append(list.Cleared, clearedRange{pageRange: one})
+	for _, one := range pages.Within(cleared, first, last) {
+		list.Cleared = append(list.Cleared, clearedRange{Range: one})
 	}
 	a := xmlAnswer(list)
-	return a.version(b.etag, b.lastModified).set("x-ms-blob-content-length", strconv.FormatInt(b.pages.size, 10))
+	return a.version(b.etag, b.lastModified).set("x-ms-blob-content-length", strconv.FormatInt(b.Pages.Size, 10))
 }
 
 // resize changes a page blob's size and sequence number.
@@ -107,10 +109,10 @@ func (b *blobState) resize(r *request) *answer {
 		return invalidBlobType()
 	}
 	if size, given := number(r, "X-Ms-Blob-Content-Length"); given {
-		if size < 0 || size%pageSize != 0 || size > maxPages {
+		if size < 0 || size%pages.Size != 0 || size > pages.Max {
 			return invalidHeader("x-ms-blob-content-length", strconv.FormatInt(size, 10))
 		}
-		b.pages.resize(size)
+		b.Pages.Resize(size)
 	}
 	n, given := number(r, "X-Ms-Blob-Sequence-Number")
 	switch action := r.header.Get("X-Ms-Sequence-Number-Action"); action {

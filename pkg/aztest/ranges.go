@@ -65,7 +65,7 @@ func getBlob(r *request, b *blobState) *answer {
 // length is the size of the content.
 func (b *blobState) length() int64 {
 	if b.kind == "PageBlob" {
-		return b.pages.size
+		return b.Pages.Size
 	}
 	return int64(len(b.content))
 }
@@ -73,7 +73,7 @@ func (b *blobState) length() int64 {
 // read returns a range of the content, both ends included. Nobody may write to it.
 func (b *blobState) read(first, last int64) []byte {
 	if b.kind == "PageBlob" {
-		return b.pages.read(first, last)
+		return b.Pages.Read(first, last)
 	}
 	return b.content[first : last+1]
 }

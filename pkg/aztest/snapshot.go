@@ -41,7 +41,7 @@ func (s *Service) snapshot(r *request, b *blobState) *answer {
 	}
 	copied := *b
 	copied.lease, copied.snapshots, copied.staged = lease{}, nil, nil
-	copied.pages = b.pages.clone()
+	copied.Pages = b.Pages.Clone()
 	if len(metadata) > 0 {
 		// With metadata of its own the snapshot is another version than its base (REST: "Snapshot Blob").
 		copied.metadata, copied.etag, copied.lastModified = metadata, s.newETag(), now()

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
 // containerState is a container as the service keeps it.
@@ -40,7 +42,7 @@ type blobState struct {
 	snapshots    []*blobState // oldest first
 	snapshot     string       // the timestamp of a snapshot; "" for the blob itself
 	sequence     int64        // page blobs
-	pages        pages        // page blobs, instead of content
+	Pages        pages.Pages  // page blobs, instead of content
 	blockCount   int          // append blobs
 	sealed       bool         // append blobs
 	copied       *copyState

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/edm"
 )
 
 const tableHost = "127.0.0.1:10002"
@@ -295,7 +297,7 @@ func (s *Service) routeNamedTable(r *request, name string) *answer {
 }
 
 func (s *Service) queryTables(r *request) *answer {
-	matches, err := parseFilter(r.query.Get("$filter"))
+	matches, err := edm.ParseFilter(r.query.Get("$filter"))
 	if err != nil {
 		return invalidInput("The filter cannot be read: " + err.Error() + ".")
 	}
@@ -304,14 +306,16 @@ func (s *Service) queryTables(r *request) *answer {
 		return bad
 	}
 	level := metadataOfRequest(r)
-	page := []object{}
+	page := []edm.Object{}
 	a := ok(http.StatusOK)
 	for _, key := range slices.Sorted(maps.Keys(s.tables.named)) {
 		t := s.table(key)
 		if t == nil || !t.deleted.IsZero() || key < strings.ToLower(r.query.Get("nexttablename")) {
 			continue
 		}
-		if !matches(func(name string) (property, bool) { return property{edmString, t.name}, name == "TableName" }) {
+		if !matches(func(name string) (edm.Value, bool) {
+			return edm.Value{Type: edm.String, Text: t.name}, name == "TableName"
+		}) {
 			continue
 		}
 		if len(page) == top {
@@ -323,17 +327,17 @@ func (s *Service) queryTables(r *request) *answer {
 	return a.list(level, "$metadata#Tables", page)
 }
 
-func listedTable(name string, level metadataLevel, metadata string) object {
-	var o object
-	if level != noMetadata && metadata != "" {
-		o.add("odata.metadata", quote(accountURL()+"/"+metadata))
+func listedTable(name string, level edm.Level, metadata string) edm.Object {
+	var o edm.Object
+	if level != edm.NoMetadata && metadata != "" {
+		o.Add("odata.metadata", edm.Quote(accountURL()+"/"+metadata))
 	}
-	if level == fullMetadata {
-		o.add("odata.type", quote(Account+".Tables"))
-		o.add("odata.id", quote(tableURL(name)))
-		o.add("odata.editLink", quote("Tables('"+name+"')"))
+	if level == edm.FullMetadata {
+		o.Add("odata.type", edm.Quote(Account+".Tables"))
+		o.Add("odata.id", edm.Quote(tableURL(name)))
+		o.Add("odata.editLink", edm.Quote("Tables('"+name+"')"))
 	}
-	o.add("TableName", quote(name))
+	o.Add("TableName", edm.Quote(name))
 	return o
 }
 
@@ -388,6 +392,6 @@ func (s *Service) tableServiceProperties(r *request) *answer {
 func failTable(status int, code, message string) *answer {
 	a := ok(status).set("Content-Type", "application/json;odata=minimalmetadata;streaming=true;charset=utf-8")
 	a.code = code
-	a.body = fmt.Appendf(nil, `{"odata.error":{"code":%s,"message":{"lang":"en-US","value":%s}}}`, quote(code), quote(message))
+	a.body = fmt.Appendf(nil, `{"odata.error":{"code":%s,"message":{"lang":"en-US","value":%s}}}`, edm.Quote(code), edm.Quote(message))
 	return a
 }

@@ -2,6 +2,7 @@ package aztest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/edm"
 )
 
 type entityKey struct{ partition, row string }
@@ -19,23 +23,23 @@ type entityKey struct{ partition, row string }
 type entity struct {
 	entityKey
 	timestamp  time.Time
-	properties map[string]property
+	properties map[string]edm.Value
 }
 
 // etag is weak, made of the Timestamp, and percent-encoded.
 func (e *entity) etag() string {
-	return `W/"datetime'` + strings.ReplaceAll(e.timestamp.Format(ticks), ":", "%3A") + `'"`
+	return `W/"datetime'` + strings.ReplaceAll(e.timestamp.Format(edm.Ticks), ":", "%3A") + `'"`
 }
 
 // property looks a property up, the three that every entity has included.
-func (e *entity) property(name string) (property, bool) {
+func (e *entity) property(name string) (edm.Value, bool) {
 	switch name {
 	case "PartitionKey":
-		return property{edmString, e.partition}, true
+		return edm.Value{Type: edm.String, Text: e.partition}, true
 	case "RowKey":
-		return property{edmString, e.row}, true
+		return edm.Value{Type: edm.String, Text: e.row}, true
 	case "Timestamp":
-		return property{edmDateTime, e.timestamp.Format(ticks)}, true
+		return edm.Value{Type: edm.DateTime, Text: e.timestamp.Format(edm.Ticks)}, true
 	}
 	p, ok := e.properties[name]
 	return p, ok
@@ -44,26 +48,26 @@ func (e *entity) property(name string) (property, bool) {
 func (e *entity) size() int {
 	n := 4 + 2*len(e.partition) + 2*len(e.row)
 	for name, p := range e.properties {
-		n += p.size(name)
+		n += p.Size(name)
 	}
 	return n
 }
 
 // object is the entity as JSON. selected limits the properties; nil means all.
-func (e *entity) object(t *tableState, level metadataLevel, metadata string, selected []string) object {
-	var o object
-	if level != noMetadata {
+func (e *entity) object(t *tableState, level edm.Level, metadata string, selected []string) edm.Object {
+	var o edm.Object
+	if level != edm.NoMetadata {
 		if metadata != "" {
-			o.add("odata.metadata", quote(accountURL()+"/$metadata#"+t.name+metadata))
+			o.Add("odata.metadata", edm.Quote(accountURL()+"/$metadata#"+t.name+metadata))
 		}
-		if level == fullMetadata {
+		if level == edm.FullMetadata {
 			link := t.name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
-			o.add("odata.type", quote(Account+"."+t.name))
-			o.add("odata.id", quote(accountURL()+"/"+link))
-			o.add("odata.etag", quote(e.etag()))
-			o.add("odata.editLink", quote(link))
+			o.Add("odata.type", edm.Quote(Account+"."+t.name))
+			o.Add("odata.id", edm.Quote(accountURL()+"/"+link))
+			o.Add("odata.etag", edm.Quote(e.etag()))
+			o.Add("odata.editLink", edm.Quote(link))
 		} else {
-			o.add("odata.etag", quote(e.etag()))
+			o.Add("odata.etag", edm.Quote(e.etag()))
 		}
 	}
 	names := selected
@@ -74,13 +78,13 @@ func (e *entity) object(t *tableState, level metadataLevel, metadata string, sel
 		p, ok := e.property(name)
 		switch {
 		case !ok:
-			o.add(name, json.RawMessage("null")) // selected, and not there
+			o.Add(name, json.RawMessage("null")) // selected, and not there
 			continue
-		case name == "Timestamp" && level != fullMetadata:
-		case p.annotated(level):
-			o.add(name+"@odata.type", quote(string(p.edm)))
+		case name == "Timestamp" && level != edm.FullMetadata:
+		case p.Annotated(level):
+			o.Add(name+"@odata.type", edm.Quote(string(p.Type)))
 		}
-		o.add(name, p.json())
+		o.Add(name, p.JSON())
 	}
 	return o
 }
@@ -88,13 +92,13 @@ func (e *entity) object(t *tableState, level metadataLevel, metadata string, sel
 func escapeKey(key string) string { return url.PathEscape(strings.ReplaceAll(key, "'", "''")) }
 
 // parseEntity reads the body of a write.
-func parseEntity(body []byte) (key map[string]string, properties map[string]property, bad *answer) {
+func parseEntity(body []byte) (key map[string]string, properties map[string]edm.Value, bad *answer) {
 	var members map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(body))
 	if err := d.Decode(&members); err != nil || d.Decode(new(json.RawMessage)) != io.EOF {
 		return nil, nil, invalidInput("The request body is not a JSON object.")
 	}
-	key, properties = map[string]string{}, map[string]property{}
+	key, properties = map[string]string{}, map[string]edm.Value{}
 	for name, raw := range members {
 		if strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, "@odata.type") || name == "Timestamp" {
 			continue
@@ -112,10 +116,10 @@ func parseEntity(body []byte) (key map[string]string, properties map[string]prop
 		case isNull:
 			continue
 		case name == "PartitionKey" || name == "RowKey":
-			if p.edm != edmString {
+			if p.Type != edm.String {
 				return nil, nil, badValue(name)
 			}
-			key[name] = p.text
+			key[name] = p.Text
 			continue
 		case len(name) > maxPropertyName:
 			return nil, nil, failTable(http.StatusBadRequest, "PropertyNameTooLong", "The property name exceeds the maximum allowed length.")
@@ -173,7 +177,7 @@ func (s *Service) writeEntity(r *request, t *tableState, at tablePath, before fu
 		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
 	}
 	// The keys in the URL count. Those in the body are ignored, as for every update of OData.
-	var properties map[string]property
+	var properties map[string]edm.Value
 	if !remove {
 		var bad *answer
 		if _, properties, bad = parseEntity(r.body); bad != nil {
@@ -253,7 +257,7 @@ func (s *Service) insertEntity(r *request, t *tableState, before func(*entity)) 
 	return jsonAnswer(http.StatusCreated, level, e.object(t, level, "/@Element", nil)).set("ETag", e.etag()).set("Location", location)
 }
 
-func (s *Service) storeEntity(t *tableState, key entityKey, properties map[string]property, before func()) (*entity, *answer) {
+func (s *Service) storeEntity(t *tableState, key entityKey, properties map[string]edm.Value, before func()) (*entity, *answer) {
 	e := &entity{entityKey: key, properties: properties}
 	switch {
 	case len(properties) > maxProperties:
@@ -265,4 +269,54 @@ func (s *Service) storeEntity(t *tableState, key entityKey, properties map[strin
 	e.timestamp = s.stamp()
 	t.entities[key] = e
 	return e, nil
+}
+
+// Limits of the service (REST: "Understanding the Table service data model").
+const (
+	maxEntity       = 1 << 20
+	maxProperties   = 252 // beside PartitionKey, RowKey and Timestamp
+	maxPropertyName = 255
+	maxValue        = 64 << 10
+	maxKey          = 1 << 10
+	maxBatch        = 4 << 20
+	maxBatchOps     = 100
+)
+
+func tooLong(s string, limit int) bool { return 2*len(utf16.Encode([]rune(s))) > limit }
+
+func badValue(name string) *answer {
+	return failTable(http.StatusBadRequest, "InvalidInput", "An error occurred while processing this request. The value of property '"+name+"' is not of its type.")
+}
+
+// parseProperty reads one member of a JSON entity, with the annotation it has, if any. A null is no property.
+func parseProperty(name string, raw json.RawMessage, annotation string) (p edm.Value, isNull bool, bad *answer) {
+	text := strings.TrimSpace(string(raw))
+	if text == "null" {
+		return p, true, nil
+	}
+	quoted := text[0] == '"'
+	if quoted {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return p, false, badValue(name)
+		}
+	}
+	kind := edm.Type(annotation)
+	if kind == "" {
+		kind = edm.Implied(raw, quoted)
+	}
+	value, ok := edm.Canonical(kind, text, quoted)
+	if !ok {
+		return p, false, badValue(name)
+	}
+	if (kind == edm.String || kind == edm.Binary) && tooLarge(kind, value) {
+		return p, false, failTable(http.StatusBadRequest, "PropertyValueTooLarge", "The property value exceeds the maximum allowed size (64KB).")
+	}
+	return edm.Value{Type: kind, Text: value}, false, nil
+}
+
+func tooLarge(kind edm.Type, value string) bool {
+	if kind == edm.Binary {
+		return base64.StdEncoding.DecodedLen(len(value)) > maxValue+2
+	}
+	return tooLong(value, maxValue)
 }

@@ -1,6 +1,7 @@
 package aztest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/edm"
 )
 
 func (k entityKey) compare(other entityKey) int {
@@ -30,7 +33,7 @@ func selectedOf(r *request) []string {
 // queryEntities answers with a page of what the filter lets pass, in the order of the keys. The page ends after $top
 // entities, 1000 at most, and the headers then say where the next one starts.
 func (s *Service) queryEntities(r *request, t *tableState) *answer {
-	matches, err := parseFilter(r.query.Get("$filter"))
+	matches, err := edm.ParseFilter(r.query.Get("$filter"))
 	if err != nil {
 		return invalidInput("The filter cannot be read: " + err.Error() + ".")
 	}
@@ -43,7 +46,7 @@ func (s *Service) queryEntities(r *request, t *tableState) *answer {
 		return bad
 	}
 	level, selected := metadataOfRequest(r), selectedOf(r)
-	page := []object{}
+	page := []edm.Object{}
 	a := ok(http.StatusOK)
 	for _, key := range slices.SortedFunc(maps.Keys(t.entities), entityKey.compare) {
 		e := t.entities[key]
@@ -81,4 +84,46 @@ func continuationOf(r *request) (entityKey, *answer) {
 		parts[i] = string(text)
 	}
 	return entityKey{parts[0], parts[1]}, nil
+}
+
+// metadataOfRequest reads what the caller asks for: $format counts before Accept.
+func metadataOfRequest(r *request) edm.Level {
+	format := r.query.Get("$format")
+	if format == "" {
+		format = r.header.Get("Accept")
+	}
+	for _, level := range []edm.Level{edm.NoMetadata, edm.FullMetadata} {
+		if strings.Contains(strings.ToLower(format), "odata="+string(level)) {
+			return level
+		}
+	}
+	return edm.MinimalMetadata
+}
+
+func jsonAnswer(status int, level edm.Level, o edm.Object) *answer {
+	a := ok(status).set("Content-Type", "application/json;odata="+string(level)+";streaming=true;charset=utf-8")
+	a.body, _ = o.MarshalJSON()
+	return a
+}
+
+// list makes a the answer to a query.
+func (a *answer) list(level edm.Level, metadata string, page []edm.Object) *answer {
+	var values bytes.Buffer
+	values.WriteByte('[')
+	for i, item := range page {
+		if i > 0 {
+			values.WriteByte(',')
+		}
+		text, _ := item.MarshalJSON()
+		values.Write(text)
+	}
+	values.WriteByte(']')
+	var o edm.Object
+	if level != edm.NoMetadata {
+		o.Add("odata.metadata", edm.Quote(accountURL()+"/"+metadata))
+	}
+	o.Add("value", values.Bytes())
+	full := jsonAnswer(a.status, level, o)
+	a.body = full.body
+	return a.set("Content-Type", full.header.Get("Content-Type"))
 }

@@ -1,7 +1,6 @@
 // Package resource names storage objects by their path, never by their URL.
 //
 // A client's URL may have a shared access signature in its query, so a URL must not appear in an error, a log or on a
-// terminal. The path is what people need: "container/blob", "table", "queue".
 // terminal. The path says what a person needs: "container/blob", "table", "queue".
 package resource
 

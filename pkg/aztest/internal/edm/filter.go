@@ -1,4 +1,4 @@
-package aztest
+package edm
 
 import (
 	"cmp"
@@ -10,21 +10,21 @@ import (
 	"unicode"
 )
 
-// row is what a filter is asked about: a property by name, with ok false when there is none.
-type row func(name string) (p property, ok bool)
+// Row is what a filter is asked about: a property by name, with ok false when there is none.
+type Row func(name string) (p Value, ok bool)
 
 // predicate is a parsed $filter.
-type predicate func(row) bool
+type predicate func(Row) bool
 
-// parseFilter reads the part of OData's filter language that the Table service knows (REST: "Querying Tables and
+// ParseFilter reads the part of OData's filter language that the Table service knows (REST: "Querying Tables and
 // Entities"): comparisons of a property with a constant, and, or, not, parentheses, and Boolean properties by
 // themselves. The constants are 'text', 5, 5L, 2.5, true, datetime'…', guid'…', X'…' and binary'…'.
 //
 // A property and a constant of different types never match: 5 does not find the Int64 5L. Nor does a property that is
 // not there.
-func parseFilter(filter string) (predicate, error) {
+func ParseFilter(filter string) (predicate, error) {
 	if strings.TrimSpace(filter) == "" {
-		return func(row) bool { return true }, nil
+		return func(Row) bool { return true }, nil
 	}
 	tokens, err := lexFilter(filter)
 	if err != nil {
@@ -40,7 +40,7 @@ func parseFilter(filter string) (predicate, error) {
 
 type token struct {
 	text     string
-	constant *property // nil for names, operators and parentheses
+	constant *Value // nil for names, operators and parentheses
 }
 
 func lexFilter(s string) ([]token, error) {
@@ -99,44 +99,44 @@ func lexQuoted(s string) (text, rest string, err error) {
 	return "", "", errors.New("a quote is not closed")
 }
 
-func typedConstant(prefix, text string) (property, error) {
-	kind, quoted := edmString, true
+func typedConstant(prefix, text string) (Value, error) {
+	kind, quoted := String, true
 	switch prefix {
 	case "":
 	case "datetime":
-		kind = edmDateTime
+		kind = DateTime
 	case "guid":
-		kind = edmGUID
+		kind = GUID
 	case "X", "binary":
 		data, err := hexToBase64(text)
-		return property{edmBinary, data}, err
+		return Value{Binary, data}, err
 	default:
-		return property{}, fmt.Errorf("%q is not a prefix of a constant", prefix)
+		return Value{}, fmt.Errorf("%q is not a prefix of a constant", prefix)
 	}
-	value, ok := canonicalValue(kind, text, quoted)
+	value, ok := Canonical(kind, text, quoted)
 	if !ok {
-		return property{}, fmt.Errorf("%q is not a constant of type %s", text, kind)
+		return Value{}, fmt.Errorf("%q is not a constant of type %s", text, kind)
 	}
-	return property{kind, value}, nil
+	return Value{kind, value}, nil
 }
 
-func bareConstant(word string) (property, bool) {
+func bareConstant(word string) (Value, bool) {
 	if word == "true" || word == "false" {
-		return property{edmBoolean, word}, true
+		return Value{Boolean, word}, true
 	}
 	if !strings.ContainsAny(word[:1], "0123456789-+") {
-		return property{}, false
+		return Value{}, false
 	}
-	kind := edmInt32
+	kind := Int32
 	if digits, isLong := strings.CutSuffix(word, "L"); isLong {
-		kind, word = edmInt64, digits
+		kind, word = Int64, digits
 	} else if strings.ContainsAny(word, ".eE") {
-		kind = edmDouble
+		kind = Double
 	} else if _, err := strconv.ParseInt(word, 10, 32); err != nil {
-		kind = edmInt64
+		kind = Int64
 	}
-	value, ok := canonicalValue(kind, word, false)
-	return property{kind, value}, ok
+	value, ok := Canonical(kind, word, false)
+	return Value{kind, value}, ok
 }
 
 type filterParser struct {
@@ -165,7 +165,7 @@ func (p *filterParser) or() (predicate, error) {
 		var right predicate
 		first := left
 		if right, err = p.and(); err == nil {
-			left = func(r row) bool { return first(r) || right(r) }
+			left = func(r Row) bool { return first(r) || right(r) }
 		}
 	}
 	return left, err
@@ -177,7 +177,7 @@ func (p *filterParser) and() (predicate, error) {
 		var right predicate
 		first := left
 		if right, err = p.not(); err == nil {
-			left = func(r row) bool { return first(r) && right(r) }
+			left = func(r Row) bool { return first(r) && right(r) }
 		}
 	}
 	return left, err
@@ -186,7 +186,7 @@ func (p *filterParser) and() (predicate, error) {
 func (p *filterParser) not() (predicate, error) {
 	if p.accept("not") {
 		inner, err := p.not()
-		return func(r row) bool { return !inner(r) }, err
+		return func(r Row) bool { return !inner(r) }, err
 	}
 	if p.accept("(") {
 		inner, err := p.or()
@@ -199,16 +199,16 @@ func (p *filterParser) not() (predicate, error) {
 }
 
 // operand yields a property's or a constant's value.
-func (p *filterParser) operand() (func(row) (property, bool), error) {
+func (p *filterParser) operand() (func(Row) (Value, bool), error) {
 	t := p.peek()
 	if p.at >= len(p.tokens) || t.text == "(" || t.text == ")" {
 		return nil, fmt.Errorf("expected a property or a constant, not %q", t.text)
 	}
 	p.at++
 	if t.constant != nil {
-		return func(row) (property, bool) { return *t.constant, true }, nil
+		return func(Row) (Value, bool) { return *t.constant, true }, nil
 	}
-	return func(r row) (property, bool) { return r(t.text) }, nil
+	return func(r Row) (Value, bool) { return r(t.text) }, nil
 }
 
 var comparisons = map[string]func(order int) bool{
@@ -224,35 +224,35 @@ func (p *filterParser) comparison() (predicate, error) {
 	}
 	holds, ok := comparisons[p.peek().text]
 	if !ok {
-		return func(r row) bool { // a Boolean property by itself
+		return func(r Row) bool { // a Boolean property by itself
 			v, ok := left(r)
-			return ok && v == property{edmBoolean, "true"}
+			return ok && v == Value{Boolean, "true"}
 		}, nil
 	}
 	p.at++
 	right, err := p.operand()
-	return func(r row) bool {
+	return func(r Row) bool {
 		x, okX := left(r)
 		y, okY := right(r)
-		return okX && okY && x.edm == y.edm && holds(x.compare(y))
+		return okX && okY && x.Type == y.Type && holds(x.compare(y))
 	}, err
 }
 
 // compare orders values of one type.
-func (p property) compare(q property) int {
-	switch p.edm {
-	case edmInt32, edmInt64:
-		x, _ := strconv.ParseInt(p.text, 10, 64)
-		y, _ := strconv.ParseInt(q.text, 10, 64)
+func (p Value) compare(q Value) int {
+	switch p.Type {
+	case Int32, Int64:
+		x, _ := strconv.ParseInt(p.Text, 10, 64)
+		y, _ := strconv.ParseInt(q.Text, 10, 64)
 		return cmp.Compare(x, y)
-	case edmDouble:
-		x, _ := strconv.ParseFloat(p.text, 64)
-		y, _ := strconv.ParseFloat(q.text, 64)
+	case Double:
+		x, _ := strconv.ParseFloat(p.Text, 64)
+		y, _ := strconv.ParseFloat(q.Text, 64)
 		return cmp.Compare(x, y)
-	case edmDateTime:
-		x, _ := time.Parse(ticks, p.text)
-		y, _ := time.Parse(ticks, q.text)
+	case DateTime:
+		x, _ := time.Parse(Ticks, p.Text)
+		y, _ := time.Parse(Ticks, q.Text)
 		return x.Compare(y)
 	}
-	return strings.Compare(p.text, q.text)
+	return strings.Compare(p.Text, q.Text)
 }

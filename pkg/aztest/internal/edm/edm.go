@@ -1,0 +1,180 @@
+// Package edm has the types of the Entity Data Model as the Table service knows them: values in its own spelling, filters over
+// them, and JSON objects whose members have an order.
+package edm
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// Type is a type of the Entity Data Model, as far as the Table service has it.
+type Type string
+
+const (
+	String   Type = "Edm.String"
+	Boolean  Type = "Edm.Boolean"
+	Int32    Type = "Edm.Int32"
+	Int64    Type = "Edm.Int64"
+	Double   Type = "Edm.Double"
+	DateTime Type = "Edm.DateTime"
+	GUID     Type = "Edm.Guid"
+	Binary   Type = "Edm.Binary"
+)
+
+// Value is a typed value. The text is the service's own spelling, so that equal values have equal texts.
+type Value struct {
+	Type Type
+	Text string
+}
+
+// Ticks is the resolution of Edm.DateTime: 100 ns, trailing zeros left out.
+const Ticks = "2006-01-02T15:04:05.9999999Z"
+
+var year1601 = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Implied is the type that a value without an annotation has. An integer that does not fit 32 bits is a Double: this is
+// how a Int64 sent as a bare number loses its last digits.
+func Implied(raw json.RawMessage, quoted bool) Type {
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case quoted:
+		return String
+	case text == "true", text == "false":
+		return Boolean
+	case strings.ContainsAny(text, ".eE"):
+		return Double
+	}
+	if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return Int32
+	}
+	if text[0] == '{' || text[0] == '[' {
+		return "" // no type at all
+	}
+	return Double
+}
+
+// Canonical checks text against its type and spells it as the service does.
+func Canonical(kind Type, text string, quoted bool) (string, bool) {
+	switch kind {
+	case String:
+		return text, quoted
+	case Boolean:
+		return text, text == "true" || text == "false"
+	case Int32, Int64:
+		n, err := strconv.ParseInt(text, 10, map[Type]int{Int32: 32, Int64: 64}[kind])
+		return strconv.FormatInt(n, 10), err == nil
+	case Double:
+		switch text {
+		case "NaN", "Infinity", "-Infinity":
+			return text, quoted
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		return formatDouble(f), err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+	case DateTime:
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t, err = time.Parse("2006-01-02T15:04:05.9999999", text)
+		}
+		return t.UTC().Truncate(100).Format(Ticks), err == nil && quoted && !t.Before(year1601)
+	case GUID:
+		return strings.ToLower(text), quoted && isGUID(text)
+	case Binary:
+		_, err := base64.StdEncoding.DecodeString(text)
+		return text, err == nil && quoted
+	}
+	return "", false
+}
+
+// formatDouble marks a whole number as a Double, which is all that tells it from an Int32 on the wire.
+func formatDouble(f float64) string {
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// hexToBase64 reads the constants of a filter, which are in hexadecimal.
+func hexToBase64(text string) (string, error) {
+	data, err := hex.DecodeString(text)
+	return base64.StdEncoding.EncodeToString(data), err
+}
+
+func isGUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range s {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		digit := '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+		if hyphen != (c == '-') || !hyphen && !digit {
+			return false
+		}
+	}
+	return true
+}
+
+// Annotated tells whether a value's type is written beside it at the metadata level. Boolean, Int32, String and numbers
+// with a point speak for themselves.
+func (p Value) Annotated(level Level) bool {
+	if level == NoMetadata {
+		return false
+	}
+	switch p.Type {
+	case Int64, DateTime, GUID, Binary:
+		return true
+	case Double:
+		return p.isSpecial()
+	}
+	return false
+}
+
+func (p Value) isSpecial() bool {
+	return p.Type == Double && (p.Text == "NaN" || strings.HasSuffix(p.Text, "Infinity"))
+}
+
+// JSON is the value as a JSON literal.
+func (p Value) JSON() json.RawMessage {
+	switch p.Type {
+	case Boolean, Int32:
+		return json.RawMessage(p.Text)
+	case Double:
+		if !p.isSpecial() {
+			return json.RawMessage(p.Text)
+		}
+	}
+	return Quote(p.Text)
+}
+
+// Quote is a JSON string without the escapes for HTML that json.Marshal makes.
+func Quote(s string) json.RawMessage {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s)
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// Size is what a property takes of an entity's 1 MiB, by the service's published formula.
+func (p Value) Size(name string) int {
+	n := 8 + 2*len(utf16.Encode([]rune(name)))
+	switch p.Type {
+	case String:
+		return n + 4 + 2*len(utf16.Encode([]rune(p.Text)))
+	case Binary:
+		return n + 4 + base64.StdEncoding.DecodedLen(len(p.Text))
+	case Boolean:
+		return n + 1
+	case Int32:
+		return n + 4
+	case GUID:
+		return n + 16
+	}
+	return n + 8
+}

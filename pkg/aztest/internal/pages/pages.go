@@ -1,0 +1,141 @@
+// Package pages is the content of a page blob: a sparse array of bytes, and the ranges that were written.
+package pages
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+)
+
+const (
+	Size      = 512
+	chunkSize = 64 << 10
+	Max       = 8 << 40 // 8 TiB, the largest page blob
+)
+
+// Pages are the content of a page blob: only what was written takes memory. Chunks are replaced, never written to, so
+// that snapshots and copies may share them.
+type Pages struct {
+	Size   int64
+	chunks map[int64][]byte
+	Ranges []Range // what was written and not cleared: sorted, apart from one another
+}
+
+// Range is a range of a page blob, both ends included.
+type Range struct {
+	Start int64
+	End   int64
+}
+
+func (p *Pages) Clone() Pages {
+	return Pages{Size: p.Size, chunks: maps.Clone(p.chunks), Ranges: slices.Clone(p.Ranges)}
+}
+
+// Read returns a range, both ends included, as bytes of its own.
+func (p *Pages) Read(first, last int64) []byte {
+	out := make([]byte, max(0, last+1-first))
+	for at := first; at <= last; {
+		chunk, offset := at/chunkSize, at%chunkSize
+		n := min(chunkSize-offset, last+1-at)
+		if data := p.chunks[chunk]; data != nil {
+			copy(out[at-first:], data[offset:offset+n])
+		}
+		at += n
+	}
+	return out
+}
+
+// Write puts data at first; nil clears the range up to last.
+func (p *Pages) Write(first, last int64, data []byte) {
+	if p.chunks == nil {
+		p.chunks = map[int64][]byte{}
+	}
+	for at := first; at <= last; {
+		chunk, offset := at/chunkSize, at%chunkSize
+		n := min(chunkSize-offset, last+1-at)
+		switch old := p.chunks[chunk]; {
+		case data == nil && (old == nil || n == chunkSize):
+			delete(p.chunks, chunk)
+		default:
+			fresh := make([]byte, chunkSize)
+			copy(fresh, old)
+			if data == nil {
+				clear(fresh[offset : offset+n])
+			} else {
+				copy(fresh[offset:offset+n], data[at-first:])
+			}
+			p.chunks[chunk] = fresh
+		}
+		at += n
+	}
+	p.mark(first, last, data != nil)
+}
+
+// mark notes that a range was written or cleared.
+func (p *Pages) mark(first, last int64, written bool) {
+	var out []Range
+	for _, r := range p.Ranges {
+		if r.Start < first {
+			out = append(out, Range{r.Start, min(r.End, first-1)})
+		}
+		if r.End > last {
+			out = append(out, Range{max(r.Start, last+1), r.End})
+		}
+	}
+	if written {
+		out = append(out, Range{first, last})
+	}
+	slices.SortFunc(out, func(x, y Range) int { return int(min(1, max(-1, x.Start-y.Start))) })
+	p.Ranges = nil
+	for _, r := range out {
+		if n := len(p.Ranges); n > 0 && p.Ranges[n-1].End+1 == r.Start {
+			p.Ranges[n-1].End = r.End
+		} else {
+			p.Ranges = append(p.Ranges, r)
+		}
+	}
+}
+
+func (p *Pages) Resize(size int64) {
+	if size < p.Size {
+		p.Write(size, p.Size-1, nil)
+	}
+	p.Size = size
+}
+
+// Within cuts ranges to first and last.
+func Within(ranges []Range, first, last int64) []Range {
+	var out []Range
+	for _, r := range ranges {
+		if r.Start <= last && r.End >= first {
+			out = append(out, Range{max(r.Start, first), min(r.End, last)})
+		}
+	}
+	return out
+}
+
+// Since tells what was written and what was cleared between an older state and this one, page by page.
+func (p *Pages) Since(old *Pages) (written, cleared []Range) {
+	var changed Pages // its ranges are those of pages that differ and are there; gone, of those that are not
+	var gone Pages
+	look := func(ranges []Range) {
+		for _, r := range ranges {
+			for at := r.Start; at <= r.End; at += Size {
+				here, before := has(p.Ranges, at), has(old.Ranges, at)
+				switch {
+				case here && (!before || !bytes.Equal(p.Read(at, at+Size-1), old.Read(at, at+Size-1))):
+					changed.mark(at, at+Size-1, true)
+				case !here && before && at < p.Size:
+					gone.mark(at, at+Size-1, true)
+				}
+			}
+		}
+	}
+	look(p.Ranges)
+	look(old.Ranges)
+	return changed.Ranges, gone.Ranges
+}
+
+func has(ranges []Range, at int64) bool {
+	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Start <= at && at <= r.End })
+}
