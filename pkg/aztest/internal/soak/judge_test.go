@@ -137,3 +137,28 @@ func TestHoldsAreToldApart(t *testing.T) {
 		t.Errorf("%v, want the first until 20, and the second until the restart at 35", holds)
 	}
 }
+
+func TestRepeatedEffectsNeedAReason(t *testing.T) {
+	const second = 1_000_000_000
+	at := func(process string, s int64) note { return note{Kind: "effect", Process: process, Begin: s * second} }
+	j := &judgement{troubles: []trouble{
+		{process: "w1.1", what: kill, from: 101 * second, to: forever},
+		{process: "w2.1", what: pause, from: 100 * second, to: 120 * second},
+	}}
+	for _, test := range []struct {
+		name    string
+		effects records
+		legal   bool
+	}{
+		{"one", records{at("w3.1", 100)}, true},
+		{"two", records{at("w3.1", 100), at("w3.1", 110)}, false},
+		{"the first was killed before it could say", records{at("w1.1", 100), at("w3.1", 110)}, true},
+		{"the second was killed, which explains nothing", records{at("w3.1", 90), at("w1.1", 100)}, false},
+		{"the second had just been continued", records{at("w3.1", 110), at("w2.1", 120)}, true},
+		{"the second had been continued long ago", records{at("w3.1", 110), at("w2.1", 130)}, false},
+	} {
+		if err := j.repeated("m", test.effects); (err == nil) != test.legal {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
