@@ -54,8 +54,9 @@ func TestUpdateUnderFaultsOfItsReads(t *testing.T) {
 	}
 }
 
-// TestALostResponseIsResolvedByTheEntryInTheLineage: a rival overwrites the blob between our write, whose response was lost, and our look
-// at it. The write is found in the lineage. Which version it produced does not show: the one found is not it.
+// TestALostResponseIsResolvedByTheEntryInTheLineage: a rival overwrites the blob between our write, whose response was
+// lost, and our look at it. The lineage proves the write, but not the version that it produced: the current version is
+// the rival's.
 func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
@@ -81,7 +82,7 @@ func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 	})
 }
 
-// TestAWipedLineageLeavesTheOutcomeUnknown: the same, but the rival is not of azconc.
+// TestAWipedLineageLeavesTheOutcomeUnknown: the same, but the rival is a writer outside azconc.
 func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
@@ -147,7 +148,7 @@ func TestWithoutLineageAConflictAfterALostResponseIsUnknown(t *testing.T) {
 	})
 }
 
-// TestTheOutcomeIsReportedWhenTheCallerStopsWaiting ends the context while the answer is outstanding.
+// TestTheOutcomeIsReportedWhenTheCallerStopsWaiting ends the context while the response is outstanding.
 func TestTheOutcomeIsReportedWhenTheCallerStopsWaiting(t *testing.T) {
 	gaveUp := errors.New("gave up")
 	for name, tt := range map[string]struct {
@@ -196,8 +197,8 @@ func TestACancelledContextSendsNothing(t *testing.T) {
 	_ = s
 }
 
-// TestAnUnknownOutcomeCanBeResolvedLater: nothing answers for longer than the budget; when the service is back,
-// Resolve proves what became of the write.
+// TestAnUnknownOutcomeCanBeResolvedLater: the service does not respond within the budget; when it is back, Resolve
+// proves the outcome of the write.
 func TestAnUnknownOutcomeCanBeResolvedLater(t *testing.T) {
 	for _, landed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("landed %t", landed), func(t *testing.T) {

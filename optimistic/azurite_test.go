@@ -91,7 +91,7 @@ func TestContendersOnAzurite(t *testing.T) {
 	}
 }
 
-// TestLostResponsesOnAzurite puts a real server behind a network that loses one answer in five.
+// TestLostResponsesOnAzurite puts a real server behind a network that loses one response in five.
 func TestLostResponsesOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	target, err := url.Parse(account.BlobURL)
@@ -129,9 +129,9 @@ func TestLostResponsesOnAzurite(t *testing.T) {
 	}
 	wg.Wait()
 	if got := optest.Count(t, direct("n.json")); got < success || got > success+unknown || resolved == 0 {
-		t.Errorf("n = %d after %d successes and %d unknown; %d lost answers resolved", got, success, unknown, resolved)
+		t.Errorf("n = %d after %d successes and %d unknown; %d lost responses resolved", got, success, unknown, resolved)
 	}
-	t.Logf("%d successes, %d unknown, %d lost answers resolved", success, unknown, resolved)
+	t.Logf("%d successes, %d unknown, %d lost responses resolved", success, unknown, resolved)
 }
 
 // TestEverythingElseSurvivesOnAzurite is its namesake on a real server.

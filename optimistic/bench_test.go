@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// bareUpdate is what Update does, without its promises: the same requests by the SDK alone.
+// bareUpdate sends the requests of Update with the SDK alone, and promises nothing.
 func bareUpdate(b *testing.B, client *blockblob.Client) {
 	got, err := client.DownloadStream(b.Context(), nil)
 	if err != nil {
@@ -44,8 +44,8 @@ func bareUpdate(b *testing.B, client *blockblob.Client) {
 	}
 }
 
-// BenchmarkUpdate holds Update against the same two requests by the bare SDK, over a service in memory: what is left is
-// azconc's own work.
+// BenchmarkUpdate compares Update with the same two requests by the bare SDK, over a service in memory: the difference
+// is azconc's own work.
 func BenchmarkUpdate(b *testing.B) {
 	for name, run := range map[string]func(b *testing.B, client *blockblob.Client){
 		"bare SDK": bareUpdate,

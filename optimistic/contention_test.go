@@ -52,8 +52,8 @@ func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64)
 	return perCommit, fair
 }
 
-// TestContendersTakeTurns measures what learning from the lineage is for. The draws differ from run to run, so the
-// median of three decides.
+// TestContendersTakeTurns measures the effect of estimating the contenders from the lineage. The draws differ from run
+// to run, so the median of three decides.
 func TestContendersTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		clients int

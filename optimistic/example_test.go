@@ -11,7 +11,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// State is what the blob of these examples holds.
+// State is the content of the blob in these examples.
 type State struct {
 	N int `json:"n"`
 }
@@ -43,7 +43,7 @@ func ExampleUpdate() {
 	// 42 <nil>
 }
 
-// A response is lost with every fifth write. The loop finds out which writes were applied, and applies none twice.
+// A response is lost with every fifth write. Update determines which writes were applied, and applies none twice.
 func ExampleUpdate_lostResponses() {
 	ctx := context.Background()
 	service := aztest.New(nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
-// played runs a few clients on one blob under faults and returns what they were told. dropIfMatch plants the bug that
-// the judge must convict: the condition is lost on the way.
+// played runs a few clients on one blob under faults and returns their calls and results. dropIfMatch plants the bug
+// that the judge must convict: the condition is lost on the way.
 func played(t *testing.T, seed uint64, register, dropIfMatch bool) []history.Call {
 	var r optest.Recorder
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func unconditional(t *testing.T, s *aztest.Service) *blockblob.Client {
 	return client
 }
 
-// TestHistoriesAreLinearizable judges what clients were told under faults.
+// TestHistoriesAreLinearizable judges the results of clients under faults.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	for name, register := range map[string]bool{"counter": false, "register": true} {
 		t.Run(name, func(t *testing.T) {

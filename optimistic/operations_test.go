@@ -97,7 +97,7 @@ func TestAnOperationIsRememberedAcrossOtherWrites(t *testing.T) {
 	})
 }
 
-// TestAnOperationIsForgottenAfterItsWindow is what the doc comments state.
+// TestAnOperationIsForgottenAfterItsWindow checks the window that the doc comments state.
 func TestAnOperationIsForgottenAfterItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l optimistic.Lineage

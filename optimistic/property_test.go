@@ -203,8 +203,8 @@ func TestNoOperationIsAppliedTwice(t *testing.T) {
 	}
 }
 
-// TestThePropertyConvictsALoopWithoutLineage switches the lineage off and does what loops without one do: an unclear
-// answer followed by a conflict is taken for a conflict.
+// TestThePropertyConvictsALoopWithoutLineage switches the lineage off and does what loops without one do: a lost
+// response followed by a conflict is taken for a conflict.
 func TestThePropertyConvictsALoopWithoutLineage(t *testing.T) {
 	v := workload{seed: 1, blobs: 2, writers: 4, operations: 200 / min(optest.RaceScale, 4), noLineage: true}.run(t)
 	if len(v.Violations) == 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// The tests in this file hold the package against answers that real accounts gave and that emulators do not give. See
+// The tests in this file check the package against responses that real accounts gave and emulators do not give. See
 // pkg/aztest/internal/replay.
 
 // TestAConditionOnTheTargetOfACopyIsAConflict: Copy Blob has a code of its own for the destination.

@@ -30,7 +30,7 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-// emulator is an account of a real Azurite behind a network that loses answers to writes.
+// emulator is an account of a real Azurite behind a network that loses responses to writes.
 type emulator struct {
 	direct *container.Client // not behind that network
 	boxes  *container.Client
@@ -126,13 +126,13 @@ func countTo[T any](t *testing.T, target optimistic.Target[T], get func(T) []int
 		t.Fatal(err)
 	}
 	n := get(v.Value)[0]
-	t.Logf("%d successes, %d unknown, %d lost answers resolved, n = %d", success, unknown, resolved, n)
+	t.Logf("%d successes, %d unknown, %d lost responses resolved, n = %d", success, unknown, resolved, n)
 	if n < success || n > success+unknown {
 		t.Errorf("n = %d after %d successes and %d unknown", n, success, unknown)
 	}
 }
 
-// TestEveryTargetOnAzurite is the smoke test of each target on a real server that loses answers. What Azurite cannot
+// TestEveryTargetOnAzurite is the smoke test of each target on a real server that loses responses. What Azurite cannot
 // show: it ignores x-ms-if-tags on Set Blob Tags (TestAzuriteIgnoresTheGuardOfTags), and its dates and leases on
 // containers are looser than documented; both are tested against the in-memory service.
 func TestEveryTargetOnAzurite(t *testing.T) {
@@ -266,8 +266,8 @@ func TestRecordsOnAzurite(t *testing.T) {
 	}
 }
 
-// TestCopiesOnAzurite: copies are finished at once there, and a failing condition on the source is not told from one on
-// the destination by its code.
+// TestCopiesOnAzurite: copies finish at once there, and the code of a failed condition does not distinguish the source
+// from the destination.
 func TestCopiesOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.3)
 	from := e.block(t, "from", &blobs.UploadOptions{Metadata: map[string]string{"owner": "web"}})

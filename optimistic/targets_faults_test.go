@@ -44,8 +44,8 @@ func TestEveryTargetCostsTheDocumentedRequests(t *testing.T) {
 	}
 }
 
-// TestEveryTargetUnderEveryFault: success means applied once, and only an unknown outcome may be either. What leaves
-// nothing to know it by may end unknown; nothing may end wrong.
+// TestEveryTargetUnderEveryFault: success means applied once, and only an unknown outcome may be either. Only a
+// traceless write may end unknown.
 func TestEveryTargetUnderEveryFault(t *testing.T) {
 	for _, site := range sites {
 		for on, match := range map[string]func(*aztest.Request) bool{"any write": aztest.Writes, "the write": aztest.Op(site.Change)} {
@@ -125,7 +125,7 @@ func TestNoTargetAppliesAnOperationTwice(t *testing.T) {
 				t.Errorf("%d of %d are unknown: the lineage proves too little", unknown, operations)
 			}
 			if site.traceless && site.Change != "Set Container ACL" && unknown == 0 {
-				t.Error("nothing was unknown: a lost answer cannot be resolved here, so something guesses")
+				t.Error("nothing was unknown: a lost response cannot be resolved here, so something guesses")
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// TestTheLastWriterWins: two writers read the same metadata, both are told that they succeeded, and the
-// change of one is lost. That is what the service offers; it is shown here so that nobody takes it for more.
+// TestTheLastWriterWins: two writers read the same metadata, both succeed, and the change of one is lost. The service
+// allows no more, and the doc comment says so.
 func TestTheLastWriterWins(t *testing.T) {
 	q := optest.NewQueues(t, nil)
 	attempts := 0

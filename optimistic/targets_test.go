@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// faulty is a service whose requests can be made to go wrong.
+// faulty is a service with faults.
 type faulty interface {
 	SetFaults(...aztest.Fault)
 	Flush()
@@ -23,7 +23,7 @@ type faulty interface {
 	Reset()
 }
 
-// rig is a target with some numbers in it, one per writer, on a service of its own.
+// rig is a target whose value holds a counter per writer, on a service of its own.
 type rig struct {
 	faulty
 	update func(ctx context.Context, change func(numbers []int), opts *optimistic.UpdateOptions) (optimistic.Result, error)
@@ -57,10 +57,10 @@ type site struct {
 	name     string
 	Change   string // the operation that changes it, as the log names it
 	requests int    // of an Update without contention
-	// traceless says that a write leaves nothing to know it by: a lost response may stay open, and one delivered twice
-	// reads as another's.
+	// traceless means that a write leaves no trace: a lost response may leave the outcome unknown, and a write that is
+	// delivered twice looks like one by another writer.
 	traceless bool
-	// lastWins says that concurrent writers are not noticed.
+	// lastWins means that concurrent writers are not noticed.
 	lastWins bool
 	make     func(t *testing.T, s *aztest.Service) rig
 }

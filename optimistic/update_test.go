@@ -138,7 +138,7 @@ func TestTheBudgetEndsInAConflictWithBothETags(t *testing.T) {
 			t.Errorf("conflict = %+v, blob at %s", conflict, optest.ETagOf(t, client))
 		}
 		if _, ok := errors.AsType[*azcore.ResponseError](err); !ok {
-			t.Error("the service's answer is not in the chain")
+			t.Error("the service's response is not in the chain")
 		}
 		if got := optest.Count(t, client); got != 3 {
 			t.Errorf("n = %d, want the rival's 3", got)

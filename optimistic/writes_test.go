@@ -16,14 +16,14 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// writes are the single writes of this package. Each returns its error; applied tells how often it took effect.
+// writes are the single writes of this package. Each returns its error; applied counts its effect.
 var writes = []struct {
 	name string
 	run  func(ctx context.Context, s *aztest.Service) (optimistic.Result, error)
 	// applied counts the effect afterwards.
 	applied func(t *testing.T, s *aztest.Service) int
-	// traceless tells that the write leaves nothing to know it by: a lost response may leave the outcome open, and one
-	// delivered twice reads as another's.
+	// traceless means that the write leaves no trace: a lost response may leave the outcome unknown, and a write that
+	// is delivered twice looks like one by another writer.
 	traceless bool
 }{
 	{name: "create",
@@ -152,7 +152,7 @@ func TestBlocksAreStagedThroughFaults(t *testing.T) {
 	}
 }
 
-// TestACreateIsNotRefusedBecauseOfItsOwnBlob: the answer to the create is lost, the SDK's retry would meet 409.
+// TestACreateIsNotRefusedBecauseOfItsOwnBlob: the response to the create is lost, and a retry by the SDK would get 409.
 func TestACreateIsNotRefusedBecauseOfItsOwnBlob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "")
@@ -211,9 +211,9 @@ func TestSingleWritesCostOneRequest(t *testing.T) {
 	}
 	optest.Requests(t, s, res, 1)
 	if _, err = optimistic.Delete(t.Context(), target, optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
-		t.Errorf("deleting what is not there: %v", err)
+		t.Errorf("deleting a missing blob: %v", err)
 	}
 	if _, err = optimistic.Read(t.Context(), target, nil); !errors.Is(err, optimistic.ErrNotFound) {
-		t.Errorf("reading what is not there: %v", err)
+		t.Errorf("reading a missing blob: %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func TestEveryAppendUnderEveryFault(t *testing.T) {
 					n := strings.Count(contentOf(t, client), string(line))
 					switch plain := v.name == "plain"; {
 					case plain && fault.Kind == aztest.AnswerTwice:
-						// Nothing shows that the block in the way is our own: the doc says so.
+						// Nothing shows that the block at the position is our own, as the doc comment says.
 					case n != 1:
 						t.Errorf("appended %d times: %+v, %v\n%v", n, res, err, s.Log())
 					case err != nil && !(plain && errors.Is(err, optimistic.ErrOutcomeUnknown)):

@@ -20,8 +20,8 @@ var ErrNoCopy = errors.New("no such copy is pending")
 
 // AbortCopyOptions tunes AbortCopy. The zero value is the default.
 type AbortCopyOptions struct {
-	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no other condition
-	// besides the id of the copy. Defaults to none.
+	// LeaseID is the id of the lease that the caller holds on the destination. The service supports no condition but
+	// this one and the id of the copy. Defaults to none.
 	LeaseID string
 
 	optimistic.Sending

@@ -52,8 +52,8 @@ func TestUnchangedHeadersSurvive(t *testing.T) {
 	}
 }
 
-// TestTheSameHeadersAreNoProof: after a lost response the blob has just the headers that were sent, and yet they may be
-// another's. With the change of a rival in the lineage, it is known that they are not ours.
+// TestTheSameHeadersAreNoProof: after a lost response the blob has the headers that were sent, but another writer may
+// have set them. A rival's change in the lineage proves that ours were not set.
 func TestTheSameHeadersAreNoProof(t *testing.T) {
 	for name, fault := range map[string]aztest.FaultKind{"landed": aztest.LoseAnswer, "did not land": aztest.LoseRequest} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestARivalInTheLineageProvesThatHeadersWereNotSet(t *testing.T) {
 	})
 }
 
-// TestAnOldLineageProvesNothingAboutHeaders: writes of headers leave no entry, so that the old lineage is still there
-// says nothing about them. It once was taken for proof that nothing had been set.
+// TestAnOldLineageProvesNothingAboutHeaders: writes of headers leave no entry, so an unchanged lineage does not prove
+// that no headers were set.
 func TestAnOldLineageProvesNothingAboutHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)

@@ -56,8 +56,8 @@ func TestTagsAreGuardedByTheTagsThatWereRead(t *testing.T) {
 	}
 }
 
-// TestATagThatAnotherAzconcWriterAddsIsNotLost, and is lost where the guard has its gap: the first write to a
-// blob without the lineage tag. The limits say so.
+// TestATagThatAnotherAzconcWriterAddsIsNotLost, except by the first write to a blob without the lineage tag, as the
+// documented limits say.
 func TestATagThatAnotherAzconcWriterAddsIsNotLost(t *testing.T) {
 	for name, mark := range map[string]string{"from the start": "-", "first write": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestATagThatAnotherAzconcWriterAddsIsNotLost(t *testing.T) {
 }
 
 // TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly: it only adds a tag, its response is lost, and a
-// rival goes on from it. Sent again it would meet its condition, and wipe out the rival's.
+// rival changes the tags. Sent again, it would meet its condition and overwrite the rival's change.
 func TestAWriteOfTagsThatDoesNotBreakItsConditionIsNotRepeatedBlindly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, "")

@@ -31,11 +31,11 @@ type CreateContainerOptions struct {
 
 // CreateContainer creates a container. If it already exists, the error is optimistic.ErrExists.
 //
-// The container gets an id in its metadata, under CreationKey. If a response is lost, the request is sent again, and if the
-// container exists then, CreateContainer looks at it: the id proves that this call created it (Resolved), and a container that
-// was last modified before the first request existed before. If neither holds, or the container cannot be read, the error is an
-// *optimistic.UnknownError. A container whose metadata are to be changed by optimistic.Update can as well be created by
-// optimistic.Create with NewContainerMetadata.
+// The container gets an id in its metadata, under CreationKey. If a response is lost, the request is sent again, and if
+// the container exists then, CreateContainer looks at it: the id proves that this call created it (Resolved), and a
+// container that was last modified before the first request existed before. If neither holds, or the container cannot
+// be read, the error is an *optimistic.UnknownError. A container whose metadata optimistic.Update will change can also
+// be created by optimistic.Create with NewContainerMetadata.
 //
 // Cost: 1 request. After a lost response 1 more for the repetition, and 1 for the look. Safe for concurrent use.
 func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (optimistic.Result, error) {
@@ -69,8 +69,9 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 	return r, err
 }
 
-// createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing: our
-// container may have been deleted, and created again by another client, or a writer of metadata may have replaced the id.
+// createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing:
+// our container may have been deleted, and created again by another client, or a writer of metadata may have replaced
+// the id.
 func createdBy(ctx context.Context, client *container.Client, id string, began time.Time, cause error) (azcore.ETag, error) {
 	unknown := func(why string, err error) error {
 		return &optimistic.UnknownError{Op: "create", Resource: resource.Path(client.URL()), Why: why, Elapsed: time.Since(began), Err: azerr.Clean(err)}
@@ -81,7 +82,7 @@ func createdBy(ctx context.Context, client *container.Client, id string, began t
 	switch {
 	case azerr.Has(err, "ContainerNotFound"):
 		if lost, ok := errors.AsType[*optimistic.UnknownError](cause); ok && !azerr.Classify(lost.Err).Ambiguous() {
-			return "", lost.Err // the last request was refused, for whatever reason
+			return "", lost.Err // the last request was refused
 		}
 		return "", unknown("the container does not exist now, but a request may still be in flight", cause)
 	case err != nil:
@@ -92,8 +93,8 @@ func createdBy(ctx context.Context, client *container.Client, id string, began t
 			return ptr.Value(props.ETag), nil
 		}
 	}
-	// The service's clock when the first request was sent, at the earliest: it set the Date of this response no later than now.
-	// Both times are in whole seconds.
+	// The service's clock when the first request was sent, at the earliest: it set the Date of this response no later
+	// than now. Both times are in whole seconds.
 	first := ptr.Value(props.Date).Add(-time.Since(began)).Truncate(time.Second)
 	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(first) {
 		return "", optimistic.ErrExists

@@ -14,8 +14,8 @@ import (
 
 // DeleteContainerOptions configures DeleteContainer. The zero value selects the defaults.
 type DeleteContainerOptions struct {
-	// Conditions are those that the service takes on a container: the dates and the lease id. Others are refused. Defaults to
-	// none.
+	// Conditions are those that the service takes on a container: the dates and the lease id. Others are refused.
+	// Defaults to none.
 	Conditions optimistic.Conditions
 
 	_ struct{}
@@ -24,9 +24,10 @@ type DeleteContainerOptions struct {
 // DeleteContainer deletes a container with all its blobs. The service frees the name about 30 s later (REST: "Delete
 // Container").
 //
-// If a response is lost, the request is sent again. If the container is gone then, an unconditional deletion has succeeded, even
-// if another client was faster; the outcome of a conditional one is unknown (*optimistic.UnknownError), because a deletion leaves
-// no trace of who made it. To delete a container at a certain ETag, use optimistic.Delete with NewContainerMetadata.
+// If a response is lost, the request is sent again. If the container is gone then, an unconditional deletion has
+// succeeded, even if another client was faster; the outcome of a conditional one is unknown (*optimistic.UnknownError),
+// because a deletion leaves no trace. To delete a container at a certain ETag, use optimistic.Delete with
+// NewContainerMetadata.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteContainer(ctx context.Context, client *container.Client, opts *DeleteContainerOptions) (optimistic.Result, error) {

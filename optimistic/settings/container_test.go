@@ -85,8 +85,8 @@ func TestATurnNoticesAnEarlierWrite(t *testing.T) {
 	}
 }
 
-// TestATurnBindsOnlyWritersThatTakeTurns: a writer that asks for no lease gets in between the comparison and the write, and is
-// overwritten. The doc says so; should the service ever prevent it, this test will tell.
+// TestATurnBindsOnlyWritersThatTakeTurns: a writer that asks for no lease gets in between the comparison and the write,
+// and is overwritten. The doc comment says so; if the service ever prevents it, this test fails.
 func TestATurnBindsOnlyWritersThatTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, &aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
@@ -162,7 +162,7 @@ func TestACancelledWriteReleasesItsLease(t *testing.T) {
 	}
 }
 
-// TestAWriterWaitsForAnAbandonedTurn: a writer has died with the lease in hand.
+// TestAWriterWaitsForAnAbandonedTurn: a writer has crashed while it held the lease.
 func TestAWriterWaitsForAnAbandonedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := box(t, nil)
@@ -187,7 +187,7 @@ func TestAWriterWaitsForAnAbandonedTurn(t *testing.T) {
 		if azerr.Classify(err).Kind != azerr.Held || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want it held", err)
 		}
-		// The holder himself may write, and keeps the lease.
+		// The holder may write, and keeps the lease.
 		res, err := optimistic.Update(t.Context(), NewContainerMetadata(client), optest.SetMeta("a", "3"), &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: *dead.LeaseID()}})
 		if err != nil || res.Requests != 3 || leaseState(t, client) != lease.StateTypeLeased {
 			t.Errorf("Update = %+v, %v", res, err)
@@ -269,10 +269,10 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 				}
 				optest.Requests(t, s, res, 3)
 				if _, err := optimistic.Delete(t.Context(), target, optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
-					t.Errorf("deleting what is not there: %v", err)
+					t.Errorf("deleting a missing container: %v", err)
 				}
 				if _, err := optimistic.Update(t.Context(), target, optest.SetMeta("a", "1"), nil); !errors.Is(err, optimistic.ErrNotFound) {
-					t.Errorf("updating what is not there: %v", err)
+					t.Errorf("updating a missing container: %v", err)
 				}
 			})
 		})
@@ -344,8 +344,8 @@ func TestALostResponseToAnACLIsResolvedWithinTheTurn(t *testing.T) {
 	})
 }
 
-// TestTheDateGuardsOnlyTheFirstTry: the first try lands two seconds later than the version that was read, and its answer
-// is lost. The second must not stumble over the first.
+// TestTheDateGuardsOnlyTheFirstTry: the first try lands two seconds later than the version that was read, and its
+// response is lost. The second must not fail because of the first.
 func TestTheDateGuardsOnlyTheFirstTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := box(t, &aztest.Options{Latency: func() time.Duration { return time.Second }})

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	turnSeconds = 15               // the shortest lease there is
+	turnSeconds = 15               // the shortest lease that the service allows
 	turnWait    = 20 * time.Second // longer than the lease of a writer that crashed
 	turnTry     = 6 * time.Second  // for one request, so that a hanging request does not use up the turn
 	turnGrace   = 2 * time.Second  // for releasing the lease
@@ -36,7 +36,7 @@ type turn struct {
 	client *container.Client
 	on     lease.Resource
 	id     string // of the lease
-	own    bool   // acquired and released by the turn; otherwise it is the caller's
+	own    bool   // the turn acquires and releases the lease; otherwise the lease is the caller's
 }
 
 // newTurn prepares a turn. Its id is chosen once: acquiring it again acquires the same lease, which the service allows,
@@ -49,7 +49,7 @@ func newTurn(client *container.Client, callersLease string) *turn {
 	return t
 }
 
-// conditions returns the access conditions with the lease's id.
+// conditions returns the access conditions with the id of the lease.
 func (t *turn) conditions() *container.LeaseAccessConditions {
 	return &container.LeaseAccessConditions{LeaseID: &t.id}
 }
@@ -120,7 +120,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 // write returns a Write that takes the turn, compares, sends the request, and gives the turn back.
 //
 // No other writer that takes turns can write during the turn, so after a lost response the same request is sent again.
-// If that is refused because the turn is over, write returns the error of the lost response, which commit has to
+// If that is refused because the turn is over, write returns the error of the lost response, which Commit has to
 // resolve.
 func (t *turn) write(base azcore.ETag, send optimistic.Write) optimistic.Write {
 	return func(ctx context.Context) (etag azcore.ETag, err error) {

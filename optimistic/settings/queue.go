@@ -24,10 +24,11 @@ type CreateQueueOptions struct {
 	_ struct{}
 }
 
-// CreateQueue creates a queue. If it already exists, the error is optimistic.ErrExists, whatever its metadata.
+// CreateQueue creates a queue. If it already exists, with any metadata, the error is optimistic.ErrExists.
 //
-// A queue has no place for an id, so a lost response can be resolved only in part: if the queue then exists with these metadata,
-// CreateQueue succeeds with Created == false, and it is open who created it (REST: "Create Queue" answers 204).
+// A queue has no place for an id, so a lost response can be resolved only in part: if the queue then exists with these
+// metadata, CreateQueue succeeds with Created == false, and it is open who created it (REST: "Create Queue" answers
+// 204).
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQueueOptions) (optimistic.Result, error) {
@@ -59,9 +60,9 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 	return r, nil
 }
 
-// DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here. It frees
-// the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the deletion has succeeded,
-// even if another client was faster.
+// DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here.
+// It frees the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the
+// deletion has succeeded, even if another client was faster.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
@@ -74,9 +75,9 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.R
 	}.Do(ctx)
 }
 
-// ClearQueue deletes every message of a queue, including those that a consumer has received. The service does it piece by piece
-// and may time out on a large queue (REST: "Clear Messages"); ClearQueue then sends the request again. Messages that are sent
-// meanwhile may be deleted too.
+// ClearQueue deletes every message of a queue, including those that a consumer has received. The service does it piece
+// by piece and may time out on a large queue (REST: "Clear Messages"); ClearQueue then sends the request again.
+// Messages that are sent meanwhile may be deleted too.
 //
 // Cost: 1 request, and 1 more for every timeout and lost response. Safe for concurrent use.
 func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {

@@ -43,7 +43,7 @@ func tableOnAzurite(t *testing.T, account azurite.Account, endpoint string) func
 	return func() *aztables.Client { return service.NewClient("orders") }
 }
 
-// lossyTable returns clients as tableOnAzurite, behind a network that loses one answer to a write in five.
+// lossyTable returns clients as tableOnAzurite, behind a network that loses one response to a write in five.
 func lossyTable(t *testing.T, account azurite.Account) func() *aztables.Client {
 	target, err := url.Parse(account.TableURL)
 	if err != nil {
@@ -145,6 +145,6 @@ func TestLostResponsesOfEntitiesOnAzurite(t *testing.T) {
 	}
 	wg.Wait()
 	if got := optest.Number(t, direct(), "r"); got < success || got > success+unknown || resolved == 0 {
-		t.Errorf("n = %d after %d successes and %d unknown; %d lost answers resolved", got, success, unknown, resolved)
+		t.Errorf("n = %d after %d successes and %d unknown; %d lost responses resolved", got, success, unknown, resolved)
 	}
 }

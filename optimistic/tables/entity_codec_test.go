@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/optest"
 )
 
-// everything reads every type, and writes every one anew.
+// everything is a struct with a field for every type.
 type everything struct {
 	PartitionKey, RowKey string
 	Timestamp            time.Time

@@ -48,7 +48,7 @@ func FuzzStoredEntity(f *testing.F) {
 	})
 }
 
-// canned answers every request with one answer.
+// canned gives the same response to every request.
 type canned struct {
 	status      int
 	contentType string

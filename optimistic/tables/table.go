@@ -13,8 +13,8 @@ import (
 
 // CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
 //
-// A table has no place for an id: if a response is lost and the table exists then, the error is an *optimistic.UnknownError,
-// because nothing shows who created it. Either way the table exists.
+// A table has no place for an id: if a response is lost and the table exists then, the error is an
+// *optimistic.UnknownError, because nothing shows which client created it. Either way the table exists.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
@@ -40,9 +40,9 @@ func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 	return r, err
 }
 
-// DeleteTable deletes a table with all its entities: last writer wins, because the service accepts no condition here. It frees
-// the name about 40 s later (REST: "Delete Table"). If a response is lost and the table is gone then, the deletion has
-// succeeded, even if another client was faster.
+// DeleteTable deletes a table with all its entities: last writer wins, because the service accepts no condition here.
+// It frees the name about 40 s later (REST: "Delete Table"). If a response is lost and the table is gone then, the
+// deletion has succeeded, even if another client was faster.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
@@ -55,12 +55,12 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 	}.Do(ctx)
 }
 
-// Upsert inserts an entity, or writes over the one that is there: last writer wins, because the service accepts no condition
-// here. In MergeChanges mode the properties that value does not name are kept (REST: "Insert Or Merge Entity"), in ReplaceWhole
-// mode they are removed, with the lineage and the operations (REST: "Insert Or Replace Entity").
+// Upsert inserts an entity, or overwrites the existing one: last writer wins, because the service accepts no condition
+// here. In MergeChanges mode the properties that value does not name are kept (REST: "Insert Or Merge Entity"), in
+// ReplaceWhole mode they are removed, with the lineage and the operations (REST: "Insert Or Replace Entity").
 //
-// If a response is lost, the request is sent again, which has the same effect. It may overwrite what another client wrote in
-// between.
+// If a response is lost, the request is sent again, which has the same effect. It may overwrite what another client
+// wrote in between.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {

@@ -62,7 +62,7 @@ func TestTransactionsOnAzurite(t *testing.T) {
 	}
 }
 
-// TestLostTransactionsOnAzurite moves money over a network that loses one answer in five.
+// TestLostTransactionsOnAzurite moves money over a network that loses one response in five.
 func TestLostTransactionsOnAzurite(t *testing.T) {
 	emulated := azuritetest.Account(t)
 	direct, lossy := tableOnAzurite(t, emulated, emulated.TableURL), lossyTable(t, emulated)
@@ -92,6 +92,6 @@ func TestLostTransactionsOnAzurite(t *testing.T) {
 	wg.Wait()
 	got := balances(t, direct(), "a", "b")
 	if got[0]+got[1] != 1000 || got[1] < success || got[1] > success+unknown || resolved == 0 {
-		t.Errorf("balances %v after %d successes and %d unknown; %d lost answers resolved", got, success, unknown, resolved)
+		t.Errorf("balances %v after %d successes and %d unknown; %d lost responses resolved", got, success, unknown, resolved)
 	}
 }

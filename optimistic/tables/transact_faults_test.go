@@ -259,7 +259,7 @@ func TestAnUnreadableResponseIsResolvedByTheLineage(t *testing.T) {
 		"no multipart":      func(string) string { return "--x\r\n\r\nhello\r\n--x--\r\n" },
 		"cut in half":       func(s string) string { return s[:len(s)/2] },
 		"without the ETags": func(s string) string { return strings.ReplaceAll(s, "ETag:", "NoTag:") },
-		"one answer short": func(s string) string {
+		"one response short": func(s string) string {
 			at := strings.LastIndex(s, "HTTP/1.1 204")
 			from := strings.LastIndex(s[:at], "--changesetresponse")
 			to := strings.Index(s[at:], "--changesetresponse") + at
@@ -304,7 +304,7 @@ func TestATransactionIsResolvedWhenItsCallerGivesUp(t *testing.T) {
 		defer cancel()
 		_, err = Transact(ctx, meddling(t, s, cancel), "p", move(30), nil)
 		if got = balances(t, client, "a", "b"); err != nil || !slices.Equal(got, []int{70, 130}) {
-			t.Errorf("given up while the answer was under way: %v, balances %v", err, got)
+			t.Errorf("given up while the response was under way: %v, balances %v", err, got)
 		}
 	})
 }

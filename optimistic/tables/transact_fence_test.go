@@ -35,7 +35,7 @@ func TestAnEarlierHolderCannotWriteToAPartition(t *testing.T) {
 
 func TestAHolderPausedBeforeItsTransactionIsRefused(t *testing.T) {
 	for name, change := range map[string]func(context.Context, *Tx) error{
-		"of what he read":  move(50),
+		"of its reads":     move(50),
 		"an insert":        func(_ context.Context, tx *Tx) error { return tx.Insert("new", account{}) },
 		"a blind deletion": func(_ context.Context, tx *Tx) error { return tx.Delete("c") },
 		"a blind put":      func(_ context.Context, tx *Tx) error { return tx.Put("c", account{Balance: 5}) },

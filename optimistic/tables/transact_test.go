@@ -21,7 +21,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// account is what the tests move money between.
+// account is the value of an entity; the tests move money between accounts.
 type account struct {
 	Balance int    `json:"balance"`
 	Owner   string `json:"owner,omitempty"`
@@ -207,7 +207,7 @@ func TestReadsAreAsserted(t *testing.T) {
 			t.Fatalf("Get: %+v, %v in %d runs\n%v", res, err, runs, s.Log())
 		}
 		if _, after := stored(t, client, "c"); after.ETag != res.ETags["c"] || after.ETag == before.ETag || !after.Lineage.Has(res.WriteID) {
-			t.Errorf("c is at %s with %v; reading it is a write, and the result tells %v", after.ETag, after.Lineage, res.ETags)
+			t.Errorf("c is at %s with %v; reading it is a write, and the result has %v", after.ETag, after.Lineage, res.ETags)
 		}
 		runs = 0
 		res, err = Transact(t.Context(), client, "p", ifC((*Tx).Peek), nil)
@@ -326,10 +326,10 @@ func TestAFinalConflictNamesTheRow(t *testing.T) {
 			t.Errorf("%v: %+v, b is at %s", err, conflict, now.ETag)
 		}
 		if index, code, ok := azerr.Transaction(err); !ok || index != 1 || code != "UpdateConditionNotSatisfied" {
-			t.Errorf("the service's answer: %d, %s, %t", index, code, ok)
+			t.Errorf("the service's response: %d, %s, %t", index, code, ok)
 		}
 
-		bubble.Sleep(10 * time.Second) // a is not of azconc; that it is older than the transaction is what proves the conflict
+		bubble.Sleep(10 * time.Second) // a is by a writer outside azconc; its age proves the conflict
 		s.Reset()
 		res, err := Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
 			return errors.Join(tx.Put("z", account{Balance: 1}), tx.Insert("a", account{Balance: 1}))

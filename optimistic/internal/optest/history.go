@@ -53,9 +53,10 @@ func Convicted(calls []history.Call) bool {
 	return err != nil && !errors.Is(err, history.ErrUndecided)
 }
 
-// DropCondition takes If-Match from every request.
+// DropCondition is a policy that removes If-Match from every request: a planted bug.
 type DropCondition struct{}
 
+// Do implements policy.Policy.
 func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 	for name := range r.Raw().Header {
 		if strings.EqualFold(name, "If-Match") {
@@ -65,15 +66,16 @@ func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// FirstSeed makes long tests meet other faults than usual: go test ./optimistic -args -seed 1000.
+// FirstSeed varies the faults of the long tests: go test ./optimistic -args -seed 1000.
 var FirstSeed = flag.Uint64("seed", 0, "first seed of the long tests")
 
-// Verdicts counts what a run of the property came to.
+// Verdicts counts the outcomes in a run of a property test.
 type Verdicts struct {
 	Operations, Success, Conflict, Unknown int
 	Violations                             []string
 }
 
+// Add adds the counts of other.
 func (v *Verdicts) Add(other Verdicts) {
 	v.Operations += other.Operations
 	v.Success += other.Success

@@ -17,10 +17,12 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
+// Counter is the value that most tests change.
 type Counter struct {
 	N int `json:"n"`
 }
 
+// Increment is a change that adds 1.
 func Increment(_ context.Context, c *Counter) error {
 	c.N++
 	return nil
@@ -36,6 +38,7 @@ func Put(t *testing.T, client *blockblob.Client, content string) azcore.ETag {
 	return *resp.ETag
 }
 
+// Get returns the content of the blob.
 func Get(t *testing.T, client *blockblob.Client) string {
 	t.Helper()
 	resp, err := client.DownloadStream(context.Background(), nil)
@@ -49,6 +52,7 @@ func Get(t *testing.T, client *blockblob.Client) string {
 	return string(data)
 }
 
+// Count returns the value of the Counter in the blob.
 func Count(t *testing.T, client *blockblob.Client) int {
 	t.Helper()
 	var c Counter
@@ -58,6 +62,7 @@ func Count(t *testing.T, client *blockblob.Client) int {
 	return c.N
 }
 
+// ETagOf returns the ETag of the blob.
 func ETagOf(t *testing.T, client *blockblob.Client) azcore.ETag {
 	t.Helper()
 	resp, err := client.GetProperties(context.Background(), nil)
@@ -67,7 +72,7 @@ func ETagOf(t *testing.T, client *blockblob.Client) azcore.ETag {
 	return *resp.ETag
 }
 
-// Quiet returns a service without faults, with a blob holding content.
+// Quiet returns a service without faults, with the blob box/n.json if content is not empty.
 func Quiet(t *testing.T, content string) (*aztest.Service, *blockblob.Client) {
 	t.Helper()
 	s := aztest.New(nil)
@@ -79,6 +84,7 @@ func Quiet(t *testing.T, content string) (*aztest.Service, *blockblob.Client) {
 	return s, client
 }
 
+// Requests checks that a call sent exactly want requests, and reported them.
 func Requests(t *testing.T, s *aztest.Service, res optimistic.Result, want int) {
 	t.Helper()
 	if res.Requests != want || s.Requests() != want {
@@ -86,6 +92,7 @@ func Requests(t *testing.T, s *aztest.Service, res optimistic.Result, want int) 
 	}
 }
 
+// Body returns content as the body of a request.
 func Body(content string) streamingBody { return streaming.NopCloser(strings.NewReader(content)) }
 
 type streamingBody = interface {
@@ -94,7 +101,7 @@ type streamingBody = interface {
 	Close() error
 }
 
-// Every is the list of faults that each write is run against.
+// Every returns the faults that every write is tested with.
 func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 	return map[string]aztest.Fault{
 		"refused":             {Kind: aztest.Refuse, Match: match, Count: 1},
@@ -126,18 +133,20 @@ func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 	}
 }
 
-// Recreate is for tests of creates whose outcome is known, because nobody else deletes the resource.
+// Recreate is for tests of creates whose outcome is known, because no other client deletes the resource.
 var Recreate = optimistic.Sending{Recreate: true}
 
-// Holder is a holder of a lock that nobody checks.
+// Holder is a holder of a lock whose state the test sets.
 type Holder struct {
 	Token fence.Token
-	Asked int
-	Lost  error
+	Asked int   // calls of Guard
+	Lost  error // the result of Guard
 }
 
+// Fence implements fence.Holder.
 func (h *Holder) Fence() fence.Token { return h.Token }
 
+// Guard implements fence.Holder. It counts its calls.
 func (h *Holder) Guard(context.Context) error {
 	h.Asked++
 	return h.Lost

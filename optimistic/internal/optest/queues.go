@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// queues keeps what is set of a queue, and of the services, and gives it back: all that these settings need.
+// queues is a service that stores the settings of one queue and of the services, and nothing else.
 type queues struct {
 	*aztest.Injector
 
@@ -24,6 +24,7 @@ type queues struct {
 	Settings string
 }
 
+// NewQueues returns a service with the settings of a new account.
 func NewQueues(*testing.T, *aztest.Service) *queues {
 	q := &queues{
 		metadata: http.Header{}, acl: "<SignedIdentifiers/>",
@@ -40,6 +41,7 @@ func (t queueTransport) Do(r *http.Request) (*http.Response, error) { return t(r
 
 func (q *queues) options() policy.ClientOptions { return policy.ClientOptions{Transport: q} }
 
+// Queue returns a client of the queue.
 func (q *queues) Queue() *azqueue.QueueClient {
 	client, err := azqueue.NewQueueClientWithNoCredential("http://127.0.0.1:10001/"+aztest.Account+"/jobs", &azqueue.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
@@ -48,6 +50,7 @@ func (q *queues) Queue() *azqueue.QueueClient {
 	return client
 }
 
+// QueueService returns a client of the Queue service.
 func (q *queues) QueueService() *azqueue.ServiceClient {
 	client, err := azqueue.NewServiceClientWithNoCredential("http://127.0.0.1:10001/"+aztest.Account, &azqueue.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
@@ -56,6 +59,7 @@ func (q *queues) QueueService() *azqueue.ServiceClient {
 	return client
 }
 
+// BlobService returns a client of the Blob service.
 func (q *queues) BlobService() *service.Client {
 	client, err := service.NewClientWithNoCredential("http://127.0.0.1:10000/"+aztest.Account, &service.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
@@ -109,7 +113,7 @@ func metadataHeaders(h http.Header) http.Header {
 	return kept
 }
 
-// merged keeps the sections that are not sent, as the services do.
+// merged returns the properties that are sent, with the sections of old that are not, as the services do.
 func merged(old, sent string) string {
 	for _, section := range []string{"Logging", "HourMetrics", "MinuteMetrics", "Cors", "DeleteRetentionPolicy", "StaticWebsite"} {
 		if strings.Contains(sent, "<"+section+">") {

@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
+// PutTagged stores a blob with index tags, without azconc.
 func PutTagged(t *testing.T, client *blockblob.Client, tags map[string]string) azcore.ETag {
 	t.Helper()
 	resp, err := client.Upload(context.Background(), Body("x"), &blockblob.UploadOptions{Tags: tags})
@@ -30,7 +31,7 @@ func PutTagged(t *testing.T, client *blockblob.Client, tags map[string]string) a
 	return *resp.ETag
 }
 
-// Latencies draws them from a seed.
+// Latencies returns a function that draws latencies of 1 ns to 9 ms from a seed. It is safe for concurrent use.
 func Latencies(seed int64) func() time.Duration {
 	var mu sync.Mutex
 	x := uint64(seed)*2862933555777941757 + 3037000493
@@ -42,12 +43,13 @@ func Latencies(seed int64) func() time.Duration {
 	}
 }
 
-// Quick keeps the waits short: the server is on this machine.
+// Quick shortens the waits of tests whose server is on this machine.
 var Quick = optimistic.Sending{Pause: retry.Backoff{Base: 5 * time.Millisecond, Cap: 20 * time.Millisecond}, Tries: 12}
 
+// ErrorOf returns the error of a call and drops its result.
 func ErrorOf[A any](_ A, err error) error { return err }
 
-// Original is a blob box/n.json to copy, and the place box/copy to copy it to.
+// Original returns the blob box/n.json to copy, and the destination box/copy.
 func Original(t *testing.T) (s *aztest.Service, from, to *blob.Client) {
 	t.Helper()
 	s, client := Quiet(t, "x")
@@ -58,6 +60,7 @@ func Original(t *testing.T) (s *aztest.Service, from, to *blob.Client) {
 	return s, client.BlobClient(), s.Container("box").NewBlobClient("copy")
 }
 
+// PropertiesOf returns the properties of the blob.
 func PropertiesOf(t *testing.T, client *blob.Client) blob.GetPropertiesResponse {
 	t.Helper()
 	p, err := client.GetProperties(context.Background(), nil)
@@ -67,6 +70,7 @@ func PropertiesOf(t *testing.T, client *blob.Client) blob.GetPropertiesResponse 
 	return p
 }
 
+// TagsOf returns the index tags of the blob.
 func TagsOf(t *testing.T, client *blob.Client) map[string]string {
 	t.Helper()
 	resp, err := client.GetTags(context.Background(), nil)
@@ -80,7 +84,8 @@ func TagsOf(t *testing.T, client *blob.Client) map[string]string {
 	return tags
 }
 
-// Row returns a service with a table that holds one entity, p/r, with the properties in JSON; none without.
+// Row returns a service with a table that holds the entity p/r with the properties, given in JSON. Without properties
+// the table is empty.
 func Row(t *testing.T, properties string) (*aztest.Service, *aztables.Client) {
 	t.Helper()
 	s := aztest.New(nil)
@@ -92,7 +97,7 @@ func Row(t *testing.T, properties string) (*aztest.Service, *aztables.Client) {
 	return s, client
 }
 
-// Insert stores an entity without azconc: without a lineage.
+// Insert stores an entity without azconc, and so without a lineage.
 func Insert(t *testing.T, client *aztables.Client, row, properties string) azcore.ETag {
 	t.Helper()
 	resp, err := client.AddEntity(context.Background(), []byte(`{"PartitionKey":"p","RowKey":"`+row+`"`+comma(properties)+`}`), nil)
@@ -130,8 +135,10 @@ func Number(t *testing.T, client *aztables.Client, row string) int {
 	return n
 }
 
+// Slots is the number of counters in the value of a target, one per writer.
 const Slots = 4
 
+// NumbersOf parses the counters in text that TextOf returned.
 func NumbersOf(text string) []int {
 	n := make([]int, Slots)
 	for i, part := range strings.Split(text, ".") {
@@ -142,12 +149,16 @@ func NumbersOf(text string) []int {
 	return n
 }
 
+// TextOf encodes counters as text.
 func TextOf(n []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(n), " ", "."), "[]") }
 
+// InMap returns the counters in a map.
 func InMap(m map[string]string) []int { return NumbersOf(m["n"]) }
 
+// ToMap stores counters in a map.
 func ToMap(m *map[string]string, n []int) { (*m)["n"] = TextOf(n) }
 
+// SetMeta returns a change that sets one name.
 func SetMeta(name, value string) func(context.Context, *map[string]string) error {
 	return func(_ context.Context, m *map[string]string) error {
 		(*m)[name] = value
@@ -155,6 +166,7 @@ func SetMeta(name, value string) func(context.Context, *map[string]string) error
 	}
 }
 
+// Ops returns the operations of all requests that were sent.
 func Ops(s *aztest.Service) (all []string) {
 	for _, r := range s.Log() {
 		all = append(all, r.Op)
@@ -162,11 +174,12 @@ func Ops(s *aztest.Service) (all []string) {
 	return all
 }
 
+// PagesOf returns a client of the page blob box/pages.
 func PagesOf(s *aztest.Service) *pageblob.Client {
 	return s.Container("box").NewPageBlobClient("pages")
 }
 
-// MakePages makes an empty page blob.
+// MakePages creates the page blob of PagesOf, empty.
 func MakePages(t *testing.T, s *aztest.Service, size int64) *pageblob.Client {
 	t.Helper()
 	s.BlockBlob("box", "any") // makes the container

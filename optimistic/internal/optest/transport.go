@@ -33,6 +33,7 @@ func OverHTTP(t *testing.T, s *aztest.Service, container, name string) *blockblo
 	return client
 }
 
+// LeaseFor leases the blob for 60 s and returns the id of the lease.
 func LeaseFor(t *testing.T, client *blockblob.Client) string {
 	t.Helper()
 	holder, err := lease.NewBlobClient(client, nil)

@@ -14,20 +14,21 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Call is one operation of this package under way: its settings, its request count and its result. It is used by one
-// goroutine.
+// Call is one operation in progress: its settings, its request count and its result. It is used by one goroutine.
 type Call struct {
-	Op       string
-	Resource string
-	S        Sending
-	Writer   uint64 // the client, as contending writers see it
+	Op       string  // the name of the operation, for errors
+	Resource string  // the path of the resource
+	S        Sending // with its defaults filled in
+	Writer   uint64  // identifies the client to contending writers
 	Meter    meter
 	Began    time.Time
-	trip     time.Duration // the duration of the latest try of a write
-	sent     time.Time     // as in write
 	Res      Result
+
+	trip time.Duration // the duration of the latest try of a write
+	sent time.Time     // as in Change
 }
 
+// NewCall begins an operation on a resource, which is named by path. target may be nil. s has its defaults filled in.
 func NewCall(op, resource string, s Sending, target any) *Call {
 	return &Call{Op: op, Resource: resource, S: s, Began: time.Now(), Writer: writerOf(TraitsOf(target).Client)}
 }
@@ -39,7 +40,7 @@ var processSeed = maphash.MakeSeed()
 // many; one worker counts as one, however often it writes.
 func writerOf(client any) uint64 { return maphash.Comparable(processSeed, client) }
 
-// Finish completes the result with what every operation reports.
+// Finish returns the result, completed with the number of requests and the elapsed time.
 func (c *Call) Finish() Result {
 	c.Res.Requests = int(c.Meter.Requests.Load())
 	c.Res.Elapsed = time.Since(c.Began)
@@ -50,11 +51,11 @@ func (c *Call) Finish() Result {
 var ErrPerformed = errors.New("the operation has been carried out")
 
 // Commit sends w until its fate is known. It returns the ETag that w produced. The ETag is empty if a look proved that
-// w was applied, because that does not show which of the versions since is w's own. The errors are
+// w was applied, because that does not show which of the later versions is w's own. The errors are
 //
 //   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
 //     to confirm that;
-//   - errPerformed: its operation was carried out;
+//   - ErrPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
 func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
@@ -137,8 +138,8 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 	}
 }
 
-// quickly bounds the first pause after a connection broke. That is no sign of load, and other writers may overtake
-// the lineage of a busy resource during a longer pause.
+// quickly bounds the first pause after a connection broke. A broken connection is no sign of load, and during a longer
+// pause other writers may push the proof out of the lineage of a busy resource.
 const quickly = 20 * time.Millisecond
 
 // pauseTry waits before the same request is sent again.
@@ -182,8 +183,8 @@ func (c *Call) proved(f Fate, now State) error {
 	return nil
 }
 
-// noteTime computes from the Date of the response in err, which came since after the write was first sent, when that
-// was by the service's clock.
+// noteTime computes from the Date of the response in err when the write was first sent, by the service's clock. The
+// response came since after that.
 func (c *Call) noteTime(err error, since time.Duration) {
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok || answer.RawResponse == nil || answer.RawResponse.Header.Get("x-ms-request-id") == "" || !c.sent.IsZero() {
@@ -194,8 +195,8 @@ func (c *Call) noteTime(err error, since time.Duration) {
 	}
 }
 
-// try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a false
-// conflict.
+// try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a
+// false conflict.
 func (c *Call) try(ctx context.Context, send Write) (etag azcore.ETag, err error) {
 	err = wire.Wire{}.Once(ctx, "", 0, func(ctx context.Context) (err error) {
 		etag, err = limited(ctx, c, func(ctx context.Context) (azcore.ETag, error) {
@@ -208,7 +209,7 @@ func (c *Call) try(ctx context.Context, send Write) (etag azcore.ETag, err error
 	return etag, err
 }
 
-// Look looks at the resource, and repeats that after transient faults.
+// Look looks at the resource, and repeats the look after transient faults.
 func (c *Call) Look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
 	return Again(ctx, c, look)
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Unproved is a write that leaves no lineage: the creation or deletion of a queue or a table, or a write that replaces
-// whatever is there. If the response to it is lost, it is sent again, and only the answer to that is known.
+// Unproved is a write that leaves no lineage: the creation or deletion of a queue or a table, or an unconditional
+// write. If its response is lost, it is sent again, and only the last response is known.
 type Unproved struct {
 	Op, Resource string
 	Send         func(ctx context.Context) error
 
-	// Done are the error codes that a repeated request meets because the first one was applied, where it does not matter
-	// whose request it was: what was asked for holds.
+	// Done are the error codes with which the service answers a repetition because the first request was applied. They
+	// count as success, no matter which client's request was applied.
 	Done []string
 
-	// Exists are the error codes that say that the resource is already there. After a lost response the outcome is unknown,
-	// for the reason Why: the first request may have created it. Otherwise the error is ErrExists.
+	// Exists are the error codes that mean that the resource already exists. After a lost response the outcome is
+	// unknown, for the reason Why: the first request may have created it. Otherwise the error is ErrExists.
 	Exists []string
 	Why    string
 }
