@@ -41,8 +41,11 @@ func explored(t *testing.T, all []bounds, program func(clients int) func(*explor
 		began := time.Now()
 		r := explore.Run(t, program(b.clients), &o)
 		t.Logf("%d clients, %d faults, %d preemptions: %v, %.1f s", b.clients, b.faults, b.preemptions, r, time.Since(began).Seconds())
-		if r.Violation != "" || !r.Complete && !raced || r.Cut > 0 {
+		switch {
+		case r.Violation != "":
 			t.Errorf("%d clients, %d faults: convicted after %d schedules: %s", b.clients, b.faults, r.Schedules, r.Violation)
+		case !r.Complete && !raced, r.Cut > 0:
+			t.Errorf("%d clients, %d faults: not explored to the end: %v", b.clients, b.faults, r)
 		}
 	}
 }

@@ -22,14 +22,14 @@ var mutants = []mutant{
 		file: "optimistic/internal/protocol/outcome.go",
 		old:  "case f == Unprovable && c.Doubtful(open.Change):",
 		new:  "case f == Unprovable && c.Doubtful(open.Change) && open.Change.Remove:",
-		pkg:  "./optimistic", run: "TestARefusalThatNothingConfirmsIsUnknown",
+		pkg:  "./pkg/aztest/explore", run: "TestALineageNeverErrs",
 	},
 	{
 		name: "a client's last write that is not ours proves nothing was applied",
 		file: "optimistic/internal/protocol/lineage_proof.go",
 		old:  "return now == base.latest(m)",
 		new:  "return true",
-		pkg:  "./optimistic/internal/protocol", run: "TestJudgeNeverErrsOnRandomHistories",
+		pkg:  "./pkg/aztest/explore", run: "TestALineageThatIsTooShort",
 	},
 	{
 		name: "an entry that came again under the same id continues the lineage",
@@ -78,7 +78,7 @@ var mutants = []mutant{
 		file: "optimistic/internal/protocol/judge.go",
 		old:  "return Unprovable, \"it changed, and its lineage no longer reaches back to the version written to\"",
 		new:  "return Refused, \"\"",
-		pkg:  "./optimistic", run: "TestALineageThatIsTooShortLeavesTheOutcomeUnknown",
+		pkg:  "./pkg/aztest/explore", run: "TestALineageThatIsTooShort",
 	},
 	{
 		name: "a create whose response was lost is sent again",
@@ -170,7 +170,7 @@ var mutants = []mutant{
 		file: "pessimistic/rwlock.go",
 		old:  "if err == nil && !writer.Held {",
 		new:  "if err == nil {",
-		pkg:  "./pessimistic", run: "TestAWriterIsAloneAndReadersAreNot",
+		pkg:  "./pkg/aztest/explore", run: "TestAWriterIsAloneInEverySchedule",
 	},
 	// The fence.
 	{
@@ -185,14 +185,14 @@ var mutants = []mutant{
 		file: "pkg/fence/fence.go",
 		old:  "if stored > t {",
 		new:  "if stored > t+1<<40 {",
-		pkg:  "./pessimistic", run: "TestTheFenceOfATableLockKeepsAnEarlierHolderOut",
+		pkg:  "./pkg/aztest/explore", run: "TestNoStaleHolder",
 	},
 	{
 		name: "the fence does not grow from holder to holder",
 		file: "pessimistic/token.go",
 		old:  "\ttoken, err := fence.Next(max(stored, known), date)\n",
 		new:  "\ttoken, err := max(stored, 1), error(nil)\n",
-		pkg:  "./pessimistic", run: "TestAPausedHolderNeverWritesInAnotherOnesTime/blob",
+		pkg:  "./pkg/aztest/explore", run: "TestALockExcludes",
 	},
 	{
 		name: "a fence is given out before its second has begun",
@@ -213,7 +213,7 @@ var mutants = []mutant{
 		file: "pessimistic/stamp.go",
 		old:  "\tif f.Outcome.Kind != azerr.Conflict {\n",
 		new:  "\tif s.etag = s.base.ETag; f.Ambiguous {\n\t\treturn wire.Final, nil\n\t}\n\tif f.Outcome.Kind != azerr.Conflict {\n",
-		pkg:  "./pessimistic", run: "TestFencesGrowAlsoWhenStampsAreLost",
+		pkg:  "./pkg/aztest/explore", run: "TestALockExcludes",
 	},
 	// A message and its copies: package idempotent.
 	{
@@ -242,7 +242,7 @@ var mutants = []mutant{
 		file: "idempotent/handle.go",
 		old:  "\terr := c.turn(ctx, d)\n",
 		new:  "\tc.mark(d)\n\terr := c.turn(ctx, d)\n",
-		pkg:  "./idempotent", run: "TestAProcessThatDiesAtAnyRequestLosesNothing",
+		pkg:  "./pkg/aztest/explore", run: "TestNoMessageIsLostInAnySchedule/markers",
 	},
 	{
 		name: "a handler starts when another consumer may have its message",
@@ -263,7 +263,7 @@ var mutants = []mutant{
 		file: "idempotent/inbox.go",
 		old:  "\t\tif err := tx.Insert(row, marker); err != nil {\n\t\t\treturn err\n\t\t}\n",
 		new:  "\t\t_ = row\n",
-		pkg:  "./idempotent", run: "TestEveryFaultAtEveryRequestOfACycle/inbox|TestAProcessThatDies.*/inbox",
+		pkg:  "./pkg/aztest/explore", run: "TestNoMessageIsLostInAnySchedule/inbox",
 	},
 	{
 		name: "a copy is deleted while another message has only claimed its key",
@@ -277,14 +277,14 @@ var mutants = []mutant{
 		file: "idempotent/once.go",
 		old:  "\tresult, err := fn(a.Context(), a.Held)\n",
 		new:  "\tif out, err := a.Finish(a.Context(), nil); err != nil {\n\t\treturn out, err\n\t}\n\tresult, err := fn(a.Context(), a.Held)\n",
-		pkg:  "./idempotent", run: "TestAFaultAtAnyRequestOfAOnceLosesNothing",
+		pkg:  "./pkg/aztest/explore", run: "TestOnceRunsOnce",
 	},
 	{
 		name: "Once does not look again under its lock",
 		file: "idempotent/once.go",
 		old:  "o.look(h.Context(), key, hash); done || err != nil {",
 		new:  "o.look(h.Context(), key, hash); done && err != nil {",
-		pkg:  "./idempotent", run: "TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed",
+		pkg:  "./pkg/aztest/explore", run: "TestOnceRunsOnce",
 	},
 	{
 		name: "a producer sends again under a new id",

@@ -104,7 +104,10 @@ func (m mutant) try(dir string) (string, error) {
 	return m.test(overlay)
 }
 
-var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+var (
+	failed   = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+	explored = regexp.MustCompile(`convicted after (\d+) schedules`) // package explore's own tests say so
+)
 
 func (m mutant) test(overlay string) (string, error) {
 	var out bytes.Buffer
@@ -116,7 +119,11 @@ func (m mutant) test(overlay string) (string, error) {
 	case err == nil:
 		return "", fmt.Errorf("%s passes", m.run)
 	case len(names) > 0:
-		return names[len(names)-1][1], nil
+		by := names[len(names)-1][1]
+		if n := explored.FindStringSubmatch(out.String()); n != nil {
+			by += " after " + n[1] + " schedules"
+		}
+		return by, nil
 	case strings.Contains(out.String(), "panic: test timed out"):
 		return m.run + " (it did not end)", nil
 	default:
