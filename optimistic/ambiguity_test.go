@@ -62,7 +62,7 @@ func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
-			bubble.Sleep(time.Microsecond) // our write has landed, and waits to be sent again
+			bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
 			for range 5 {
 				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Error(err)
@@ -105,8 +105,8 @@ func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 	})
 }
 
-// TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes follow, by the same client, whose latest write is all
-// that is remembered beyond them.
+// TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes by the same client follow, and the summary only
+// has the latest write of each client.
 func TestALineageThatIsTooShortLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)

@@ -23,7 +23,7 @@ import (
 type creation struct {
 	name string
 	run  func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error)
-	// consume deletes it as another client does, and reports whether it was there.
+	// consume deletes the resource as another client does, and reports whether it existed.
 	consume func(t *testing.T, s *aztest.Service) bool
 }
 
@@ -84,7 +84,7 @@ var creations = []creation{
 	}, consumeRow},
 }
 
-// shop is a service with what the creations need. Put Block stages; the other writes create.
+// shop returns a service with the resources that the creations need, and a matcher of the requests that create.
 func shop(t *testing.T) (*aztest.Service, func(*aztest.Request) bool) {
 	t.Helper()
 	s := aztest.New(nil)
@@ -93,8 +93,8 @@ func shop(t *testing.T) (*aztest.Service, func(*aztest.Request) bool) {
 	return s, func(r *aztest.Request) bool { return aztest.Writes(r) && r.Op != "Put Block" }
 }
 
-// missing reports whether a request with the fault has not been carried out while its caller looks for the result, and
-// no response says so.
+// missing reports whether a request with the fault is not carried out before its caller looks for the result, and no
+// response says so.
 func missing(f aztest.Fault) bool {
 	switch f.Kind {
 	case aztest.LoseRequest, aztest.Hang, aztest.Page:
@@ -107,8 +107,8 @@ func missing(f aztest.Fault) bool {
 	return false
 }
 
-// TestEveryCreationUnderEveryFault: a creation that does not show is unknown, because it may have been applied and
-// consumed. It is never sent again.
+// TestEveryCreationUnderEveryFault: the outcome of a creation is unknown if the resource is absent, because it may have
+// been created and consumed. The creation is never sent again.
 func TestEveryCreationUnderEveryFault(t *testing.T) {
 	for _, c := range creations {
 		_, creates := shop(t)
@@ -229,8 +229,8 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 	}
 }
 
-// TestATransactionThatDependsOnAVersionIsSentAgain: the condition on the entity that it changes keeps the whole from being
-// applied twice, so it is sent again, whatever has become of what it created.
+// TestATransactionThatDependsOnAVersionIsSentAgain: the condition on the entity that it changes prevents a second
+// application of the whole, so it is sent again, even if the created entity has been consumed.
 func TestATransactionThatDependsOnAVersionIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, creates := shop(t)

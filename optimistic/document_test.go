@@ -92,7 +92,7 @@ func TestAChangeOfAStaleValueRunsAgain(t *testing.T) {
 	}
 }
 
-// TestConcurrentUpdatesFold: what waits while a write is under way goes with the next one.
+// TestConcurrentUpdatesFold: updates that wait while a write is under way share the next one.
 func TestConcurrentUpdatesFold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
@@ -242,7 +242,7 @@ func TestAFoldContinuesWhileAnyCallerWaits(t *testing.T) {
 		synctest.Wait()
 		wg.Go(func() {
 			if _, err := d.Update(context.Background(), optest.Increment); err != nil {
-				t.Errorf("the one that waits: %v", err)
+				t.Errorf("the caller that waits: %v", err)
 			}
 		})
 		synctest.Wait()

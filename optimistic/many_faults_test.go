@@ -121,7 +121,7 @@ func readTally(t *testing.T, kind string, s *aztest.Service) map[string]int {
 	return out
 }
 
-// TestNothingIsAppliedTwiceUnderManyFaults: every operation counts under a key of its own, so that what became of it shows.
+// TestNothingIsAppliedTwiceUnderManyFaults: every operation counts under a key of its own, so that its effect shows.
 func TestNothingIsAppliedTwiceUnderManyFaults(t *testing.T) {
 	for kind, open := range tallied {
 		for _, clients := range []int{12, 32} {

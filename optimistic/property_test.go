@@ -20,14 +20,14 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// ledger is the content that shows how often each operation was applied: every writer has a place of its own and
-// numbers its operations. A change that finds its own number there is about to be applied a second time.
+// ledger is content that shows how many times each operation was applied: every writer has an element of its own and
+// numbers its operations. A change that finds its own number is about to be applied a second time.
 type ledger struct {
 	Last  []int `json:"last"`  // the last operation applied, by writer
 	Twice int   `json:"twice"` // changes that were applied more than once
 }
 
-// workload runs writers against one service with everything that can go wrong, and checks every single operation.
+// workload runs writers against one service with many faults, and checks every operation.
 type workload struct {
 	seed       uint64
 	blobs      int
@@ -84,7 +84,7 @@ func (w workload) run(t *testing.T) (v optest.Verdicts) {
 		close(stop)
 		foreign.Wait()
 		s.SetFaults()
-		s.Flush() // what was held back must not land any more, or only where its outcome is unknown
+		s.Flush() // delayed requests must not be applied now, unless their outcome is unknown
 		for b := range w.blobs {
 			final, err := optimistic.Read(t.Context(), blobs.NewJSON[ledger](s.BlockBlob("box", fmt.Sprintf("ledger-%d.json", b))), nil)
 			if err != nil {

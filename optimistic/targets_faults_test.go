@@ -136,7 +136,8 @@ func (r rig) countOn(me, operations int) (v optest.Verdicts) {
 	ctx := context.Background()
 	applied, open := 0, 0 // the last operation known to be applied, and one that may be
 	for n := 1; n <= operations; n++ {
-		// Short waits: tags and pages remember 14 writes, and what is delivered twice shows for no longer.
+		// The waits are short, because tags and pages remember only 14 writes, and a duplicate can be recognized only
+		// among those.
 		o := &optimistic.UpdateOptions{
 			Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 5 * time.Millisecond, Cap: 40 * time.Millisecond},
 			Sending: optimistic.Sending{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},

@@ -99,8 +99,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestAnUploadWithIfMatchPreservesTheLineage: the history of others is there afterwards, so that they learn what became of
-// their writes.
+// TestAnUploadWithIfMatchPreservesTheLineage: the history of others survives, so that they can resolve their writes.
 func TestAnUploadWithIfMatchPreservesTheLineage(t *testing.T) {
 	for name, upload := range map[string]func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error){
 		"put": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
@@ -124,14 +123,14 @@ func TestAnUploadWithIfMatchPreservesTheLineage(t *testing.T) {
 				var other optimistic.Result
 				var otherErr error
 				go func() {
-					bubble.Sleep(time.Microsecond) // the update has landed, and waits to be sent again
+					bubble.Sleep(time.Microsecond) // the update was applied, and waits to be sent again
 					if other, otherErr = upload(t, s, optimistic.Conditions{IfMatch: optest.ETagOf(t, client)}); otherErr != nil {
 						t.Errorf("upload: %+v, %v", other, otherErr)
 					}
 				}()
 				res, err := optimistic.Update(t.Context(), target, optest.Increment, nil)
 				if err != nil || res.Resolved != 1 {
-					t.Errorf("Update = %+v, %v: the upload has wiped its trace", res, err)
+					t.Errorf("Update = %+v, %v: the upload has removed its entry", res, err)
 				}
 				if got := optest.Count(t, client); got != 100 {
 					t.Errorf("n = %d, want the upload's 100", got)
@@ -141,7 +140,7 @@ func TestAnUploadWithIfMatchPreservesTheLineage(t *testing.T) {
 	}
 }
 
-// TestUploadsWithIfMatchSeldomEndUnknown: clients replace a blob in turns, by If-Match, while responses are lost.
+// TestUploadsWithIfMatchSeldomEndUnknown: clients replace a blob in turn, by If-Match, while responses are lost.
 func TestUploadsWithIfMatchSeldomEndUnknown(t *testing.T) {
 	for _, blockSize := range []int64{0, 3} {
 		t.Run(fmt.Sprintf("blocks of %d", blockSize), func(t *testing.T) {

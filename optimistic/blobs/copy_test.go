@@ -184,7 +184,8 @@ func TestAWaitEndsWithItsContextOrWithTheDestination(t *testing.T) {
 			t.Errorf("Copy = %+v, %v, want the deadline, and the id to abort it by", res, err)
 		}
 		time.AfterFunc(5500*time.Millisecond, func() {
-			// A pending destination can only be aborted; what happens to it then is between two looks of the one who waits.
+			// A pending destination can only be aborted; the change after that happens between two looks of the waiting
+			// call.
 			second := s.Container("box").NewBlobClient("second")
 			_, err := second.AbortCopyFromURL(context.Background(), *optest.PropertiesOf(t, second).CopyID, nil)
 			if err == nil {

@@ -168,7 +168,7 @@ func TestAFenceIsEnforcedByTheSequenceNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	raise(8, 8) // a new holder
-	raise(5, 8) // what is late changes nothing
+	raise(5, 8) // a delayed raise changes nothing
 	fenced := NewPageRange(client, 0, PageSize)
 	fenced.Sequence.IfAtMost = &old
 	for name, err := range map[string]error{

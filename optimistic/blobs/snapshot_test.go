@@ -114,7 +114,7 @@ func TestASnapshotWhoseResponseWasLostIsFoundInTheList(t *testing.T) {
 	})
 }
 
-// A request that is carried out between the list and the repetition leaves a second snapshot. It does not go unnoticed.
+// A request that is carried out between the list and the repetition leaves a second snapshot. The result reports it.
 func TestATwinIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})

@@ -136,7 +136,7 @@ func TestManyWritersOfAContainerTakeTurns(t *testing.T) {
 	})
 }
 
-// TestACancelledWriteReleasesItsLease: whenever the caller gives up, the lease is given back at once, not after 15 s.
+// TestACancelledWriteReleasesItsLease: whenever the caller gives up, the lease is released at once, not after 15 s.
 func TestACancelledWriteReleasesItsLease(t *testing.T) {
 	gaveUp := errors.New("gave up")
 	for after := 1 * time.Millisecond; after < 60*time.Millisecond; after += 3 * time.Millisecond {

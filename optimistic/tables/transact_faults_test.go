@@ -92,8 +92,8 @@ var transactions = []struct {
 
 var errAlreadyGone = errors.New("gone already")
 
-// TestEveryTransactionUnderEveryFault: success means applied once, and all of it; without a success nothing that leaves
-// a trace is in doubt.
+// TestEveryTransactionUnderEveryFault: success means that all of it was applied once; only a traceless transaction may
+// have an unknown outcome.
 func TestEveryTransactionUnderEveryFault(t *testing.T) {
 	for _, tt := range transactions {
 		for name, fault := range optest.Every(aztest.Writes) {
