@@ -32,6 +32,7 @@ type mode struct {
 	handle  func(ctx context.Context, a account, m *idempotent.Message, g *goods) error
 	effects func(w *explore.World, g *goods) (int, error) // how often the effect was applied
 	exactly bool                                          // no fault may repeat the effect
+	to      []bounds
 }
 
 // goods is what the handlers of a program do outside of Azure.
@@ -41,7 +42,7 @@ type goods struct {
 }
 
 var modes = []mode{
-	{"markers", withMarkers, deliver, delivered, false},
+	{"markers", withMarkers, deliver, delivered, false, long},
 	{"complete", func(a account) (idempotent.ConsumerOptions, error) {
 		o, err := withMarkers(a)
 		o.Dedupe = idempotent.DedupeComplete
@@ -56,17 +57,17 @@ var modes = []mode{
 		g.delivered++
 		m.SetResult([]byte("delivered"))
 		return nil
-	}, delivered, false},
+	}, delivered, false, dear},
 	{"sessions", func(a account) (idempotent.ConsumerOptions, error) {
 		o, err := withMarkers(a)
 		if err == nil {
 			o.Sessions, err = idempotent.NewSessions(a.Container("sessions"), &idempotent.SessionsOptions{Duration: 18 * time.Second})
 		}
 		return o, err
-	}, deliver, delivered, false},
+	}, deliver, delivered, false, dear},
 	{"inbox", func(account) (idempotent.ConsumerOptions, error) {
 		return idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox}, nil
-	}, apply, applied, true},
+	}, apply, applied, true, long},
 }
 
 func withMarkers(a account) (o idempotent.ConsumerOptions, err error) {
@@ -211,6 +212,6 @@ func consumers(m mode) func(clients int) func(*explore.World) explore.Program {
 
 func TestNoMessageIsLostInAnySchedule(t *testing.T) {
 	for _, m := range modes {
-		t.Run(m.name, func(t *testing.T) { explored(t, long, consumers(m), explore.Options{Kinds: withKills}) })
+		t.Run(m.name, func(t *testing.T) { explored(t, m.to, consumers(m), explore.Options{Kinds: withKills}) })
 	}
 }
