@@ -58,9 +58,9 @@ func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
 	}
 }
 
-// TestLostAnswersNeitherLoseNorRepeatAnUpdate loses one response in five from a real server. Exit code 0 means
+// TestLostResponsesNeitherLoseNorRepeatAnUpdate loses one response in five from a real server. Exit code 0 means
 // applied once; only a 5 leaves it open.
-func TestLostAnswersNeitherLoseNorRepeatAnUpdate(t *testing.T) {
+func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 	server := startAzurite(t)
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestLostAnswersNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 			}
 			// A lineage of 32 entries reaches back far enough but for the writer that has to wait longest.
 			if got.unknown > processes*runsEach/10 || got.resolved == 0 {
-				t.Errorf("%+v, want lost answers resolved", got)
+				t.Errorf("%+v, want lost responses resolved", got)
 			}
 		})
 	}

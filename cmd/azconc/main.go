@@ -1,4 +1,4 @@
-// Command azconc changes, locks and consumes things in Azure Storage without losing anybody's work.
+// Command azconc changes, locks and consumes data in Azure Storage without losing concurrent work.
 package main
 
 import (
@@ -25,8 +25,8 @@ func main() {
 	os.Exit(code)
 }
 
-// endByInterrupt ends this process by SIGINT, where there is such a thing. A shell ends its loop then, which it does not for
-// an exit status of 130. It returns where the signal has no effect, as on the first process of a container.
+// endByInterrupt ends this process by SIGINT, where that exists. A shell then ends its loop, which it does not do after an
+// exit status of 130. It returns where the signal has no effect, as on the first process of a container.
 func endByInterrupt() {
 	signal.Reset(os.Interrupt)
 	self, err := os.FindProcess(os.Getpid())

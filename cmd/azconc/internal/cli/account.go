@@ -12,8 +12,8 @@ import (
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
-// addConnectionFlags adds the flags that name the account. They have the names and the environment variables of the Azure
-// CLI.
+// addConnectionFlags adds the flags that name the account. Flags and environment variables have the names that the Azure CLI
+// gives them.
 func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
 	p.StringVar(&c.ConnectionString, "connection-string", "", "connection `string` of the account; UseDevelopmentStorage=true is Azurite")
 	p.StringVar(&c.AccountName, "account-name", "", "`name` of the account")
@@ -26,7 +26,7 @@ func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
 	p.StringVar(&c.FileEndpoint, "file-endpoint", "", "`URL` of the File service")
 }
 
-// account is what flags and environment name. It is looked up once, so that all clients share one token credential.
+// account returns the account that flags and environment name. It is resolved once, so that all clients share one credential.
 func (f *Factory) account() (*azaccount.Account, error) {
 	if f.resolved != nil {
 		return f.resolved, nil
@@ -40,7 +40,7 @@ func (f *Factory) account() (*azaccount.Account, error) {
 	return a, nil
 }
 
-// connectionError makes a usage error, with its hint, of what azaccount refuses.
+// connectionError turns an error of azaccount into a usage error with its hint.
 func connectionError(err error) error {
 	e, ok := errors.AsType[*azaccount.Error](err)
 	switch {
@@ -57,8 +57,8 @@ func noAccount() error {
 		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for Azurite)")
 }
 
-// localNames replaces the URLs among the arguments of a queue or table command by the names in them. The account that
-// they are of is this run's for that service. Blobs, containers, files and shares parse their URLs themselves, since one
+// localNames replaces the URLs among the arguments of a queue or table command by the names in them. The run then
+// uses their account for that service. Blobs, containers, files and shares parse their URLs themselves, since one
 // command may copy between accounts.
 func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -92,7 +92,7 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// accountOf is the account whose service s is used: that of a URL if the resource was given as one.
+// accountOf returns the account to use for service s: the one in the resource's URL, if the resource is a URL.
 func (f *Factory) accountOf(s azaccount.Service) (*azaccount.Account, error) {
 	at, ok := f.urls[s]
 	if ok && at.SAS != "" {

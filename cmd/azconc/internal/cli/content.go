@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// ContentType is the type that a new blob of this name gets when none is given.
+// ContentType returns the default content type of a new blob of this name.
 func ContentType(name string) string {
 	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
 		return t
@@ -22,7 +22,7 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
-// OpenContent opens what --file names, "-" being stdin, and tells its size if it has one.
+// OpenContent opens the file that --file names, or stdin for "-", and returns its size, -1 if that is unknown.
 func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return untilEnd(ctx, f.In), -1, nil
@@ -47,7 +47,7 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 }
 
 // Into has read write a content to stdout, or into a file, which appears under its name only when the content is complete.
-// restart takes back what was written; it is nil where that cannot be. stdout tells where it went.
+// restart discards what was written so far; it is nil if that is impossible. stdout reports whether the content went to stdout.
 func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart func() error) error) (stdout bool, err error) {
 	defer p.End()
 	if name == "" || name == "-" {
@@ -112,7 +112,7 @@ func createOutput(name string) (*outputFile, error) {
 	return &outputFile{File: file, final: name}, nil
 }
 
-// restart forgets what was written so far.
+// restart discards what was written so far.
 func (o *outputFile) restart() error {
 	if o.direct {
 		return fmt.Errorf("%s cannot be rewound", o.Name())

@@ -25,7 +25,7 @@ import (
 // need no connection.
 type Factory struct {
 	In  io.Reader
-	Out io.Writer // content of blobs, as it is; everything else goes through Print
+	Out io.Writer // content of blobs, not redacted; everything else goes through Print
 	Err io.Writer // redacted, in whole lines
 
 	InTerminal, OutTerminal, ErrTerminal bool
@@ -105,7 +105,7 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// JSON tells whether the result is asked for as JSON.
+// JSON reports whether -o json is given.
 func (f *Factory) JSON() bool { return f.Output == "json" }
 
 // Content is where the content of a blob goes: stdout as it is, or nowhere with --quiet.
@@ -125,8 +125,8 @@ func (f *Factory) Notef(format string, args ...any) {
 	fmt.Fprintln(f.Err, line)
 }
 
-// ClientOptions are for every client. Reads go by their Retry; writes switch it off. They are fresh each time, since some
-// SDK constructors append to them.
+// ClientOptions returns the options of every client. Reads use their Retry; writes turn it off. The options are new each time, because
+// some SDK constructors append to them.
 func (f *Factory) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Transport:        f.sender(),

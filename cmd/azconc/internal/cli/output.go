@@ -13,7 +13,7 @@ type result interface {
 	Text(w io.Writer)
 }
 
-// Print writes a command's result to stdout, in the form that was asked for.
+// Print writes a command's result to stdout, as text or JSON.
 func (f *Factory) Print(r result) error {
 	if f.Quiet {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
-// Report says on stderr, and with -o json on stdout too, how a command failed, and returns its exit code.
+// Report prints on stderr, and with -o json also on stdout, how a command failed, and returns its exit code.
 func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return fail.ExitOK

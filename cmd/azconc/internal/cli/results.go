@@ -65,7 +65,7 @@ func (r WriteResult) Text(w io.Writer) {
 		fmt.Fprintf(w, " after %s", show.Plural(r.Conflicts, "conflict"))
 	}
 	if r.Resolved > 0 {
-		fmt.Fprintf(w, ", %s resolved", show.Plural(r.Resolved, "lost answer"))
+		fmt.Fprintf(w, ", %s resolved", show.Plural(r.Resolved, "lost response"))
 	}
 	fmt.Fprintln(w)
 }

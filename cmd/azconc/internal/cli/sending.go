@@ -11,15 +11,14 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Sent is the result of a write that the command sends itself, without the optimistic package.
+// Sent is the result of a write that the command sends itself.
 type Sent struct {
-	Ambiguous int       // responses that left open whether it was carried out
-	First     time.Time // when the first request left
+	Ambiguous int       // tries after which it is open whether the write was applied
+	First     time.Time // when the first request was sent
 }
 
 // SendWrite sends one write with the SDK's retries off, and sends it again while the error is transient. It returns the
-// service's last response untouched: after an ambiguous one, a refusal may be the effect of our own write, and the caller has
-// to read the resource.
+// last error unchanged: after an ambiguous try, a refusal may be the effect of the write's own first try.
 func SendWrite(ctx context.Context, send func(context.Context) error) (Sent, error) {
 	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
 	s, err := wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, send)

@@ -12,8 +12,8 @@ import (
 )
 
 // WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first one is caught, so that a
-// second ends a process that hangs while it cleans up. What a shell has us ignore, as an interrupt in its background, stays
-// ignored.
+// second ends a process that hangs while it cleans up. Signals
+// that the shell has set to be ignored stay ignored.
 func WithSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
@@ -40,8 +40,8 @@ func WithSignals(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// Interrupted tells whether SIGINT has ended the run with this exit code: ctx is WithSignals's, and whatever azconc ran under
-// it was ended by the signal too, if it ran anything.
+// Interrupted reports whether SIGINT ended the run: ctx is that of WithSignals, and the exit code shows that the command that azconc ran,
+// if any, was ended by the signal too.
 func Interrupted(ctx context.Context, code int) bool {
 	s, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
 	return ok && s.Signal == os.Interrupt && code == fail.ExitInterrupted

@@ -37,7 +37,7 @@ func TestStreams() (s *Streams, in, out, err *bytes.Buffer) {
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // redactor is the last step before stderr. It holds back an unfinished line, so that no secret passes in two halves;
-// Flush lets a prompt out. Of a line that is too long to be held back it lets through what holds no part of a secret.
+// Flush lets a prompt out. It writes the beginning of a very long line as soon as no secret can reach into it.
 // Memory is bounded, and the work is linear in the bytes written.
 type redactor struct {
 	mu      sync.Mutex
@@ -50,7 +50,7 @@ type redactor struct {
 const (
 	heldLine = 64 << 10
 	heldMost = 1 << 20
-	// secretMost is more than a secret and its name have.
+	// secretMost is longer than any secret with its name.
 	secretMost = 8 << 10
 )
 
@@ -92,7 +92,7 @@ func (r *redactor) add(p []byte) error {
 	return err
 }
 
-// pass lets the beginning of a long line through, up to a place that is in no secret.
+// pass writes the beginning of a long line, up to a place outside of any secret.
 func (r *redactor) pass() error {
 	text := string(r.buf)
 	whole := r.redact(text)

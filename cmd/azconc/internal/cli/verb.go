@@ -26,7 +26,7 @@ type Verb[O any] struct {
 	Run func(ctx context.Context, f *Factory, opts *O) error
 }
 
-// Input is what a command line says.
+// Input is a parsed command line.
 type Input struct {
 	Args  []string
 	Flags *pflag.FlagSet
@@ -40,7 +40,7 @@ func (v Verb[O]) Command(f *Factory) *cobra.Command {
 	return v.Seam(f, func(ctx context.Context, opts *O) error { return v.Run(ctx, f, opts) })
 }
 
-// Seam returns the command with run in place of Run, for tests of what a command line says.
+// Seam returns the command with run in place of Run, for tests of the options that a command line becomes.
 func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
 	opts := new(O)
 	cmd := &cobra.Command{

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Shell is a command line for a shell, with what it reads and where it complains.
+// Shell is a command line for a shell, with its environment and streams.
 type Shell struct {
 	Line   string
 	Env    []string
 	Stdin  []byte
-	Stdout io.Writer // nil keeps it: shellEnd.out
+	Stdout io.Writer // nil keeps it in ShellEnd.Out
 	Stderr io.Writer
 	What   string // for messages: "the filter"
 
 	Grace func(cause error) time.Duration // between TERM and KILL when ctx ends
 }
 
-// ShellEnd is how it ended, and what it has said.
+// ShellEnd is how a Shell ended, with its output.
 type ShellEnd struct {
 	Status
 	Out  []byte
@@ -30,8 +30,8 @@ type ShellEnd struct {
 	what string
 }
 
-// Run runs it with everything that it starts, of which nothing is left afterwards. When ctx ends it is ended. The error is
-// that it could not be run at all.
+// Run runs the command line and ends every process that it leaves. When ctx ends, it ends the command. The error says that it could not
+// be started.
 func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
 	var out bytes.Buffer
 	stdout := c.Stdout
@@ -57,7 +57,7 @@ func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
 	return ShellEnd{Status: s, Out: out.Bytes(), Said: strings.TrimSpace(said.String()), what: c.What}, err
 }
 
-// Failure says why it did not succeed, "" if it did. whole demands that all of its output is there.
+// Failure returns why the command failed, "" if it succeeded. If whole is set, incomplete output is a failure.
 func (e *ShellEnd) Failure(whole bool) string {
 	switch {
 	case e.Signal != "":

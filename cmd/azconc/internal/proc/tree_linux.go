@@ -72,7 +72,7 @@ func processes() []process {
 }
 
 // descendants returns the living descendants of this process, without those that skip holds back, and their descendants. A
-// process that is started meanwhile may be missing: who wants all of them asks until there is none.
+// process that starts meanwhile may be missing: to find all, call it until it returns none.
 func descendants(skip func(process) bool) []process {
 	children := map[int][]process{}
 	for _, p := range processes() {

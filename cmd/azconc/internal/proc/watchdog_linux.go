@@ -19,7 +19,7 @@ import (
 const verb = "watchdog"
 
 const (
-	askEvery     = 50 * time.Millisecond  // between two looks for processes that were not asked to end yet
+	askEvery     = 50 * time.Millisecond  // between two searches for processes that have not received TERM
 	killEvery    = 5 * time.Millisecond   // between two rounds of KILL
 	settle       = 200 * time.Millisecond // for what a Ctrl-Z has reached to stop by itself
 	frozenWithin = 3 * time.Second        // for everything to be stopped
@@ -177,7 +177,7 @@ func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-
 				w.within(0)
 			}
 		case sig := <-relayed:
-			// Whoever signals the command's parent means azconc, which decides.
+			// A signal to the command's parent is meant for azconc, which decides.
 			if os.Getppid() == w.azconc {
 				_ = syscall.Kill(w.azconc, sig.(syscall.Signal))
 			}
@@ -263,7 +263,7 @@ func (w *watchdog) goOn() {
 
 func (w *watchdog) kill() { killDescendants(nil) }
 
-// unreachable settles for what cannot be ended.
+// unreachable accepts that some processes cannot be ended.
 func (w *watchdog) unreachable() {
 	if w.ended == nil {
 		w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}

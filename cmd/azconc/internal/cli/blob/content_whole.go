@@ -8,7 +8,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// WholeContent reads what --file names, at most limit bytes of it: for requests that carry all of their content at once.
+// WholeContent reads the file that --file names, up to limit bytes, for requests that carry all content at once.
 func WholeContent(f *cli.Factory, ctx context.Context, name string, limit int64) ([]byte, error) {
 	content, size, err := f.OpenContent(ctx, name)
 	if err != nil {

@@ -84,7 +84,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 	}
 }
 
-// sourceConditions parses what the flags named --source say. They obey the rules of a write, whose part they are.
+// sourceConditions parses the --source flags. The rules of a write apply to them.
 func sourceConditions(c *flags.Conditions) (optimistic.Conditions, error) {
 	if c.IfNoneMatch == "*" {
 		return optimistic.Conditions{}, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
@@ -141,7 +141,7 @@ func copyHint(err error) error {
 	return err
 }
 
-// copyError adds to the error of a copy which copy it is about.
+// copyError adds the id of the copy to an error.
 type copyError struct {
 	err        error
 	id, status string

@@ -87,7 +87,7 @@ func copyAbortRun(ctx context.Context, f *cli.Factory, opts *copyAbortOptions) e
 	return f.Print(out)
 }
 
-// stateError is a conflict with the state that a resource is in, which no version tells.
+// stateError is a conflict with the state of a resource rather than with its version.
 type stateError struct {
 	err             error
 	outcome, reason string

@@ -113,7 +113,7 @@ func editRun(ctx context.Context, f *cli.Factory, opts *editOptions) error {
 	return f.Print(r)
 }
 
-// read is optimistic.Read, where a blob that is not there is a version too if it may be created.
+// read is optimistic.Read, but with --create a missing blob is an empty version.
 func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error) {
 	v, err := optimistic.Read(ctx, e.target, nil)
 	if errors.Is(err, optimistic.ErrNotFound) && e.opts.Create {
@@ -244,7 +244,7 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 	}
 }
 
-// keepTheirs is a conflict that was left, with the version that the text would have to replace.
+// keepTheirs is an unresolved conflict, with the version that the text would have to replace.
 type keepTheirs struct {
 	err  error
 	etag azcore.ETag
@@ -253,7 +253,7 @@ type keepTheirs struct {
 func (e *keepTheirs) Error() string { return e.err.Error() }
 func (e *keepTheirs) Unwrap() error { return e.err }
 
-// keep adds to err where the text is and, if the current version is known, how to overwrite it.
+// keep adds to err the file with the text and, if the current version is known, the command that overwrites it.
 func (e *editing) keep(err error) error {
 	etag := e.base.ETag
 	if k, ok := errors.AsType[*keepTheirs](err); ok {
@@ -273,7 +273,7 @@ func (e *editing) keep(err error) error {
 	return fail.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
 }
 
-// keptError is a failure after which the user's text waits in a file.
+// keptError is a failure after which the user's text remains in a file.
 type keptError struct {
 	err  error
 	file string

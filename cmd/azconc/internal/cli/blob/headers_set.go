@@ -18,7 +18,7 @@ import (
 
 type headersSetOptions struct {
 	Blob        ref.Blob
-	Set         map[string]string // by flag; an empty value takes the header away
+	Set         map[string]string // by flag; an empty value removes the header
 	Conditions  optimistic.Conditions
 	MaxAttempts int
 }

@@ -90,7 +90,7 @@ code is 5.`,
 	}
 }
 
-// typedBytes is content as it is, of a type for the case that it is new.
+// typedBytes stores content unchanged, with a content type for a new blob.
 type typedBytes struct {
 	blobs.BytesCodec
 	contentType string
@@ -98,7 +98,7 @@ type typedBytes struct {
 
 func (t typedBytes) ContentType() string { return t.contentType }
 
-// contentOf is the blob's content as a target, with what the flags set on top.
+// contentOf returns the blob's content as a target, with the headers and metadata of the flags.
 func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blob[[]byte] {
 	target := blobs.NewBytes(client)
 	target.Codec = typedBytes{contentType: cli.ContentType(name)}

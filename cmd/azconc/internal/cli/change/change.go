@@ -26,7 +26,7 @@ type BaseContent struct {
 	Data     []byte
 }
 
-// ChangeFlags are the four ways to say what to change; exactly one is given.
+// ChangeFlags are the four flags that specify a change. Exactly one is given.
 type ChangeFlags struct {
 	Exec string
 	JQ   string
@@ -75,7 +75,7 @@ func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 	}
 }
 
-// Prepare gets ready what a change needs once, before the first attempt.
+// Prepare loads what a change needs, once, before the first attempt.
 func Prepare(ctx context.Context, f *cli.Factory, c Change) error {
 	switch c := c.(type) {
 	case *FileChange:
@@ -86,7 +86,7 @@ func Prepare(ctx context.Context, f *cli.Factory, c Change) error {
 	return nil
 }
 
-// FileChange is the content of a file, whatever was there.
+// FileChange replaces any content by the content of a file.
 type FileChange struct {
 	Name string
 	Data []byte

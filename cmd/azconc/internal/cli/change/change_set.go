@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
-// SetChange sets members of a JSON document. A path is dotted; a backslash takes the meaning from a dot; where the
-// document has an array, a part of the path is an index.
+// SetChange sets members of a JSON document. A path is dotted; a backslash escapes a dot. In an array, a
+// part of the path is an index.
 type SetChange struct {
 	assignments []assignment
 }
@@ -44,7 +44,7 @@ func newSetChange(args []string) (*SetChange, error) {
 	return c, nil
 }
 
-// NewSetProperties is newSetChange for an entity, whose properties have names and no paths.
+// NewSetProperties returns a SetChange for an entity, whose properties have names instead of paths.
 func NewSetProperties(args []string) (*SetChange, error) {
 	c := &SetChange{}
 	for _, arg := range args {
@@ -68,7 +68,7 @@ func (c *SetChange) add(path []string, text string) {
 	c.assignments = append(c.assignments, assignment{path: path, text: text, value: value, json: isJSON})
 }
 
-// parseValue reads text as JSON if it is that, and else as a string.
+// parseValue parses text as JSON if it is valid JSON, and as a string otherwise.
 func parseValue(text string) (value any, isJSON bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -123,7 +123,7 @@ func (c *SetChange) Apply(_ context.Context, base BaseContent) ([]byte, error) {
 	return data, nil
 }
 
-// setPath returns node with value at path. Missing objects are made on the way; other things are not overwritten.
+// setPath returns node with value at path. It creates missing objects and refuses to replace anything else.
 func setPath(node any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil

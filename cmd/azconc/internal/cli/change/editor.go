@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-// Editor is the user's editor, as a shell command. Without a terminal there is only one that was chosen.
+// Editor returns the user's editor, as a shell command. Without a terminal there is no default.
 func Editor(f *cli.Factory) (string, error) {
 	editor := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"))
 	if editor == "" && !f.OutTerminal && !f.ErrTerminal {

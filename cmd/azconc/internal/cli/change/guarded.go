@@ -17,7 +17,7 @@ import (
 
 // Guarded holds the version that a write builds on against conditions that the write itself cannot carry, because its
 // If-Match takes their place. The two together are as strict as the headers: the version that was judged is the version
-// that is replaced. It also remembers the version for those who run inside the change.
+// that is replaced. Seen is that version, for the change function.
 type Guarded[T any] struct {
 	optimistic.Target[T]
 	Op         string
@@ -25,7 +25,7 @@ type Guarded[T any] struct {
 	Seen       *optimistic.Version[T]
 }
 
-// Unwrap returns the target that is changed, so that one --op-id on content and on metadata is two operations.
+// Unwrap returns the inner target, so that one --op-id on content and on metadata stands for two operations.
 func (g *Guarded[T]) Unwrap() any { return g.Target }
 
 func (g *Guarded[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
@@ -41,7 +41,7 @@ func (g *Guarded[T]) Prepare(base *optimistic.Version[T], value T, l optimistic.
 	return g.Target.Prepare(base, value, l, c)
 }
 
-// Holds judges If-None-Match and the dates; If-Match is the optimistic package's.
+// Holds evaluates If-None-Match and the dates. Package optimistic evaluates If-Match.
 func Holds(op, resource string, c optimistic.Conditions, now optimistic.State, modified time.Time) error {
 	if !now.Exists {
 		return nil
@@ -61,12 +61,12 @@ func Holds(op, resource string, c optimistic.Conditions, now optimistic.State, m
 	return conflict
 }
 
-// Carried is the part of the conditions that the optimistic package sends along.
+// Carried returns the conditions that package optimistic sends with the write.
 func Carried(c optimistic.Conditions) optimistic.Conditions {
 	return optimistic.Conditions{IfMatch: c.IfMatch, IfTags: c.IfTags, LeaseID: c.LeaseID}
 }
 
-// UpdateHint adds the way out of an update that could not be made.
+// UpdateHint adds a hint to the error of an update.
 func UpdateHint(err error, c optimistic.Conditions, created bool) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
@@ -82,7 +82,7 @@ func UpdateHint(err error, c optimistic.Conditions, created bool) error {
 	return err
 }
 
-// PrintDiff prints a dry run. The diff is content, so it goes out as it is.
+// PrintDiff prints a dry run. The diff is content, so it is not redacted.
 func PrintDiff(f *cli.Factory, r cli.WriteResult, before, after []byte) error {
 	from, to := "a/"+r.Resource, "b/"+r.Resource
 	if r.Created {

@@ -13,9 +13,9 @@ type hunk struct {
 	lines      []string
 }
 
-// Merge3 applies to base what mine and theirs changed in it. Changes of the same or of neighbouring lines that are not
-// alike do not merge: both versions then stand between conflict markers, and clean is false. It works by lines, since a
-// merge by characters would make 25 of 15 and 20.
+// Merge3 applies to base what mine and theirs changed in it. Different changes of the same or of neighbouring
+// lines do not merge: both versions are then put between conflict markers, and clean is false. It works by lines, because a merge by
+// characters would turn 15 and 20 into 25.
 func Merge3(base, mine, theirs string) (merged string, clean bool) {
 	lines := splitLines(base)
 	a, b := hunks(base, mine), hunks(base, theirs)
@@ -92,7 +92,7 @@ func markers(mine, base, theirs string) string {
 	return mineMarker + "\n" + end(mine) + baseMarker + "\n" + end(base) + middleMarker + "\n" + end(theirs) + theirsMarker + "\n"
 }
 
-// HasMarkers tells whether a conflict has been left as it was.
+// HasMarkers reports whether text still has conflict markers.
 func HasMarkers(s string) bool {
 	for _, line := range splitLines(s) {
 		if line = strings.TrimRight(line, "\r\n"); line == mineMarker || line == theirsMarker {
@@ -110,7 +110,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// hunks are the changes from base to other, by whole lines.
+// hunks returns the changes from base to other, by whole lines.
 func hunks(base, other string) []hunk {
 	// Without context each hunk of a unified diff is one change. The edits come from a diff of the same text, so they fit.
 	diff, err := udiff.ToUnifiedDiff("", "", base, udiff.Strings(base, other), 0)
@@ -133,8 +133,7 @@ func hunks(base, other string) []hunk {
 	return out
 }
 
-// trimmed leaves out lines that stay as they are. The diff is one of characters: a line added after another may come as
-// that other line replaced by two.
+// trimmed removes unchanged lines from a hunk. The diff works by characters, so an added line may appear as one line replaced by two.
 func (h hunk) trimmed(base []string) hunk {
 	for h.start < h.end && len(h.lines) > 0 && base[h.start] == h.lines[0] {
 		h.start, h.lines = h.start+1, h.lines[1:]

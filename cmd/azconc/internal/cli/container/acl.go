@@ -54,7 +54,7 @@ func ShowPolicies(policies []settings.AccessPolicy) []PolicyShown {
 	return shown
 }
 
-// parseACL reads what documentOf wrote. What is wrong is named before anything is sent.
+// parseACL parses what documentOf wrote. An error names the faulty member.
 func parseACL(data []byte) (settings.ACL, error) {
 	var doc aclDocument
 	if err := fail.StrictJSON(data, "an access control list", &doc); err != nil {

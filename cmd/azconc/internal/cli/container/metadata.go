@@ -175,7 +175,7 @@ func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
 	}
 }
 
-// nounMetadataResult names what it is about by its noun: {"container": "jobs", …}.
+// nounMetadataResult has the resource under the name of its noun: {"container": "jobs", …}.
 type nounMetadataResult struct {
 	noun, name string
 	ETag       string

@@ -29,8 +29,7 @@ func startAzurite(f *cli.Factory, ctx context.Context, opts *azurite.Options) (*
 	return server, azuriteError(f, err)
 }
 
-// azuriteError prints what Azurite or npm has said, which is more than an error's one line can hold, and takes the way
-// out of an error into its hint.
+// azuriteError prints the output of Azurite or npm, which does not fit into one line, and turns the error's advice into a hint.
 func azuriteError(f *cli.Factory, err error) error {
 	if tool, ok := errors.AsType[*azurite.ToolError](err); ok {
 		return fail.WithHint(errors.New(tool.Problem), tool.Hint)

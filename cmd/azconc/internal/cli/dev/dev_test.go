@@ -33,7 +33,7 @@ func TestDevInstallFlags(t *testing.T) {
 	})
 }
 
-func TestACommandIsNotToldOfAnotherAccount(t *testing.T) {
+func TestACommandDoesNotSeeAnotherAccount(t *testing.T) {
 	env := withoutAccount(cli.Env{"PATH=/bin", "AZURE_STORAGE_ACCOUNT=production", "AZURE_STORAGE_KEY=x", "AZURE_TENANT_ID=y", "azure_storage=z"})
 	if len(env) != 3 || env[0] != "PATH=/bin" || env[1] != "AZURE_TENANT_ID=y" {
 		t.Errorf("the command's environment is %q, want it without the account's variables", env)

@@ -60,7 +60,7 @@ could not start.`,
 const commandGrace = 10 * time.Second
 
 func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
-	// Looked for before Azurite is started, which may take a while.
+	// Find the command before Azurite is started, which may take a while.
 	path, err := exec.LookPath(opts.Command[0])
 	if err != nil {
 		return commandNotStarted(err)
@@ -76,7 +76,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 	}()
 	cmd := exec.Command(path, opts.Command[1:]...)
 	cmd.Args[0] = opts.Command[0]
-	// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
+	// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.In, f.Out, f.Redactor.W
 	cmd.Env = append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString())
 	cmd.WaitDelay = commandGrace
@@ -130,8 +130,8 @@ func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server *azuri
 	}
 }
 
-// pass sends a signal on to the command. An interrupt from the terminal it has got already, as a member of the foreground
-// group, and what a shell makes of it is its own business.
+// pass sends a signal on to the command. It has already received an interrupt from the terminal, as a member of the
+// foreground group.
 func pass(f *cli.Factory, cmd *exec.Cmd, s os.Signal) {
 	if s == os.Interrupt && f.InTerminal {
 		return
@@ -139,7 +139,7 @@ func pass(f *cli.Factory, cmd *exec.Cmd, s os.Signal) {
 	_ = cmd.Process.Signal(s)
 }
 
-// withoutAccount is env without what would name another account than the connection string.
+// withoutAccount returns env without the variables that could name another account than the connection string.
 func withoutAccount(env cli.Env) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "AZURE_STORAGE_") })
 }

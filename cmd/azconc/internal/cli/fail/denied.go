@@ -21,8 +21,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Denied says why the service refused the caller, and what to do about it. Both are empty for an error that is something
-// else, or that says no more than its code does.
+// Denied says why the service refused the caller, and what to do about it. Both are empty for any other error, and if
+// there is nothing to add to the code.
 func Denied(err error) (why, way string) {
 	if why := signInFailure(err); why != "" {
 		return why, "sign in with az login, or give a key or a SAS: see azconc help environment"
@@ -99,7 +99,7 @@ func requestOf(e *azcore.ResponseError) (r refusedRequest) {
 	return r
 }
 
-// role is the least of the built-in roles that allows the request.
+// role returns the least privileged built-in role that allows the request.
 func (r refusedRequest) role() string {
 	noun := map[string]string{"table": "Table", "queue": "Queue", "file": "File"}[r.service]
 	switch {
@@ -116,7 +116,7 @@ func (r refusedRequest) role() string {
 	return "Storage " + noun + " Data Reader"
 }
 
-// unauthenticated is for a credential that the service does not accept at all.
+// unauthenticated explains why the service does not accept a credential.
 func (r refusedRequest) unauthenticated(detail string) (why, way string) {
 	now := r.at
 	if now.IsZero() {
@@ -148,7 +148,7 @@ func withDetail(text, detail string) string {
 	return text + ": " + detail
 }
 
-// parseSASTime reads a time in one of the forms that a signature may have.
+// parseSASTime parses a time in one of the formats of a SAS.
 func parseSASTime(s string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -158,8 +158,8 @@ func parseSASTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time", s)
 }
 
-// detailOf is what the service says beside the code. A signature that does not match comes with the string to sign,
-// which is of no use to a person.
+// detailOf returns what the service says in addition to the code. For a signature that does not match it is the string to sign, which
+// does not help a user, so it is omitted.
 func detailOf(e *azcore.ResponseError) string {
 	if e.RawResponse == nil || e.RawResponse.Body == nil {
 		return ""
@@ -178,7 +178,7 @@ func detailOf(e *azcore.ResponseError) string {
 
 var troubleshooting = regexp.MustCompile(`(?i)\.?\s*To troubleshoot, visit https://\S+`)
 
-// signInFailure says why Entra ID gave no token: what each credential that was tried has met, or what Entra ID answered.
+// signInFailure returns why there is no token: the error of each credential that was tried, or Entra ID's response.
 func signInFailure(err error) string {
 	var said string
 	failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)

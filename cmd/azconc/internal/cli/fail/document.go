@@ -60,7 +60,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// StrictJSON reads a document whose every member must be known.
+// StrictJSON parses a document and refuses unknown members.
 func StrictJSON(data []byte, what string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

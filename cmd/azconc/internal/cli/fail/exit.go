@@ -37,7 +37,7 @@ type Verdict struct {
 }
 
 // Judge is the only place that turns errors into exit codes. An unknown outcome comes first: whatever ended the command,
-// the caller has to know that a write may have happened.
+// the user has to know that a write may have been applied.
 func Judge(err error) Verdict {
 	if err == nil {
 		return Verdict{Code: ExitOK, Outcome: "ok"}
@@ -101,13 +101,13 @@ func Judge(err error) Verdict {
 	return Verdict{Code: ExitFailed, Outcome: "failed"}
 }
 
-// exitStatus is implemented by errors that are the command line's own, such as a filter that failed or a child's status.
+// exitStatus is implemented by the errors of the command line itself, such as a failed filter or a child's status.
 type exitStatus interface {
 	error
 	Verdict() Verdict
 }
 
-// Ended puts the reason for which ctx ended in front of an error that only says that it did.
+// Ended puts the cause of ctx in front of an error that only says that ctx has ended.
 func Ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {

@@ -119,14 +119,14 @@ func allFacts(err error, into map[string]any) {
 	}
 }
 
-// Hint is the hint the error brings, or the usual one for what happened.
+// Hint returns the error's own hint, or the usual one for its kind.
 func Hint(err error, v Verdict, command, on string) string {
 	noun, name := missing(err, command, on)
 	if h := HintOf(err); h != "" && (v.Code != ExitNotFound || noun == "") {
 		return h
 	}
 	if _, theirs := errors.AsType[*CommandStatus](err); theirs {
-		return "" // the code is the command's, and means what the command means by it
+		return "" // the exit code is the command's own
 	}
 	_, inUse := errors.AsType[*files.InUseError](err)
 	switch {
@@ -158,7 +158,7 @@ func Hint(err error, v Verdict, command, on string) string {
 	return ""
 }
 
-// wrongType is the way out for a blob of another type than the command writes.
+// wrongType returns the hint for a blob of another type than the command writes.
 func wrongType(err error) string {
 	if e, ok := errors.AsType[*blobs.TypeError](err); ok {
 		switch e.Type {
@@ -173,8 +173,8 @@ func wrongType(err error) string {
 	return ""
 }
 
-// missing names the container, table, queue or share that does not exist, if err reports that: by its code, or because the
-// command concerns no other resource.
+// missing returns the container, table, queue or share that does not exist, if err reports that: by its code, or because the
+// command is about that resource.
 func missing(err error, command, on string) (noun, name string) {
 	name, _, _ = strings.Cut(on, "/")
 	if noun = azerr.Absent(err); noun == "" {
@@ -193,7 +193,7 @@ func missing(err error, command, on string) (noun, name string) {
 	return noun, name
 }
 
-// createHint is the command that creates the missing resource, unless the failed command was a deletion.
+// createHint returns the command that creates the missing resource, unless the failed command was a deletion.
 func createHint(command, noun, name string) string {
 	if noun == "" || strings.HasSuffix(command, "delete") && strings.HasPrefix(command, noun) {
 		return ""

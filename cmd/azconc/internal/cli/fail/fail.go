@@ -11,7 +11,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// UsageError is a command line that cannot be carried out as it stands. Nothing has been sent.
+// UsageError reports an invalid command line. Nothing has been sent.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -19,7 +19,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
 
-// hintError carries the way out of an error, for a line of its own.
+// hintError adds a hint to an error. The hint is printed on a line of its own.
 type hintError struct {
 	err  error
 	hint string
@@ -37,13 +37,13 @@ func HintOf(err error) string {
 	return ""
 }
 
-// facter is implemented by errors that have more to say with -o json than their text.
+// facter is implemented by errors that add members to the JSON object of a failure.
 type facter interface {
 	error
 	Facts() map[string]any
 }
 
-// UnknownError is an outcome that could not be settled, for writes outside the optimistic package.
+// UnknownError reports an unknown outcome of a write that the command sends itself.
 type UnknownError struct {
 	Why string
 	Err error
@@ -63,10 +63,10 @@ func (e *UnknownError) Unwrap() []error {
 	return []error{optimistic.ErrOutcomeUnknown, e.Err}
 }
 
-// CommandStatus is the end of a command that is passed on as azconc's own.
+// CommandStatus is the status of a command, which azconc exits with.
 type CommandStatus struct {
 	Code int
-	Text string // empty when the command has said itself what there is to say
+	Text string // empty if the command has printed the reason itself
 }
 
 func (e *CommandStatus) Error() string { return e.Text }
@@ -77,13 +77,13 @@ type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.After) }
 
-// talliedError adds what a failed operation took to its error: nothing is hidden then either.
+// talliedError adds the cost of a failed operation to its error.
 type talliedError struct {
 	err error
 	r   optimistic.Result
 }
 
-// Tally returns nil for nil.
+// Tally adds what an operation took to its error. It returns nil for nil.
 func Tally(err error, r optimistic.Result) error {
 	if err == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-// FilterError is a change that could not be made from the content. Nothing was written.
+// FilterError reports a change that failed. Nothing was written.
 type FilterError struct {
 	What   string
 	Status int
@@ -37,7 +37,7 @@ func (e *FilterError) Facts() map[string]any {
 	return out
 }
 
-// BadDocument makes a document that was given, and that is not what it should be, a usage error: nothing has been sent.
+// BadDocument turns a *FilterError about a given document into a usage error, because nothing has been sent.
 func BadDocument(err error) error {
 	bad, ok := errors.AsType[*FilterError](err)
 	switch {
@@ -49,7 +49,7 @@ func BadDocument(err error) error {
 	return keepHint(Usagef("%s: %s", bad.What, show.OneLine(PlainJSON(bad.Err))), err)
 }
 
-// keepHint gives err the hint of another error, if that has one.
+// keepHint adds the hint of another error, if there is one.
 func keepHint(err, of error) error {
 	if hint := HintOf(of); hint != "" {
 		return WithHint(err, hint)

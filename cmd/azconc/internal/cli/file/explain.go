@@ -76,7 +76,7 @@ type hindrance struct {
 	What   string `json:"what"` // lease, handle, delete pending, read only
 	Who    string `json:"who,omitempty"`
 	Since  string `json:"since,omitempty"`
-	Writes string `json:"writes"` // what becomes of a write through REST
+	Writes string `json:"writes"` // what happens to a write through REST
 	Do     string `json:"do"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// WaitFor is a loop that looks again and again, for so long, or for as long as it takes if wait is 0.
+// WaitFor returns a loop that polls for this long, or without a bound if wait is 0.
 func WaitFor(wait time.Duration, pace retry.Backoff) *retry.Loop {
 	if wait == 0 {
 		wait = -1

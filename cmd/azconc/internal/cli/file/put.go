@@ -41,7 +41,7 @@ func (w *writeFlags) parse() (err error) {
 
 // Acquire returns the options for acquiring the lease. A waiting command reports the holder.
 func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
-	o := pessimistic.AcquireOptions{Wait: max(w.Wait, 1)} // 1 ns is as good as none
+	o := pessimistic.AcquireOptions{Wait: max(w.Wait, 1)} // 1 ns: 0 would mean no bound
 	if w.Wait > 0 && !f.Quiet {
 		o.Hooks.Event = func(e pessimistic.Event) {
 			if e.Kind == pessimistic.Waiting {
@@ -114,7 +114,7 @@ func written(f *cli.Factory, outcome string, on ref.File, r files.Written) error
 		Cost: f.Cost()})
 }
 
-// maxStdin bounds a content whose size is only known when all of it is there, which the service wants to know first.
+// maxStdin bounds content from stdin, which is held in memory because the service needs the size first.
 const maxStdin = 64 << 20
 
 func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {

@@ -100,7 +100,7 @@ func (n leaseNoun) addDuration(set *pflag.FlagSet, to *string) {
 	set.StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
 }
 
-// poll spaces the looks of one who waits for a lease.
+// poll spaces the attempts of a command that waits for a lease.
 var poll = retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}
 
 func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOptions) error {
@@ -128,7 +128,7 @@ func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOpt
 			letGo(ctx, l, id) // a file without a heartbeat would stay leased
 		}
 		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
-			// A refusal means that another holds it: the id is ours alone. An ambiguous last response means nothing.
+			// A refusal means that another client holds the lease: no other client has this id. An ambiguous last response proves nothing.
 			if !azerr.Classify(err).Ambiguous() {
 				return err
 			}
@@ -136,7 +136,7 @@ func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOpt
 				return err
 			}
 			if f.Output == "text" && !f.Quiet {
-				fmt.Fprintln(f.Out, id) // a script has it, as after a success
+				fmt.Fprintln(f.Out, id) // so that a script reads it as after a success
 			}
 			return fail.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
 				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, opts.On, id))

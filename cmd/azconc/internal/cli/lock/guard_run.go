@@ -130,14 +130,14 @@ type Held interface {
 	Remaining() (stop, end time.Duration, changed <-chan struct{})
 }
 
-// Acquisition is how it is acquired, and what the command gets to know of it.
+// Acquisition says how a lease is acquired, and what the command finds in its environment.
 type Acquisition struct {
 	What    string // for people: "jobs/nightly"
-	lost    string // what a loss means; "" if its error says it
+	lost    string // what a loss means, if its error does not say it
 	Acquire func(ctx context.Context) (Held, error)
 	Env     func(Held) []string
 	Facts   func(Held) map[string]any
-	inherit func(Held) []*os.File // what the command gets to keep open; may be nil
+	inherit func(Held) []*os.File // files that the command keeps open; may be nil
 
 	// Breaking returns how long h keeps a lease that is being broken, 0 if it is over. Nil means that this is unknown: the
 	// command is then killed at once.
@@ -149,7 +149,7 @@ type Acquisition struct {
 
 // RunUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
 func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition) error {
-	// Looked for before anything is held.
+	// Find the command before anything is held.
 	if _, err := proc.Look(u.Command[0]); err != nil {
 		return NotStarted(err)
 	}
@@ -179,7 +179,7 @@ func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition)
 		err = a.Finish(context.WithoutCancel(ctx), h)
 	}
 	if left, ok := errors.AsType[*CommandLeft](err); ok {
-		// Nobody else must come in as long as we can help it.
+		// The lease is kept, so that no other holder acquires it while the process runs.
 		status.write("kept", map[string]any{"error": left.Error()})
 		return err
 	}
@@ -207,7 +207,7 @@ func acquireUntil(f *cli.Factory, ctx context.Context, a Acquisition, signals <-
 				over = nil
 				cancel(context.Cause(ctx))
 			case s := <-signals:
-				// There is no command yet that it could be passed on to.
+				// There is no command yet to pass the signal on to.
 				if endsWaiting(s) {
 					cancel(&fail.SignalError{Signal: s})
 				}
@@ -235,7 +235,7 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 	deadline, changed := w.deadline()
 	c := &proc.Command{
 		Args: u.Command, Env: append(append([]string{}, f.Env...), a.Env(h)...),
-		// Its stderr is its own: the redactor would hold back a prompt, and is no terminal.
+		// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
 		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: signals,
 		Job: true, KillAfter: max(u.KillAfter, time.Millisecond), Deadline: deadline, Deadlines: w.deadlines,
 		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
@@ -274,7 +274,7 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 	if lost != nil {
 		return &LostRunning{Err: lost, Why: a.lost}
 	}
-	// A signal has been passed on, and how the command took it is its own business; what ends azconc otherwise is ours.
+	// The command has received a signal and decides its own status. Any other end is azconc's.
 	if cause := context.Cause(ctx); cause != nil {
 		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
 			return cause

@@ -11,11 +11,11 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// breakPatience is how long the service is asked for the time that a lease still has that is being broken.
+// breakPatience bounds how long azconc asks the service for the remaining time of a lease that is being broken.
 const breakPatience = time.Second
 
-// lossOf is how h was lost, nil if it was not. The clocks are asked too: the lease's own watch may need a second to notice
-// that the machine has stood still.
+// lossOf returns how h was lost, nil if it is held. It also compares the clocks, because the lease itself may need a second to notice that
+// the machine was suspended.
 func lossOf(h Held) *pessimistic.LostError {
 	lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context()))
 	if !ok {
@@ -29,7 +29,7 @@ type watch struct {
 	u        *UnderFlags
 	held     Held
 	status   *statusLines
-	woken    chan os.Signal // has an element when we go on after we were suspended
+	woken    chan os.Signal // has an element after azconc was suspended and continues
 	breaking func(ctx context.Context, h Held) (time.Duration, error)
 
 	stop      chan time.Duration
@@ -99,8 +99,8 @@ func (w *watch) stopInTime(ctx context.Context) {
 		w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
 		return
 	}
-	// Somebody is breaking the lease. It is ours until the duration is over at most, or for a shorter time that only the
-	// service knows.
+	// Another client is breaking the lease. It is held at most until its duration is over, or for a shorter time that only the service
+	// knows.
 	grace := w.u.KillAfter
 	if l.Duration > 0 {
 		grace = min(grace, l.Duration-l.Elapsed-releaseMargin)

@@ -75,7 +75,7 @@ func holdRun(ctx context.Context, f *cli.Factory, opts *holdOptions) error {
 	}
 	err = f.Print(holdResult{Outcome: "held", Lock: opts.Lock.String(), Owner: h.Owner(), Fence: int64(h.Fence()), ETag: string(h.ETag()), LeaseID: h.ID()})
 	if err == nil {
-		err = opts.untilToldTo(h.Context(), f)
+		err = opts.untilRelease(h.Context(), f)
 	}
 	released := h.Release(ctx)
 	if err != nil {
@@ -84,8 +84,8 @@ func holdRun(ctx context.Context, f *cli.Factory, opts *holdOptions) error {
 	return released
 }
 
-// untilToldTo waits until it is asked to release the lock, which is success.
-func (opts *holdOptions) untilToldTo(ctx context.Context, f *cli.Factory) error {
+// untilRelease waits until the lock is to be released: by a signal, after --for, or when stdin ends. That is success.
+func (opts *holdOptions) untilRelease(ctx context.Context, f *cli.Factory) error {
 	var end <-chan time.Time
 	if opts.For > 0 {
 		end = time.After(opts.For)

@@ -35,7 +35,7 @@ func ParseLock(arg string) (ref.Blob, error) {
 	return r, err
 }
 
-// Locker returns the locks of the container that on is in.
+// Locker returns a Locker for the container of on.
 func Locker(f *cli.Factory, on ref.Blob, opts *pessimistic.LockerOptions) (*pessimistic.Locker, error) {
 	client, err := f.Container(on)
 	if err != nil {
@@ -76,7 +76,7 @@ func showLock(container string, i pessimistic.LockInfo) shown {
 	return s
 }
 
-// lines prints the facts for people. Who is named holds the lock, or held it last.
+// lines prints the lock as text. The owner is the holder, or the last one if the lock is free.
 func (s shown) lines(w io.Writer) {
 	held := "no, " + s.State
 	who := "last owner"

@@ -97,7 +97,7 @@ and nothing tells azconc when the connection to the server, and the lock with it
 	}
 }
 
-// takeCommand reads the command, which --command gives too, and has the lock named unless --file names a file.
+// takeCommand reads the command, after -- or from --command, and requires the name of the lock unless --file is given.
 func (opts *runOptions) takeCommand(in cli.Input) error {
 	names := []string{"<container/name>"}
 	if opts.File != "" {
@@ -126,7 +126,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Lock.String(), opts.Lock.Blob, &opts.UnderFlags))
 }
 
-// waitingNote tells a person at a terminal why nothing happens.
+// waitingNote prints, on a terminal, which holder the command waits for.
 func waitingNote(f *cli.Factory) pessimistic.Hooks {
 	if !f.ErrTerminal || f.Quiet {
 		return pessimistic.Hooks{}
@@ -145,7 +145,7 @@ func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquis
 		Acquire: func(ctx context.Context) (Held, error) {
 			h, err := u.lock(ctx, k, name)
 			if err != nil {
-				return nil, err // and not a nil *Held, which would look like one
+				return nil, err // not a nil *Held in a non-nil interface
 			}
 			return h, nil
 		},

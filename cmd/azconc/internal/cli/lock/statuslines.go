@@ -13,15 +13,15 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// statusPatience is how long the end of azconc waits for a reader of the status lines that does not read.
+// statusPatience bounds how long azconc waits at its end for a slow reader of the status lines.
 const statusPatience = time.Second
 
-// statusLines are JSON lines about a run, on a file descriptor that the caller has opened. A goroutine writes them: nothing
-// that azconc has to do in time waits for their reader. Without a descriptor nothing is written. Safe for concurrent use.
+// statusLines are JSON lines about a run, on a file descriptor that the caller has opened. A goroutine writes them, so that
+// a slow reader delays nothing else. Without a descriptor nothing is written. Safe for concurrent use.
 type statusLines struct {
 	w      io.WriteCloser
 	ready  func(time.Duration) bool // whether a write would not block, asked for at most that long
-	gone   chan struct{}            // closed when the reader is not waited for any more
+	gone   chan struct{}            // closed when azconc no longer waits for the reader
 	empty  chan struct{}            // closed when the goroutine has ended
 	queued chan struct{}            // has an element when there are new lines
 
@@ -76,7 +76,7 @@ func (s *statusLines) run() {
 	}
 }
 
-// lose writes, once, that what was held is lost.
+// lose writes, once, that the lease is lost.
 func (s *statusLines) lose(l *pessimistic.LostError) {
 	s.mu.Lock()
 	before := s.isLost
@@ -111,7 +111,7 @@ func (s *statusLines) wake() {
 	}
 }
 
-// close waits until everything is written, but not for a reader that does not read.
+// close waits until everything is written, for at most statusPatience.
 func (s *statusLines) close() {
 	if s.w == nil {
 		return

@@ -86,12 +86,12 @@ func (o *options) withTable(ctx context.Context, f *cli.Factory, do func() error
 	return do()
 }
 
-// maxKept is how much of a command's output is kept: what fits into a property as JSON.
+// maxKept bounds the stored output of a command: what fits into a property as JSON.
 const maxKept = 47 << 10
 
 // keptOutput is a command's output as it is stored.
 type keptOutput struct {
-	Bytes  int    `json:"bytes"` // of all there was
+	Bytes  int    `json:"bytes"` // of the whole output
 	Output []byte `json:"output"`
 }
 
@@ -151,7 +151,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	return f.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
 }
 
-// notDone is that nothing is stored.
+// notDone reports that no result is stored for the key.
 type notDone struct{ key string }
 
 func (e *notDone) Error() string { return e.key + " was not completed" }

@@ -54,7 +54,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestOutputThatNobodyTakesIsNoFailureOfTheCommand(t *testing.T) {
+func TestOutputWithoutAReaderIsNoFailureOfTheCommand(t *testing.T) {
 	for _, many := range []bool{false, true} {
 		o := &handlerOutput{to: brokenPipe{}, many: many}
 		if err := o.run(func(w io.Writer) error { _, err := io.WriteString(w, "done"); return err }); err != nil {

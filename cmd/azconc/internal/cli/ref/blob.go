@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
-// Blob names a container, or a blob in it. The rest is only there when it was given as a URL.
+// Blob names a container, or a blob in it. The other fields are set only if it was given as a URL.
 type Blob struct {
 	Container string
 	Blob      string
@@ -38,7 +38,7 @@ const snapshotMark = "?snapshot="
 
 var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
 
-// At is the snapshot of r that a flag names, or r.
+// At returns the snapshot of r that a flag names, or r without a flag.
 func (r Blob) At(snapshot string) (Blob, error) {
 	switch {
 	case snapshot == "":
@@ -76,7 +76,7 @@ func ParseContainer(arg string) (Blob, error) {
 	return r, nil
 }
 
-// ParseWritable is parseBlob for a command that changes the blob, which a snapshot or a version cannot be.
+// ParseWritable is ParseBlob for a command that changes the blob. It refuses snapshots and versions.
 func ParseWritable(arg string) (Blob, error) {
 	r, err := ParseBlob(arg)
 	if err == nil && (r.Snapshot != "" || r.Version != "") {
@@ -108,7 +108,7 @@ func parseBlobRef(arg string) (Blob, error) {
 		r.Endpoint, path = u.Scheme+"://"+u.Host+prefix, rest
 	}
 	if name, time, ok := strings.Cut(path, snapshotMark); ok && strings.Contains(name, "/") && snapshotTime.MatchString(time) {
-		path, r.Snapshot = name, time // which no blob is called by accident
+		path, r.Snapshot = name, time // no blob has such a name by accident
 	}
 	r.Container, r.Blob, _ = strings.Cut(path, "/")
 	if r.Container == "" && strings.HasPrefix(path, "/") {
@@ -129,7 +129,7 @@ func parseBlobRef(arg string) (Blob, error) {
 	return r, nil
 }
 
-// ValidContainer holds a name against the rules of "Naming and referencing containers, blobs, and metadata".
+// ValidContainer checks a name against the rules of "Naming and referencing containers, blobs, and metadata".
 func ValidContainer(name string) error {
 	const rule = "a container's name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
 	switch name {
@@ -157,7 +157,7 @@ func ValidContainer(name string) error {
 		}
 	}
 	if why == "" && (len(name) < 3 || len(name) > 63) {
-		// Too long a name may be something else altogether, so it is not repeated.
+		// A name that is too long may be a secret, so it is not repeated.
 		if len(name) > 63 {
 			return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
 		}

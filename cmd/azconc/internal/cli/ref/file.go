@@ -33,7 +33,7 @@ func ParseFile(arg string) (File, error) {
 	return r, err
 }
 
-// ParseShareOrFile holds a name against the rules of "Naming and referencing shares, directories, files, and metadata".
+// ParseShareOrFile reads share[/path] and checks it against the rules of "Naming and referencing shares, directories, files, and metadata".
 func ParseShareOrFile(arg string) (File, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return File{}, fail.WithHint(fail.Usagef("a file is given by its path, not by a URL"), "the account comes from --account-name or --connection-string")

@@ -20,7 +20,7 @@ func (r Table) String() string {
 
 var TableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,62}$`)
 
-// ParseTable reads table[/partition[/row]], of which exactly parts must be there. Keys cannot hold a slash: the
+// ParseTable reads table[/partition[/row]] with exactly this many parts. Keys cannot hold a slash: the
 // service forbids it.
 func ParseTable(arg string, parts int) (Table, error) {
 	words := strings.Split(arg, "/")

@@ -10,10 +10,10 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// Account is the account in a URL that named a queue, a table or an entity.
+// Account is the account in the URL of a queue, a table or an entity.
 type Account struct{ Endpoint, SAS string }
 
-// SplitURL takes a URL apart into the account, with the SAS if there is one, and the path in it.
+// SplitURL splits a URL into the account, with its SAS if it has one, and the path.
 func SplitURL(text string) (at Account, name string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -43,7 +43,7 @@ func EntityPath(name string) string {
 	return m[1] + "/" + plain(m[2]) + "/" + plain(m[3])
 }
 
-// Display is how a message names the first argument of a command, whatever it is: a URL loses all but its path.
+// Display returns an argument as messages name it. Of a URL only the path remains.
 func Display(arg string) string {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return resource.Path(arg)

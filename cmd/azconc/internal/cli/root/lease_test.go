@@ -14,8 +14,8 @@ import (
 
 const someLease, otherLease = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 
-// TestLeaseVerbsSurviveALostAnswer sends every lease operation over a network that loses its first response.
-func TestLeaseVerbsSurviveALostAnswer(t *testing.T) {
+// TestLeaseVerbsSurviveALostResponse sends every lease operation over a network that loses its first response.
+func TestLeaseVerbsSurviveALostResponse(t *testing.T) {
 	for _, on := range []string{"blob", "container"} {
 		name := map[string]string{"blob": "jobs/a", "container": "jobs"}[on]
 		for _, step := range []struct {

@@ -53,14 +53,14 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
 
-func TestACreateWhoseAnswerWasLostIsFoundOutAbout(t *testing.T) {
+func TestACreateWhoseResponseIsLostIsProved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Create Container"), Count: 1})
 		r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs", "-o", "json")
 		v := r.json(t)
 		if r.code != 0 || v["outcome"] != "created" || v["ambiguous"] != 1.0 || v["resolved"] != 1.0 || v["requests"] != 3.0 {
-			t.Errorf("exit %d, %v, want it created, proved by our stamp", r.code, v)
+			t.Errorf("exit %d, %v, want it created, as its id proves", r.code, v)
 		}
 	})
 }

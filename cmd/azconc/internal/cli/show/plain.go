@@ -2,14 +2,14 @@ package show
 
 import "io"
 
-// PlainWriter passes text on without what only a terminal understands: escape sequences and control characters. It is for
-// the output of another program where there is no terminal.
+// PlainWriter writes text without escape sequences and control characters. It is for the output of another program if there is no
+// terminal.
 type PlainWriter struct {
 	W     io.Writer
 	state escape
 }
 
-// escape is how far the writer is in a sequence.
+// escape is the writer's position in an escape sequence.
 type escape uint8
 
 const (

@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// Printable replaces what a terminal could take for a command. Names, owners and reasons are whatever another writer has
-// stored.
+// Printable replaces control characters, which a terminal could interpret. Names, owners and reasons are stored by other writers.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
@@ -68,7 +67,7 @@ func FirstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// Quote makes one word for a shell of s, so that a printed command can be copied.
+// Quote quotes s as one word for a shell, so that a printed command can be copied.
 func Quote(s string) string {
 	plain := s != ""
 	for _, c := range s {
