@@ -1,7 +1,11 @@
 package aztest
 
 import (
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -76,4 +80,74 @@ func (b *blobState) read(first, last int64) []byte {
 		return b.Pages.Read(first, last)
 	}
 	return b.content[first : last+1]
+}
+
+// crcTable is of the polynomial that the service uses, CRC-64/NVME.
+var crcTable = crc64.MakeTable(0x9A6C9329AC4BC9B5)
+
+func contentMD5(data []byte) string {
+	sum := md5.Sum(data)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func contentCRC64(data []byte) string {
+	return base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, crc64.Checksum(data, crcTable)))
+}
+
+// checkBody refuses a body that is not the one whose sum was sent along. In a Put Blob of a block blob the sum that shall
+// be kept, x-ms-blob-content-md5, is such a one too, and goes before the other.
+func checkBody(r *request) *answer {
+	name, sum := "Content-MD5", r.header.Get("Content-Md5")
+	if kept := r.header.Get("X-Ms-Blob-Content-Md5"); kept != "" && r.query.Get("comp") == "" && r.header.Get("X-Ms-Blob-Type") == "BlockBlob" &&
+		r.header.Get("X-Ms-Copy-Source") == "" {
+		name, sum = "x-ms-blob-content-md5", kept
+	}
+	return checkSums(r.body, name, sum, "x-ms-content-crc64", r.header.Get("X-Ms-Content-Crc64"))
+}
+
+func checkSums(body []byte, md5Header, md5Sum, crcHeader, crcSum string) *answer {
+	if md5Sum != "" && crcSum != "" {
+		return fail(http.StatusBadRequest, "BothCrc64AndMd5HeaderPresent", "Both "+crcHeader+" header and "+md5Header+" header are present.")
+	}
+	if md5Sum != "" {
+		if raw, err := base64.StdEncoding.DecodeString(md5Sum); err != nil || len(raw) != md5.Size {
+			return fail(http.StatusBadRequest, "InvalidMd5", "The MD5 value specified in "+md5Header+" is invalid. The MD5 value must be 128 bits and base64-encoded.")
+		}
+		if md5Sum != contentMD5(body) {
+			return fail(http.StatusBadRequest, "Md5Mismatch", "The MD5 value specified in the request did not match with the MD5 value calculated by the server.")
+		}
+	}
+	if crcSum != "" {
+		if raw, err := base64.StdEncoding.DecodeString(crcSum); err != nil || len(raw) != crc64.Size {
+			return invalidHeader(crcHeader, crcSum)
+		}
+		if crcSum != contentCRC64(body) {
+			return fail(http.StatusBadRequest, "Crc64Mismatch", "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.")
+		}
+	}
+	return nil
+}
+
+// checked repeats the sums that checkBody found right. The service also sums up unasked; here nobody pays for what nobody
+// looks at.
+func (a *answer) checked(r *request) *answer {
+	return a.set("Content-MD5", r.header.Get("Content-Md5")).set("x-ms-content-crc64", r.header.Get("X-Ms-Content-Crc64"))
+}
+
+// rangeSums adds the sum of a range that a Get Blob asks for. The service does that for up to 4 MiB.
+func rangeSums(r *request, a *answer) *answer {
+	wantMD5, _ := strconv.ParseBool(r.header.Get("X-Ms-Range-Get-Content-Md5"))
+	wantCRC, _ := strconv.ParseBool(r.header.Get("X-Ms-Range-Get-Content-Crc64"))
+	switch {
+	case !wantMD5 && !wantCRC:
+		return a
+	case wantMD5 && wantCRC:
+		return invalidHeader("x-ms-range-get-content-crc64", "true")
+	case len(a.body) > 4<<20:
+		return fail(http.StatusBadRequest, "OutOfRangeInput", "A sum is given for ranges of up to 4 MiB.")
+	case wantMD5:
+		return a.set("Content-MD5", contentMD5(a.body))
+	default:
+		return a.set("x-ms-content-crc64", contentCRC64(a.body))
+	}
 }

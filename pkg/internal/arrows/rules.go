@@ -16,9 +16,7 @@ const (
 
 // larger are the packages that may be larger, each with its reason.
 var larger = map[string]string{
-	"idempotent":  "being divided",
 	"pessimistic": "being divided",
-	"pkg/aztest":  "being divided",
 }
 
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
