@@ -25,6 +25,9 @@ import (
 // The lease's Context derives from ctx, so ctx should last as long as the work: bound the wait by Wait, not by a
 // deadline on ctx. The caller must call Release.
 //
+// A request that is not answered within half of the duration is given up and sent again: a lease that was granted later
+// would have too little time left. For an infinite lease that is 30 s, and the end of ctx does not cut the request off.
+//
 // Requests: 1 if the lease is free. Waiting sends only HEAD requests, until one shows that it is free. After a lost
 // response the request is repeated with the same lease id, which the service answers as if for the first time (REST:
 // "Lease Blob", acquire with the active lease's id).
@@ -128,7 +131,7 @@ func faultsFor(d time.Duration) retry.Budget {
 
 // next waits for the next try after a transient fault. A call that waits retries faults for as long as it may wait:
 // until Wait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
-// fault cannot be told from a wrong address, and the number of tries is bounded.
+// fault cannot be distinguished from a wrong address, and the number of tries is bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
 	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.heard.Load())
 	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {

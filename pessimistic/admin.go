@@ -188,7 +188,7 @@ type BrokenLock struct {
 // was no response: calling Break again is safe.
 //
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
-// not match. Between an acquisition and its stamp the new holder cannot be told from the previous one; a break in that
+// not match. Between an acquisition and its stamp the new holder cannot be distinguished from the previous one; a break in that
 // moment sends the new one back to waiting.
 func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions) (BrokenLock, error) {
 	var o BreakLockOptions

@@ -40,7 +40,7 @@ func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
 func TestWhatIsNoLockIsNotShownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		for _, name := range []string{"absent", "b"} { // "b" is a blob of somebody's
+		for _, name := range []string{"absent", "b"} { // "b" is another program's blob
 			if _, err := k.Show(t.Context(), name); !errors.Is(err, ErrNotFound) {
 				t.Errorf("show %s: %v, want ErrNotFound", name, err)
 			}

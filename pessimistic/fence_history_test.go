@@ -34,7 +34,7 @@ type play struct {
 	mu sync.Mutex
 	// fences in the order in which the locks were returned
 	fences []fence.Token
-	spans  []history.Hold // how long a holder was told that it may work
+	spans  []history.Hold // how long a holder was allowed to work
 	claims []stampedAt    // by when a holder could rely on being the only one to write
 	writes []stampedAt    // data writes, when the service carried them out
 	paused int

@@ -154,7 +154,7 @@ func TestTheGateEndsWithTheCallersContext(t *testing.T) {
 	})
 }
 
-// A renewal whose success arrives after the lease was over does not bring it back: its users have been told.
+// A renewal whose success arrives after the lease was over does not bring it back: its users have been notified.
 func TestASuccessThatComesTooLateDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var machine suspended

@@ -28,7 +28,7 @@ import (
 )
 
 // world is the in-memory service with faults before it and a witness behind them: what the witness has seen was carried
-// out, whatever the client was told.
+// out, whatever response the client received.
 type world struct {
 	t       *testing.T
 	service *aztest.Service
@@ -123,7 +123,7 @@ func (w *world) state(name string) lease.State {
 	return w.look(name).State
 }
 
-// steal acquires as somebody else, directly.
+// steal acquires as another client, directly.
 func (w *world) steal(name string, d time.Duration) *Lease {
 	w.t.Helper()
 	l, err := TryAcquire(context.Background(), Blob(w.service.BlockBlob("box", name)), &AcquireOptions{Duration: d})
@@ -205,7 +205,7 @@ func (w *witness) reset() {
 	w.log = nil
 }
 
-// on has every request told that was carried out, before its answer goes back.
+// on makes f receive every request that was carried out, before its response is returned.
 func (w *witness) on(tell func(carried)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

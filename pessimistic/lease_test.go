@@ -193,7 +193,8 @@ func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
 	})
 }
 
-// A waiter who knows that the lease exists rides out an outage; one who has never had an answer does not wait for ever.
+// A waiter that knows that the lease exists rides out an outage. One that has never received a response does not wait for
+// ever.
 func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		down := aztest.Fault{Kind: aztest.Refuse}
@@ -227,7 +228,7 @@ func TestWhatDoesNotExistIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// A 403 says nothing about a lease that is held, but it is the answer to somebody who has none yet.
+// A 403 says nothing about a lease that is held, but it ends an acquisition.
 func TestTheFirst403IsFinal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})

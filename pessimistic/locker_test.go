@@ -24,7 +24,7 @@ func (w *world) lockerOf(opts *LockerOptions) *Locker {
 	return k
 }
 
-// direct is a Locker of somebody else, without faults and without being counted.
+// direct is another client's Locker, without faults and without being counted.
 func (w *world) direct(opts *LockerOptions) *Locker {
 	w.t.Helper()
 	k, err := NewLocker(w.service.Container("box"), opts)

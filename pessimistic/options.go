@@ -33,7 +33,7 @@ type AcquireOptions struct {
 	// Tries bounds how often a request is sent after a transient fault (a 503, a broken connection, a name that does
 	// not resolve); a negative value means no bound. It applies to calls that do not wait. Calls that wait retry for as
 	// long as they may wait, with one exception: if Wait is not set and the service has not answered at all yet, Tries
-	// applies, because an outage cannot be told from a wrong address. Defaults to 6.
+	// applies, because an outage cannot be distinguished from a wrong address. Defaults to 6.
 	Tries int
 
 	// IfMatch requires a version of the blob. Containers do not support it. Defaults to none.

@@ -72,7 +72,8 @@ func shortLease() *LockerOptions { return &LockerOptions{Duration: 15 * time.Sec
 // look itself and an acquisition, each of which may be hanging and be repeated.
 const slack = 5*time.Second + 5*time.Second + 2500*time.Millisecond
 
-// Nobody who could wait gives up: not one who has seen another holder, nor one with a Wait that begins in the outage.
+// A call that can wait does not give up: neither after it has seen another holder, nor with a Wait that begins in the
+// outage.
 func TestWaitingSurvivesAnOutage(t *testing.T) {
 	for _, e := range exclusives {
 		t.Run(e.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // What others have made is never deleted, whatever is done with it.
 func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.put("marker", "") // an empty blob of somebody's
+		w.put("marker", "") // another program's empty blob
 		w.put("old", "")    // a lock of a version that marked what it had not made
 		if err := rewrite(t.Context(), w, "old", "", func(m map[string]string) { m[keyKind] = "1"; m[keyNonce] = "n" }); err != nil {
 			t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// stay is how long somebody was told that he may work.
+// stay is how long a holder was allowed to work.
 type stay struct {
 	from, to time.Time
 	kind     string // "read", "write", "slot", "lead"
 	token    fence.Token
 }
 
-// visitors are the stays of many processes, which hold for a while, crash, or work on until they are told to stop.
+// visitors are the stays of many processes, which hold for a while, crash, or work until they have to stop.
 type visitors struct {
 	mu    sync.Mutex
 	stays []stay

@@ -15,10 +15,10 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// A trial holds a lease for ten fake minutes while things go wrong, and judges when the work was told to stop. The judge
+// A trial holds a lease for ten fake minutes while things go wrong, and judges when the context of the work ended. The judge
 // has two rules, from the two sides:
 //
-//   - late: the service could have given the lease to somebody else while the work still went on. The witness knows
+//   - late: the service could have granted the lease to another client while the work still went on. The witness knows
 //     until when the lease lasted, because it saw what the service carried out; a thief tries as well.
 //   - early: the work was stopped by a deadline that does not follow from the last request that was answered with
 //     success. It must be that request's sending plus two thirds of the duration, to the nanosecond.
@@ -28,7 +28,7 @@ type trial struct {
 	faults   []aztest.Fault                // in force after the acquisition
 	during   func(t *testing.T, tr *trial) // runs beside the work
 	answer   time.Duration                 // how long answers of lease operations take after they were carried out
-	survives bool                          // the work must not be told to stop
+	survives bool                          // the context must not end
 	reason   Reason                        // if it is, why; 0 is any
 	excused  time.Duration                 // by how much the work may be late: only for breaks without grace and deletions
 
@@ -39,7 +39,7 @@ type trial struct {
 	answered []answered
 }
 
-// answered is a request that acquired or renewed the lease as far as the holder was told.
+// answered is a request that acquired or renewed the lease as far as the holder knows.
 type answered struct{ sent, at time.Time }
 
 // Do is what the holder's client talks to: it notes what the holder gets to know, and when.
@@ -95,7 +95,7 @@ func (tr *trial) inBubble(t *testing.T) (findings []string) {
 	began := time.Now()
 	over := make(chan struct{})
 	var wg sync.WaitGroup
-	var ended time.Time // when the work was told to stop
+	var ended time.Time // when the context of the work ended
 	wg.Go(func() {
 		select {
 		case <-l.Context().Done():
@@ -197,7 +197,7 @@ func (tr *trial) judgeEnd(began, ended time.Time, found func(string, ...any)) {
 
 var renewals = aztest.Op("Renew Blob Lease")
 
-// broken lets somebody break the lease after a while.
+// broken makes another client break the lease after a while.
 func broken(after time.Duration, opts *BreakOptions) func(*testing.T, *trial) {
 	return func(t *testing.T, tr *trial) {
 		pass(after)

@@ -180,7 +180,7 @@ func TestAFenceFollowsWhatOthersDoToTheBlobWithinTheSecond(t *testing.T) {
 	}
 }
 
-// A whole record of an earlier holder that is put back within the second is noticed by who has held the lock meanwhile.
+// A whole record of an earlier holder that is put back within the second is noticed by the process that has held the lock meanwhile.
 func TestAProcessRemembersItsOwnFence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)

@@ -157,7 +157,7 @@ func (d *deleting) look(ctx context.Context) (end bool, err error) {
 		d.looked, d.id = true, id
 		return false, nil
 	case err == nil && (id == "" || d.id == ""):
-		return true, &pessimistic.UnknownError{Op: "delete", Resource: d.call.path, Why: "the file is there, and may have been made anew", Err: errNoID}
+		return true, &pessimistic.UnknownError{Op: "delete", Resource: d.call.path, Why: "the file is there, and may have been recreated", Err: errNoID}
 	case err == nil && id != d.id, err != nil && o.Kind == azerr.NotFound && d.doubt:
 		d.done.How = DeletedUnclear
 		return true, nil
@@ -186,7 +186,7 @@ func (d *deleting) outcome(ctx context.Context, err error) error {
 	case d.doubt && !errors.Is(err, pessimistic.ErrHeld) && !errors.Is(err, pessimistic.ErrOutcomeUnknown):
 		why := "nothing was seen of the file since"
 		if azerr.Classify(err).Kind == azerr.Lost {
-			why = "the lease is over: because the file was deleted and made anew, or because somebody broke it"
+			why = "the lease is over: because the file was deleted and recreated, or because another client broke it"
 		}
 		return &pessimistic.UnknownError{Op: "delete", Resource: d.call.path, Why: why, Err: err}
 	}

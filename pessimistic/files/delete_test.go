@@ -82,7 +82,7 @@ func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// Somebody makes the file anew between the deletion whose answer is lost and the next try.
+// Another client recreates the file between the deletion whose response is lost and the next try.
 func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {

@@ -101,7 +101,7 @@ func TestABreakWhoseAnswerIsLostIsNotRepeatedOnSomebodyElse(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Break File Lease"), Count: 1},
-			// The look that follows takes its time, and somebody acquires meanwhile.
+			// The look that follows is slow, and another client acquires the lease meanwhile.
 			aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op(lookAtFile), Skip: 2, Count: 1, RetryAfter: 3 * time.Second})
 		acquired := make(chan *pessimistic.Lease, 1)
 		time.AfterFunc(proofOfDeath+time.Second, func() {

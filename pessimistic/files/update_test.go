@@ -197,7 +197,7 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 
 func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 	old, content := patterned(3*testSpan, 1), patterned(3*testSpan, 2)
-	for _, again := range []bool{false, true} { // somebody else has the lease by then
+	for _, again := range []bool{false, true} { // another client holds the lease by then
 		for k, torn := range []bool{false, true, true} {
 			fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 				fill(t, s, f, old)

@@ -227,7 +227,7 @@ func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 	})
 }
 
-// Somebody makes the file, and leases it, while our request to make it is on its way.
+// Another client creates the file, and leases it, while this call's request to create it is under way.
 func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
 	for _, wait := range []time.Duration{time.Second, 0} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
