@@ -205,7 +205,7 @@ func (w *witness) reset() {
 	w.log = nil
 }
 
-// on makes f receive every request that was carried out, before its response is returned.
+// on makes tell receive every request that was carried out, before its response is returned.
 func (w *witness) on(tell func(carried)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
