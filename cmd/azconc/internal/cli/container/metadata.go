@@ -175,7 +175,7 @@ func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
 	}
 }
 
-// nounMetadataResult has the resource under the name of its noun: {"container": "jobs", …}.
+// nounMetadataResult has the resource as "resource", and under the name of its noun, where it was first: {"container": "jobs", …}.
 type nounMetadataResult struct {
 	noun, name string
 	ETag       string
@@ -183,7 +183,7 @@ type nounMetadataResult struct {
 }
 
 func (r nounMetadataResult) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"outcome": "found", r.noun: r.name, "etag": r.ETag, "metadata": r.Metadata})
+	return json.Marshal(map[string]any{"outcome": "found", "resource": r.name, r.noun: r.name, "etag": r.ETag, "metadata": r.Metadata})
 }
 
 func (r nounMetadataResult) Text(w io.Writer) { PrintMetadata(w, r.Metadata) }

@@ -49,7 +49,8 @@ used again. azconc lock gc deletes the locks of the keys.`,
 
 type gCResult struct {
 	Outcome   string `json:"outcome"`
-	Container string `json:"container"`
+	Resource  string `json:"resource"`
+	Container string `json:"container"` // the same, where it was first
 	Deleted   int    `json:"deleted"`
 	cli.Cost
 }
@@ -68,6 +69,6 @@ func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
 		}
 		return err
 	}
-	return f.Print(gCResult{Outcome: "deleted", Container: opts.Key.Container, Deleted: n,
+	return f.Print(gCResult{Outcome: "deleted", Resource: opts.Key.Container, Container: opts.Key.Container, Deleted: n,
 		Cost: f.Cost()})
 }

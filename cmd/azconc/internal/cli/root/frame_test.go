@@ -69,6 +69,8 @@ func TestTheResourceHasOneNameInJSON(t *testing.T) {
 	for _, c := range []struct{ setup, command, want string }{
 		{"container create jobs", "container show jobs", "jobs"},
 		{"container create jobs", "container acl show jobs", "jobs"},
+		{"container create jobs", "container metadata show jobs", "jobs"},
+		{"queue create orders", "queue metadata show orders", "orders"},
 		{"container create jobs", "container delete jobs", "jobs"},
 		{"container create jobs", "blob list jobs", "jobs"},
 		{"container create jobs", "blob put jobs/a --file -", "jobs/a"},
