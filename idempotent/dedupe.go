@@ -13,9 +13,9 @@ type Dedupe string
 const (
 	// DedupeOwner handles one of several messages with the same key: the first to be received claims the key, and
 	// copies are deleted once it is known to be handled; until then they are put back. 1 request per receive, and 1 per
-	// group of up to 32 messages that were handled at about the same time. If the
-	// process is killed, at most 2*Concurrency + 127 messages are handled again: those whose handlers are running, and
-	// those handled whose markers are not written yet, which takes up to 10 ms and the table's response time.
+	// group of up to 100 messages that were handled at about the same time. If the process is killed, at most
+	// 2*Concurrency + 127 messages are handled again: those whose handlers are running, and those handled whose markers
+	// are not written yet, which takes up to 10 ms and two response times of the table.
 	DedupeOwner Dedupe = "owner"
 
 	// DedupeRedelivery does not detect copies: it only keeps a message that was handled but could not be deleted from
