@@ -63,7 +63,7 @@ func (p onAzurite) client(t testing.TB, name string) *azqueue.QueueClient {
 }
 
 // TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects lets three consumers apply them, one of which loses its
-// connections in the midst of it.
+// connections halfway.
 func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 	const n = 500
 	account := azuritetest.Account(t)

@@ -119,7 +119,7 @@ func TestAHandlerWhoseMessageIsTakenIsStoppedBeforeItsTimeIsOver(t *testing.T) {
 			if runs++; runs > 1 {
 				return nil
 			}
-			// Somebody clears the queue.
+			// Another client clears the queue.
 			if _, err := r.service.QueueService().NewQueueClient("orders").ClearMessages(context.Background(), nil); err != nil {
 				t.Error(err)
 			}

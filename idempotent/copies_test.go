@@ -197,7 +197,7 @@ func TestAMessageThatCannotBeClaimedIsPoisonAlone(t *testing.T) {
 	})
 }
 
-// A process that dies once a message is deleted has stored before that the message was handled, so that its copy is not.
+// The marker is written before the message is deleted, so a copy is not handled even if the process ends right after that.
 func TestAMessageIsMarkedBeforeItIsDeleted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var effects tally

@@ -23,7 +23,7 @@ var oddRunes = []rune{
 	0x10000, 0x1F600, 0x1FFFE, 0x1FFFF, 0x10FFFE, 0x10FFFF, // beyond the first plane
 }
 
-// oddBodies are bodies that two encodings might make one of.
+// oddBodies are bodies that a careless encoding would not keep apart.
 func oddBodies() (all []string) {
 	for _, r := range oddRunes {
 		all = append(all, string(r), "a"+string(r)+"b", string(r)+string(r))

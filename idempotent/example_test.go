@@ -21,7 +21,7 @@ func ExampleConsumer() {
 		fmt.Println(err)
 		return
 	}
-	for range 2 { // as who has lost the answer does
+	for range 2 { // as after a lost response
 		_, _ = producer.Send(context.Background(), idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")})
 	}
 

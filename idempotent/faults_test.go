@@ -130,7 +130,7 @@ func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func(
 	}
 	cancel()
 	all.Wait()
-	pass(time.Minute) // what still tries to tell somebody gives up
+	pass(time.Minute) // requests that are still being retried give up
 }
 
 // count is how often the effect of a key has happened.

@@ -69,7 +69,7 @@ func TestGCForgetsMessagesThatCannotComeAnyMore(t *testing.T) {
 	})
 }
 
-// TestGCLeavesWhatIsWrittenMeanwhile: between the list and the deletion, a key is used anew, and another is gone.
+// TestGCLeavesWhatIsWrittenMeanwhile: between the list and the deletion, one key is claimed again, and another is deleted.
 func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("a", "b", "c", "d")

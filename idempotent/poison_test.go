@@ -45,7 +45,8 @@ func TestPoisonKeepsTheOriginalBytesOnAzurite(t *testing.T) {
 	}
 }
 
-// checkPoison sends a text, has it go to the poison queue and come back. With markers it looks at the reason, too.
+// checkPoison sends a text, and verifies that it is unchanged in the poison queue and after Redrive. With markers it verifies
+// the reason too.
 func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Markers, as Encoding, text string) {
 	t.Helper()
 	sent, err := queue.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(int32(3600))})

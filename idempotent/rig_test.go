@@ -131,7 +131,7 @@ func (r *rig) consume(h Handler, o ConsumerOptions) *Consumer {
 	return c
 }
 
-// left are the texts in a queue, hidden ones included, without a request that counts.
+// left returns a slice as long as the queue, hidden messages included. Its request is not in the log.
 func (r *rig) left(q *azqueue.QueueClient) []string {
 	r.t.Helper()
 	p, err := r.service.QueueService().NewQueueClient(name(q)).GetProperties(context.Background(), nil)
@@ -225,7 +225,7 @@ type optimisticTx = tables.Tx
 // pass lets the bubble's time pass.
 func pass(d time.Duration) { bubble.Sleep(d) }
 
-// withoutMarkers says so of options that have none.
+// withoutMarkers sets DedupeNone in options without Markers.
 func withoutMarkers(o ConsumerOptions) ConsumerOptions {
 	if o.Markers == nil && o.Dedupe == "" {
 		o.Dedupe = DedupeNone

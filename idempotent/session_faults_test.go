@@ -88,7 +88,7 @@ var sessionFaults = map[string]aztest.Fault{
 	"hangs":         {Kind: aztest.Hang},
 }
 
-// TestEveryFaultAtEveryRequestOfATakeover breaks one request of the consumer that takes over from one that is dead.
+// TestEveryFaultAtEveryRequestOfATakeover breaks one request of the consumer that takes over from one whose process has crashed.
 func TestEveryFaultAtEveryRequestOfATakeover(t *testing.T) {
 	for name, fault := range sessionFaults {
 		for k := range 24 {

@@ -166,7 +166,7 @@ func TestPatienceWithASessionThatLivesHasAnEnd(t *testing.T) {
 	}
 }
 
-// A session that is lost is followed by another, and what was claimed under it is taken over by whoever receives it.
+// After a session is lost, another begins, and any consumer may take over the messages that were claimed under the lost one.
 func TestASessionThatIsLostIsFollowedByAnother(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *rig, *process){
 		"broken": func(t *testing.T, r *rig, _ *process) {
@@ -358,7 +358,7 @@ func TestWhatItCouldNotSayIsFreeIsNotWaitedForByItself(t *testing.T) {
 	})
 }
 
-// A holder that comes back late has nothing to say about who has the message now.
+// A holder that was suspended does not change the claim of the consumer that has taken its message over.
 func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
 	inSessionBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")

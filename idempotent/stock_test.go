@@ -92,7 +92,7 @@ func TestAHandlerDoesNotStartWhenItsTimeIsOver(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		pass(6 * time.Second)
-		r.receiveAndDie(1, 30*time.Second) // another has it
+		r.receiveAndDie(1, 30*time.Second) // another consumer receives it
 		pass(20 * time.Second)
 		cancel()
 		if err := <-ended; err != nil || runs != 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
-// far is a service that every request takes some time to reach, once it is told to be.
+// far is a service whose requests each take the latency.
 type far struct {
 	*rig
 	latency atomic.Int64

@@ -105,8 +105,8 @@ func (h *execHandler) failure(m *idempotent.Message, end proc.ShellEnd, why stri
 	return errors.New(why)
 }
 
-// applyIn has what a command prints be the effect of its message: writes of one partition, in a transaction with the mark
-// that the message was applied.
+// applyIn returns a function that applies the output of a command as the effect of its message: writes of one partition, in one
+// transaction with the marker that the message was applied.
 func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
 	inbox, err := inbox(f, at)
 	if err != nil {
@@ -115,7 +115,7 @@ func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempot
 	return func(ctx context.Context, m *idempotent.Message, out []byte) error {
 		var ops []table.Operation
 		var err error
-		if len(bytes.TrimSpace(out)) > 0 { // otherwise there is nothing to do but to remember the message
+		if len(bytes.TrimSpace(out)) > 0 { // otherwise only the marker is written
 			if ops, err = table.ParseOperations("what the command printed", out); err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempot
 	}, nil
 }
 
-// appliedIn tells whether a message was applied.
+// appliedIn returns a function that reports whether a message was applied.
 func appliedIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
 	inbox, err := inbox(f, at)
 	if err != nil {

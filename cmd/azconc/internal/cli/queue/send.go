@@ -142,7 +142,7 @@ func checkContainer(flag, name string) error {
 	return nil
 }
 
-// claimCheck is where large bodies are; nil if no container is named.
+// claimCheck returns the ClaimCheck on a container, or nil if no container is named.
 func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
 	if name == "" {
 		return nil, nil
