@@ -58,13 +58,6 @@ var modes = []mode{
 		m.SetResult([]byte("delivered"))
 		return nil
 	}, delivered, false, dear},
-	{"sessions", func(a account) (idempotent.ConsumerOptions, error) {
-		o, err := withMarkers(a)
-		if err == nil {
-			o.Sessions, err = idempotent.NewSessions(a.Container("sessions"), &idempotent.SessionsOptions{Duration: 18 * time.Second})
-		}
-		return o, err
-	}, deliver, delivered, false, dear},
 	{"inbox", func(account) (idempotent.ConsumerOptions, error) {
 		return idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox}, nil
 	}, apply, applied, true, long},
@@ -166,7 +159,6 @@ func consumers(m mode) func(clients int) func(*explore.World) explore.Program {
 			send(w, "orders", 2)
 			w.Service.Table("markers")
 			w.Service.Table("effects")
-			w.Service.BlockBlob("sessions", "x") // makes the container
 			if _, err := w.Service.BlockBlob("box", "n").UploadBuffer(context.Background(), nil, nil); err != nil {
 				panic(err)
 			}

@@ -112,9 +112,13 @@ func writesAreAsTold(w *explore.World, told []outcomes) error {
 // TestALineageThatIsTooShortNeverErrsInAnySchedule allows for choices that are not offered again: the goroutines of one
 // client send equal requests, and race.
 func TestALineageThatIsTooShortNeverErrsInAnySchedule(t *testing.T) {
-	r := explore.Run(t, twins(1), &explore.Options{Faults: 1, Schedules: 2000})
+	o := explore.Options{Faults: 1, Schedules: 2000}
+	if raced {
+		o.Schedules = sample
+	}
+	r := explore.Run(t, twins(1), &o)
 	t.Log(r)
-	if r.Violation != "" || r.Diverged*20 > r.Schedules {
+	if r.Violation != "" || r.Diverged*20 > r.Schedules && !raced {
 		t.Errorf("convicted after %d schedules, %d diverged: %s", r.Schedules, r.Diverged, r.Violation)
 	}
 }
