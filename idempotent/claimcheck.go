@@ -20,6 +20,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -134,10 +135,10 @@ func expiryIn(metadata map[string]*string) (expires time.Time, known bool) {
 	for name, value := range metadata {
 		switch {
 		case !strings.EqualFold(name, expiresKey):
-		case deref(value) == expiresNever:
+		case ptr.Value(value) == expiresNever:
 			return time.Time{}, true
 		default:
-			expires, err := time.Parse(time.RFC3339, deref(value))
+			expires, err := time.Parse(time.RFC3339, ptr.Value(value))
 			return expires, err == nil
 		}
 	}
@@ -253,7 +254,7 @@ func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if n := deref(resp.ContentLength); n != int64(p.Bytes) {
+	if n := ptr.Value(resp.ContentLength); n != int64(p.Bytes) {
 		return nil, &bodyLost{fmt.Errorf("blob %s/%s has %d bytes instead of the stored %d", p.Container, p.Blob, n, p.Bytes)}
 	}
 	kept := make([]byte, p.Bytes)

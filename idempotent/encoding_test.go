@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // oddRunes has one of each class that JSON, XML or a terminal treats in its own way.
@@ -140,11 +141,11 @@ func checkOddMessages(t *testing.T, queue *azqueue.QueueClient) {
 				t.Fatalf("%s %q: %d messages, %v", as, body, len(resp.Messages), err)
 			}
 			m := resp.Messages[0]
-			e, err := decode(deref(m.MessageText), as)
+			e, err := decode(ptr.Value(m.MessageText), as)
 			if err != nil || string(e.body) != body || as == Envelope && e.ID != id {
 				t.Errorf("%s %q arrived as %q with id %q, %v", as, body, e.body, e.ID, err)
 			}
-			if _, err := queue.DeleteMessage(t.Context(), deref(m.MessageID), deref(m.PopReceipt), nil); err != nil {
+			if _, err := queue.DeleteMessage(t.Context(), ptr.Value(m.MessageID), ptr.Value(m.PopReceipt), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

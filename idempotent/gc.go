@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // GC deletes the markers of a queue whose messages can no longer arrive, and returns how many it deleted; markers of
@@ -185,24 +186,24 @@ func (k *ClaimCheck) GC(ctx context.Context, age time.Duration) (deleted int, er
 		if err != nil {
 			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
 		}
-		before := cmp.Or(deref(page.Date), time.Now()).Add(-age) // by the clock of the blobs' timestamps
+		before := cmp.Or(ptr.Value(page.Date), time.Now()).Add(-age) // by the clock of the blobs' timestamps
 		for _, b := range page.Segment.BlobItems {
-			from := deref(b.Properties.LastModified)
+			from := ptr.Value(b.Properties.LastModified)
 			if expires, _ := expiryIn(b.Metadata); expires.After(from) {
 				from = expires
 			}
 			if from.IsZero() || !from.Before(before) {
 				continue
 			}
-			etag := azcore.ETag(`"` + strings.Trim(string(deref(b.Properties.ETag)), `"`) + `"`) // listed without quotes
-			_, err := k.container.NewBlobClient(deref(b.Name)).Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+			etag := azcore.ETag(`"` + strings.Trim(string(ptr.Value(b.Properties.ETag)), `"`) + `"`) // listed without quotes
+			_, err := k.container.NewBlobClient(ptr.Value(b.Name)).Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
 				ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}})
 			switch out := azerr.Classify(err); {
 			case err == nil:
 				deleted++
 			case out.Kind == azerr.NotFound, out.Kind == azerr.Conflict: // deleted already, or the message was sent again
 			default:
-				return deleted, fmt.Errorf("delete %s/%s: %w", k.path, deref(b.Name), azerr.Clean(err))
+				return deleted, fmt.Errorf("delete %s/%s: %w", k.path, ptr.Value(b.Name), azerr.Clean(err))
 			}
 		}
 	}
@@ -225,18 +226,18 @@ func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
 		if err != nil {
 			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
 		}
-		before := cmp.Or(deref(page.Date), time.Now()).Add(-sessionAge) // by the clock of the blobs' timestamps
+		before := cmp.Or(ptr.Value(page.Date), time.Now()).Add(-sessionAge) // by the clock of the blobs' timestamps
 		for _, b := range page.Segment.BlobItems {
-			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || !lease.State(deref(b.Properties.LeaseState)).Free() {
+			if b.Properties.LastModified == nil || !b.Properties.LastModified.Before(before) || !lease.State(ptr.Value(b.Properties.LeaseState)).Free() {
 				continue
 			}
-			_, err := k.container.NewBlobClient(deref(b.Name)).Delete(ctx, nil)
+			_, err := k.container.NewBlobClient(ptr.Value(b.Name)).Delete(ctx, nil)
 			switch out := azerr.Classify(err); {
 			case err == nil:
 				deleted++
 			case out.Kind == azerr.NotFound, out.Kind == azerr.Held:
 			default:
-				return deleted, fmt.Errorf("delete %s/%s: %w", k.path, deref(b.Name), azerr.Clean(err))
+				return deleted, fmt.Errorf("delete %s/%s: %w", k.path, ptr.Value(b.Name), azerr.Clean(err))
 			}
 		}
 	}

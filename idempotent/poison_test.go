@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // foreignTexts are texts of messages as others send them, and what a consumer may be set to read them as.
@@ -53,7 +54,7 @@ func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Mark
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := deref(sent.Messages[0].MessageID)
+	id := ptr.Value(sent.Messages[0].MessageID)
 	o := ConsumerOptions{Encoding: as, Poison: poison, Markers: markers, ExitWhenEmpty: true}
 	o = withoutMarkers(o)
 	c, err := NewConsumer(queue, func(context.Context, *Message) error { return Poison(errors.New("broken")) }, &o)
@@ -94,7 +95,7 @@ func peekTexts(t *testing.T, queue *azqueue.QueueClient) (all []string) {
 		t.Fatal(err)
 	}
 	for _, m := range resp.Messages {
-		all = append(all, deref(m.MessageText))
+		all = append(all, ptr.Value(m.MessageText))
 	}
 	return all
 }

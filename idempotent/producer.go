@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -174,15 +175,15 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 			return errors.New("the response does not contain the message")
 		}
 		m := resp.Messages[0]
-		sent.MessageID, sent.PopReceipt = deref(m.MessageID), deref(m.PopReceipt)
-		sent.Inserted, sent.Expires, sent.NextVisible = deref(m.InsertionTime), deref(m.ExpirationTime), deref(m.TimeNextVisible)
+		sent.MessageID, sent.PopReceipt = ptr.Value(m.MessageID), ptr.Value(m.PopReceipt)
+		sent.Inserted, sent.Expires, sent.NextVisible = ptr.Value(m.InsertionTime), ptr.Value(m.ExpirationTime), ptr.Value(m.TimeNextVisible)
 		return nil
 	})
 	sent.Tries = done.Tries
 	if err != nil {
 		return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: done.Tries > 1 || done.Ambiguous > 0}
 	}
-	if deref(o).VisibilityTimeout == nil {
+	if ptr.Value(o).VisibilityTimeout == nil {
 		consumers.wake(queueOf(p.queue))
 	}
 	return sent, nil
@@ -249,10 +250,3 @@ func (e *SendError) Error() string {
 
 // Unwrap returns the last response.
 func (e *SendError) Unwrap() error { return e.Err }
-
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -164,7 +165,7 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 			r.text = *text // a client without Policy sends it with every update
 		}
 		r.become(func() {
-			r.pop, r.until, r.visible = deref(resp.PopReceipt), began.Add(d), deref(resp.TimeNextVisible)
+			r.pop, r.until, r.visible = ptr.Value(resp.PopReceipt), began.Add(d), ptr.Value(resp.TimeNextVisible)
 		})
 		return nil
 	}

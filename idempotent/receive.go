@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -119,9 +120,9 @@ type redelivered struct {
 func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if had := c.inFlight[deref(m.MessageID)]; had != nil {
+	if had := c.inFlight[ptr.Value(m.MessageID)]; had != nil {
 		had.again = &redelivered{m, began, window}
-		had.receipt.adopt(deref(m.PopReceipt), began.Add(window))
+		had.receipt.adopt(ptr.Value(m.PopReceipt), began.Add(window))
 		return nil
 	}
 	return c.admit(m, began, window)
@@ -129,12 +130,12 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 
 // admit makes a delivery of a message. c.mu is held.
 func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
-	id := deref(m.MessageID)
-	d := &delivery{raw: deref(m.MessageText), window: window, received: began, at: deref(m.TimeNextVisible).Add(-window)}
+	id := ptr.Value(m.MessageID)
+	d := &delivery{raw: ptr.Value(m.MessageText), window: window, received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}
 	d.e, d.decoded = decode(d.raw, c.o.Encoding)
 	d.m = &Message{
-		ID: id, Key: id, Queue: c.path, Body: d.e.body, Headers: d.e.Headers, Attempt: int(deref(m.DequeueCount)), Deliveries: int(deref(m.DequeueCount)),
-		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: deref(m.InsertionTime), Expires: deref(m.ExpirationTime),
+		ID: id, Key: id, Queue: c.path, Body: d.e.body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
+		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime),
 	}
 	if d.e.as == Envelope {
 		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
@@ -146,7 +147,7 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window tim
 	}
 	d.receipt = newReceipt(c.queue, id, d.raw)
 	d.receipt.count = c.count
-	d.receipt.adopt(deref(m.PopReceipt), began.Add(window))
+	d.receipt.adopt(ptr.Value(m.PopReceipt), began.Add(window))
 	c.inFlight[id] = d
 	c.stock[waiting]++
 	return d

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -188,7 +189,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.path, azerr.Clean(err))
 	}
 	for _, m := range messages {
-		r.hiddenSince[deref(m.MessageID)] = began
+		r.hiddenSince[ptr.Value(m.MessageID)] = began
 	}
 	return messages, began.Add(redriveHide), nil
 }
@@ -220,7 +221,7 @@ func (r *redrive) hidden(ctx context.Context) (n int, err error) {
 	err = resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
 		r.count()
 		resp, err := r.from.GetProperties(ctx, nil)
-		n = max(0, int(deref(resp.ApproximateMessagesCount))-len(r.left))
+		n = max(0, int(ptr.Value(resp.ApproximateMessagesCount))-len(r.left))
 		return err
 	})
 	if azerr.Classify(err).Kind == azerr.Unauthorised { // a SAS may allow to process messages, and not this

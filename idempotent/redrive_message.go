@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -19,20 +20,20 @@ import (
 // one moves a message that is hidden until the given time, or leaves it. It reports whether it has left the message
 // before.
 func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until time.Time) (seen bool, err error) {
-	id := deref(m.MessageID)
+	id := ptr.Value(m.MessageID)
 	switch {
 	case r.left[id]:
 		return true, nil
 	case time.Until(until) < redriveLeast, r.o.Max > 0 && r.res.Moved >= r.o.Max:
 		return false, nil
 	}
-	e := detect(deref(m.MessageText))
+	e := detect(ptr.Value(m.MessageText))
 	facts, kept, err := r.facts(ctx, id, e)
 	if err != nil {
 		return false, err
 	}
 	if kept && facts.Encoding != Envelope { // it was no envelope to its consumer, whatever it looks like
-		if e, err = decode(deref(m.MessageText), cmp.Or(facts.Encoding, Text)); err != nil {
+		if e, err = decode(ptr.Value(m.MessageText), cmp.Or(facts.Encoding, Text)); err != nil {
 			return false, fmt.Errorf("message %s: %w", id, err)
 		}
 	}
@@ -74,7 +75,7 @@ func (r *redrive) facts(ctx context.Context, id string, e envelope) (facts *pois
 }
 
 func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Buried {
-	b := Buried{Key: e.ID, MessageID: deref(m.MessageID), Body: e.body}
+	b := Buried{Key: e.ID, MessageID: ptr.Value(m.MessageID), Body: e.body}
 	if p := e.Packed; p != nil && p.Blob != "" {
 		b.Blob = p.Container + "/" + p.Blob
 	} else if p != nil {
@@ -95,10 +96,10 @@ func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Bur
 
 // move sends a message and deletes it from the poison queue.
 func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelope, facts *poisoned, key string, until time.Time) error {
-	id, text := deref(m.MessageID), deref(m.MessageText)
+	id, text := ptr.Value(m.MessageID), ptr.Value(m.MessageText)
 	receipt := newReceipt(r.from, id, text)
 	receipt.count = r.count
-	receipt.adopt(deref(m.PopReceipt), until)
+	receipt.adopt(ptr.Value(m.PopReceipt), until)
 	producer := &Producer{queue: r.into, path: resource.Path(r.into.URL()), opts: ProducerOptions{Tries: redriveTries}, count: r.count}
 	if _, err := producer.send(ctx, key, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: redriveTTL(m, facts)}); err != nil {
 		return err
@@ -131,7 +132,7 @@ func untried(text string, e envelope) string {
 // redriveTTL returns the original time to live of a message. If that is not known, it is "never" for a poison message
 // that never expires, and the service's default otherwise.
 func redriveTTL(m *azqueue.DequeuedMessage, facts *poisoned) *int32 {
-	expires, inserted := deref(m.ExpirationTime), time.Time{}
+	expires, inserted := ptr.Value(m.ExpirationTime), time.Time{}
 	if facts != nil && !facts.Expires.IsZero() {
 		expires, inserted = facts.Expires, facts.Inserted
 	}

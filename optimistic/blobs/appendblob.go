@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -249,7 +250,7 @@ func (a *appending) write(at int64) protocol.Change {
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
 		resp, err := a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) { return a.look(ctx, at, w.ID) }
 	return w

@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -95,7 +96,7 @@ func (s *sealing) run(ctx context.Context) error {
 		optimistic.CountRequest(ctx)
 		o := options
 		resp, err := s.client.Seal(ctx, &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 	err := s.CarryOut(ctx, w)
 	s.Res.ETag, s.Res.BaseETag, s.Res.WriteID = realETag(s.Res.ETag), s.o.Conditions.IfMatch, ""
@@ -118,7 +119,7 @@ func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
 	if err != nil {
 		return optimistic.State{}, false, err
 	}
-	now := optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag)}
+	now := optimistic.State{Exists: true, ETag: ptr.Value(props.ETag)}
 	if s.o.Pinned {
 		length, err := lengthOf(ctx, s.client.BlobClient(), props, nil)
 		if err != nil {
@@ -126,5 +127,5 @@ func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
 		}
 		now.ETag = positionTag(length)
 	}
-	return now, protocol.Deref(props.IsSealed), nil
+	return now, ptr.Value(props.IsSealed), nil
 }

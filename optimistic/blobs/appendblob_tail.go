@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // look returns the outcome of the append at a position, in the terms of protocol.Call.Judge.
@@ -64,18 +65,18 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		if err != nil {
 			return tail{}, err
 		}
-		a.version = protocol.Deref(props.ETag)
+		a.version = ptr.Value(props.ETag)
 		end, err := lengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
-		return tail{exists: true, sealed: protocol.Deref(props.IsSealed), end: end}, err
+		return tail{exists: true, sealed: ptr.Value(props.IsSealed), end: end}, err
 	case err != nil:
 		return tail{}, err
 	}
 	defer resp.Body.Close()
-	a.version = protocol.Deref(resp.ETag)
-	t := tail{exists: true, sealed: protocol.Deref(resp.IsSealed)}
+	a.version = ptr.Value(resp.ETag)
+	t := tail{exists: true, sealed: ptr.Value(resp.IsSealed)}
 	first, last, end, ok := contentRange(resp.ContentRange)
 	if !ok {
-		return tail{}, fmt.Errorf("the service answered a range with %q", protocol.Deref(resp.ContentRange))
+		return tail{}, fmt.Errorf("the service answered a range with %q", ptr.Value(resp.ContentRange))
 	}
 	t.end = end
 	rest, buffer := a.data, make([]byte, min(len(a.data), 64<<10))
@@ -120,10 +121,10 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return 0, a.Fail(err)
 		case checkType(props.BlobType, blob.BlobTypeAppendBlob) != nil:
 			return 0, a.Fail(checkType(props.BlobType, blob.BlobTypeAppendBlob))
-		case protocol.Deref(props.IsSealed):
+		case ptr.Value(props.IsSealed):
 			return 0, a.final(ErrSealed, nil)
 		}
-		a.version = protocol.Deref(props.ETag)
+		a.version = ptr.Value(props.ETag)
 		return length, nil
 	}
 }

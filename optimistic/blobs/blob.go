@@ -22,6 +22,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -129,10 +130,10 @@ func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: protocol.Deref(resp.EncryptionScope), kind: resp.BlobType}
-	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
+	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	carry.metadata, v.Lineage = meta.Split(resp.Metadata)
-	if protocol.Deref(resp.TagCount) > 0 {
+	if ptr.Value(resp.TagCount) > 0 {
 		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
 			return nil, err
 		}
@@ -188,7 +189,7 @@ func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimisti
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
-		return protocol.Deref(resp.ETag), unsignable(err, carry.metadata)
+		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
 	}, nil
 }
 
@@ -274,11 +275,11 @@ func mergeHeaders(base blob.HTTPHeaders, set *blob.HTTPHeaders) blob.HTTPHeaders
 }
 
 func equalHeaders(a, b blob.HTTPHeaders) bool {
-	return protocol.Deref(a.BlobCacheControl) == protocol.Deref(b.BlobCacheControl) &&
-		protocol.Deref(a.BlobContentDisposition) == protocol.Deref(b.BlobContentDisposition) &&
-		protocol.Deref(a.BlobContentEncoding) == protocol.Deref(b.BlobContentEncoding) &&
-		protocol.Deref(a.BlobContentLanguage) == protocol.Deref(b.BlobContentLanguage) &&
-		protocol.Deref(a.BlobContentType) == protocol.Deref(b.BlobContentType)
+	return ptr.Value(a.BlobCacheControl) == ptr.Value(b.BlobCacheControl) &&
+		ptr.Value(a.BlobContentDisposition) == ptr.Value(b.BlobContentDisposition) &&
+		ptr.Value(a.BlobContentEncoding) == ptr.Value(b.BlobContentEncoding) &&
+		ptr.Value(a.BlobContentLanguage) == ptr.Value(b.BlobContentLanguage) &&
+		ptr.Value(a.BlobContentType) == ptr.Value(b.BlobContentType)
 }
 
 func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
@@ -288,7 +289,7 @@ func readTags(ctx context.Context, client *blob.Client) (map[string]string, erro
 	}
 	tags := make(map[string]string, len(resp.BlobTagSet))
 	for _, t := range resp.BlobTagSet {
-		tags[protocol.Deref(t.Key)] = protocol.Deref(t.Value)
+		tags[ptr.Value(t.Key)] = ptr.Value(t.Value)
 	}
 	return tags, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // TestEverythingElseSurvives: Put Blob replaces metadata, headers and tags along with the content.
@@ -136,8 +136,8 @@ func TestGzippedContentStaysGzipped(t *testing.T) {
 		t.Errorf("the change saw %q, want the bytes as stored", seen)
 	}
 	props, _ := client.GetProperties(t.Context(), nil)
-	if protocol.Deref(props.ContentEncoding) != "gzip" || protocol.Deref(props.ContentLength) != int64(len(packed)) {
-		t.Errorf("encoding %q, length %d", protocol.Deref(props.ContentEncoding), protocol.Deref(props.ContentLength))
+	if ptr.Value(props.ContentEncoding) != "gzip" || ptr.Value(props.ContentLength) != int64(len(packed)) {
+		t.Errorf("encoding %q, length %d", ptr.Value(props.ContentEncoding), ptr.Value(props.ContentLength))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -145,12 +146,12 @@ func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.Bl
 	var blocks []Block
 	add := func(list []*blockblob.Block, committed bool) {
 		for _, b := range list {
-			blocks = append(blocks, Block{ID: decodeBlockID(protocol.Deref(b.Name)), Size: protocol.Deref(b.Size), Committed: committed})
+			blocks = append(blocks, Block{ID: decodeBlockID(ptr.Value(b.Name)), Size: ptr.Value(b.Size), Committed: committed})
 		}
 	}
 	add(resp.CommittedBlocks, true)
 	add(resp.UncommittedBlocks, false)
-	return blocks, optimistic.State{Exists: protocol.Deref(resp.ETag) != "", ETag: protocol.Deref(resp.ETag)}, nil
+	return blocks, optimistic.State{Exists: ptr.Value(resp.ETag) != "", ETag: ptr.Value(resp.ETag)}, nil
 }
 
 func decodeBlockID(encoded string) string {

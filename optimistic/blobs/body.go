@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
@@ -34,7 +35,7 @@ func (e tooLong) Error() string { return fmt.Sprintf("content has more than %d b
 // for every range.
 func readBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
 	body := protocol.Timed(ctx, resp.Body)
-	want := protocol.Deref(resp.ContentLength)
+	want := ptr.Value(resp.ContentLength)
 	first, last, _, ranged := contentRange(resp.ContentRange)
 	switch {
 	case ranged && resp.ContentLength != nil && want != last-first+1:
@@ -70,7 +71,7 @@ func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStrea
 	if sum := md5.Sum(data); bytes.Equal(sum[:], resp.ContentMD5) {
 		return nil
 	}
-	want, err := blobLength(ctx, client, protocol.Deref(resp.ETag), opts)
+	want, err := blobLength(ctx, client, ptr.Value(resp.ETag), opts)
 	if err == nil && want != int64(len(data)) {
 		return errCut(int64(len(data)), want)
 	}
@@ -97,7 +98,7 @@ func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts
 	resp.Body.Close()
 	_, _, total, ok := contentRange(resp.ContentRange)
 	if !ok {
-		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", protocol.Deref(resp.ContentRange))
+		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", ptr.Value(resp.ContentRange))
 	}
 	return total, nil
 }
@@ -108,12 +109,12 @@ func lengthOf(ctx context.Context, client *blob.Client, props blob.GetProperties
 	if props.ContentLength != nil {
 		return *props.ContentLength, nil
 	}
-	return blobLength(ctx, client, protocol.Deref(props.ETag), blob.DownloadStreamOptions{CPKInfo: cpk})
+	return blobLength(ctx, client, ptr.Value(props.ETag), blob.DownloadStreamOptions{CPKInfo: cpk})
 }
 
 // contentRange parses a Content-Range header.
 func contentRange(header *string) (first, last, total int64, ok bool) {
-	n, err := fmt.Sscanf(protocol.Deref(header), "bytes %d-%d/%d", &first, &last, &total)
+	n, err := fmt.Sscanf(ptr.Value(header), "bytes %d-%d/%d", &first, &last, &total)
 	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // writeConditions adds to c the condition on base, or on absence.
@@ -23,13 +23,13 @@ func writeConditions(base optimistic.State, c optimistic.Conditions) *blob.Acces
 // service would take "If-Match:" without a value for no condition at all.
 func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
 	return &blob.AccessConditions{
-		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: protocol.Optional(c.LeaseID)},
+		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
-			IfMatch:           protocol.Optional(c.IfMatch),
-			IfNoneMatch:       protocol.Optional(c.IfNoneMatch),
-			IfModifiedSince:   protocol.Optional(c.IfModifiedSince),
-			IfUnmodifiedSince: protocol.Optional(c.IfUnmodifiedSince),
-			IfTags:            protocol.Optional(c.IfTags),
+			IfMatch:           ptr.Optional(c.IfMatch),
+			IfNoneMatch:       ptr.Optional(c.IfNoneMatch),
+			IfModifiedSince:   ptr.Optional(c.IfModifiedSince),
+			IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
+			IfTags:            ptr.Optional(c.IfTags),
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -129,8 +130,8 @@ func (c *copying) run(ctx context.Context) error {
 			if err != nil {
 				return c.Fail(err)
 			}
-			now := protocol.Deref(props.ETag)
-			if !allow(source, now, protocol.Deref(props.LastModified)) || now == c.out.SourceETag {
+			now := ptr.Value(props.ETag)
+			if !allow(source, now, ptr.Value(props.LastModified)) || now == c.out.SourceETag {
 				return &optimistic.ConflictError{
 					Op: c.Op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
 					Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
@@ -201,13 +202,13 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 			return optimistic.State{}, err
 		}
 		_, lineage := meta.Split(props.Metadata)
-		return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, nil
+		return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
 		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
 		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
-			SourceIfMatch: protocol.Optional(source.IfMatch), SourceIfNoneMatch: protocol.Optional(source.IfNoneMatch), SourceIfTags: protocol.Optional(source.IfTags),
-			SourceIfModifiedSince: protocol.Optional(source.IfModifiedSince), SourceIfUnmodifiedSince: protocol.Optional(source.IfUnmodifiedSince),
+			SourceIfMatch: ptr.Optional(source.IfMatch), SourceIfNoneMatch: ptr.Optional(source.IfNoneMatch), SourceIfTags: ptr.Optional(source.IfTags),
+			SourceIfModifiedSince: ptr.Optional(source.IfModifiedSince), SourceIfUnmodifiedSince: ptr.Optional(source.IfUnmodifiedSince),
 		},
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
@@ -215,9 +216,9 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		o := opts
 		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
 		if err == nil {
-			c.out.CopyID, c.out.Status = protocol.Deref(resp.CopyID), protocol.Deref(resp.CopyStatus)
+			c.out.CopyID, c.out.Status = ptr.Value(resp.CopyID), ptr.Value(resp.CopyStatus)
 		}
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 	if w.ID != "" {
 		// If our own copy has started, the service refuses the repetition as long as it is pending.
@@ -253,7 +254,7 @@ func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, erro
 	if err != nil {
 		return nil, err
 	}
-	c.out.CopyID, c.out.Status = protocol.Deref(props.CopyID), protocol.Deref(props.CopyStatus)
+	c.out.CopyID, c.out.Status = ptr.Value(props.CopyID), ptr.Value(props.CopyStatus)
 	return &props, nil
 }
 
@@ -272,11 +273,11 @@ func (c *copying) wait(ctx context.Context) error {
 			return &optimistic.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Gone, Base: c.Res.ETag}
 		case c.out.CopyID != id:
 			c.out.CopyID, c.out.Status = id, ""
-			return &optimistic.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: c.Res.ETag, Current: protocol.Deref(props.ETag)}
+			return &optimistic.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: c.Res.ETag, Current: ptr.Value(props.ETag)}
 		}
-		c.Res.ETag = protocol.Deref(props.ETag)
+		c.Res.ETag = ptr.Value(props.ETag)
 		if s := c.out.Status; s == blob.CopyStatusTypeAborted || s == blob.CopyStatusTypeFailed {
-			return c.Fail(fmt.Errorf("%w: %s %s", ErrCopyFailed, s, protocol.Deref(props.CopyStatusDescription)))
+			return c.Fail(fmt.Errorf("%w: %s %s", ErrCopyFailed, s, ptr.Value(props.CopyStatusDescription)))
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -56,13 +57,13 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, copyID, leaseID string) error {
 	var found blob.GetPropertiesResponse
 	is := func(status blob.CopyStatusType) bool {
-		return protocol.Deref(found.CopyID) == copyID && protocol.Deref(found.CopyStatus) == status
+		return ptr.Value(found.CopyID) == copyID && ptr.Value(found.CopyStatus) == status
 	}
 	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID(c.Writer)}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		optimistic.CountRequest(ctx)
 		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
-			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: protocol.Optional(leaseID)},
+			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)},
 		})
 		return "", err
 	}
@@ -74,7 +75,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		if err != nil {
 			return optimistic.State{}, err
 		}
-		now := optimistic.State{Exists: true, ETag: protocol.Deref(found.ETag)}
+		now := optimistic.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
 			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // aborted as requested, no matter by whom
 		}
@@ -91,7 +92,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		return err
 	}
 	if _, look := c.Look(ctx, w.Look); look == nil && is(blob.CopyStatusTypeAborted) {
-		c.Res.AlreadyApplied, c.Res.ETag = true, protocol.Deref(found.ETag)
+		c.Res.AlreadyApplied, c.Res.ETag = true, ptr.Value(found.ETag)
 		return nil
 	}
 	return c.Fail(fmt.Errorf("%w: %w", ErrNoCopy, errors.Unwrap(err)))

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -263,7 +264,7 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 		// The SDK reports 304 without an error: only the code shows it, and sometimes the missing ETag.
 		return part{notModified: true}, nil
 	}
-	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: protocol.Deref(resp.LastModified), Headers: downloadedHeaders(resp)}}
+	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
 	if resp.ContentRange != nil {
 		var ok bool

@@ -11,8 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -84,13 +84,13 @@ func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], er
 	}
 	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
 	// lineage that reaches back without our entry proves nothing.
-	v := &optimistic.Version[HTTPHeaders]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	v := &optimistic.Version[HTTPHeaders]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value = HTTPHeaders{
-		CacheControl:       protocol.Deref(resp.CacheControl),
-		ContentDisposition: protocol.Deref(resp.ContentDisposition),
-		ContentEncoding:    protocol.Deref(resp.ContentEncoding),
-		ContentLanguage:    protocol.Deref(resp.ContentLanguage),
-		ContentType:        protocol.Deref(resp.ContentType),
+		CacheControl:       ptr.Value(resp.CacheControl),
+		ContentDisposition: ptr.Value(resp.ContentDisposition),
+		ContentEncoding:    ptr.Value(resp.ContentEncoding),
+		ContentLanguage:    ptr.Value(resp.ContentLanguage),
+		ContentType:        ptr.Value(resp.ContentType),
 		ContentMD5:         base64.StdEncoding.EncodeToString(resp.ContentMD5),
 	}
 	v.Carry = v.Value
@@ -119,7 +119,7 @@ func (h Headers) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeader
 		optimistic.CountRequest(ctx)
 		o := opts
 		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}, nil
 }
 
@@ -139,11 +139,11 @@ func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {
 		return blob.HTTPHeaders{}, fmt.Errorf("headers: ContentMD5 %q is not base64", v.ContentMD5)
 	}
 	return blob.HTTPHeaders{
-		BlobCacheControl:       protocol.Optional(v.CacheControl),
-		BlobContentDisposition: protocol.Optional(v.ContentDisposition),
-		BlobContentEncoding:    protocol.Optional(v.ContentEncoding),
-		BlobContentLanguage:    protocol.Optional(v.ContentLanguage),
-		BlobContentType:        protocol.Optional(v.ContentType),
+		BlobCacheControl:       ptr.Optional(v.CacheControl),
+		BlobContentDisposition: ptr.Optional(v.ContentDisposition),
+		BlobContentEncoding:    ptr.Optional(v.ContentEncoding),
+		BlobContentLanguage:    ptr.Optional(v.ContentLanguage),
+		BlobContentType:        ptr.Optional(v.ContentType),
 		BlobContentMD5:         sum,
 	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -61,7 +62,7 @@ func (m Metadata) Read(ctx context.Context) (*optimistic.Version[map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
@@ -99,7 +100,7 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 		optimistic.CountRequest(ctx)
 		o := opts
 		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
-		return protocol.Deref(resp.ETag), unsignable(err, value)
+		return ptr.Value(resp.ETag), unsignable(err, value)
 	}, nil
 }
 
@@ -135,7 +136,7 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 	}
 	_, lineage := meta.Split(resp.Metadata)
 	return optimistic.State{
-		Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified), Created: protocol.Deref(resp.CreationTime), Lineage: lineage,
+		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage,
 	}, nil
 }
 

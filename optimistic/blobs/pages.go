@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -116,9 +117,9 @@ func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
-	if !p.Sequence.allow(protocol.Deref(resp.BlobSequenceNumber)) {
-		return nil, fmt.Errorf("the sequence number is %d: %w", protocol.Deref(resp.BlobSequenceNumber),
+	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	if !p.Sequence.allow(ptr.Value(resp.BlobSequenceNumber)) {
+		return nil, fmt.Errorf("the sequence number is %d: %w", ptr.Value(resp.BlobSequenceNumber),
 			&optimistic.ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
 	}
 	if p.Lineage {
@@ -141,7 +142,7 @@ func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
 	if err != nil {
 		return optimistic.State{}, err
 	}
-	return optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
+	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
 }
 
 func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
@@ -215,7 +216,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) optimistic.Write {
 			optimistic.CountRequest(ctx)
 			o := opts
 			resp, err := w.client.ClearPages(ctx, at, &o)
-			return protocol.Deref(resp.ETag), err
+			return ptr.Value(resp.ETag), err
 		}
 	}
 	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
@@ -224,6 +225,6 @@ func (w pageWrite) prepare(access *blob.AccessConditions) optimistic.Write {
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
 		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -81,7 +82,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		optimistic.CountRequest(ctx)
 		o := options
 		resp, err := client.Create(ctx, size, &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 	err = c.CarryOut(ctx, w)
 	return c.Finish(), err

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -65,9 +66,9 @@ func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], e
 	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
 		return nil, err
 	}
-	n := protocol.Deref(resp.BlobSequenceNumber)
+	n := ptr.Value(resp.BlobSequenceNumber)
 	return &optimistic.Version[int64]{
-		State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}, Value: n, Carry: n,
+		State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n, Carry: n,
 	}, nil
 }
 
@@ -101,7 +102,7 @@ func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionTy
 		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
 			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
 		})
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 }
 
@@ -151,9 +152,9 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
 		})
 		if err == nil {
-			now = protocol.Deref(resp.BlobSequenceNumber)
+			now = ptr.Value(resp.BlobSequenceNumber)
 		}
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) {
 		v, err := NewSequenceNumber(client).Read(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -195,7 +196,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 		return optimistic.State{}, nil, s.Fail(err)
 	}
 	metadata, lineage := meta.Split(props.Metadata)
-	return optimistic.State{Exists: true, ETag: protocol.Deref(props.ETag), Lineage: lineage}, metadata, nil
+	return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, metadata, nil
 }
 
 // shown adds the current version to a conflict.
@@ -246,7 +247,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 		o := opts
 		resp, err := s.client.CreateSnapshot(ctx, &o)
 		if err == nil {
-			s.taken = protocol.Deref(resp.Snapshot)
+			s.taken = ptr.Value(resp.Snapshot)
 		}
 		return base.ETag, err
 	}
@@ -280,14 +281,14 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 			return optimistic.State{}, nil, err
 		}
 		for _, item := range page.Segment.BlobItems {
-			if protocol.Deref(item.Name) != s.name {
+			if ptr.Value(item.Name) != s.name {
 				return now, ours, nil
 			}
-			if protocol.Deref(item.Snapshot) == "" {
+			if ptr.Value(item.Snapshot) == "" {
 				now.Exists = true
 				if item.Properties != nil {
 					// Listings omit the quotes.
-					now.ETag = azcore.ETag(`"` + strings.Trim(string(protocol.Deref(item.Properties.ETag)), `"`) + `"`)
+					now.ETag = azcore.ETag(`"` + strings.Trim(string(ptr.Value(item.Properties.ETag)), `"`) + `"`)
 				}
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -225,7 +226,7 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (optimistic.Write, erro
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts
 		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}, nil
 }
 
@@ -242,6 +243,6 @@ func (u *upload) commitBlocks(ids []string, w protocol.Change) (optimistic.Write
 		optimistic.CountRequest(ctx)
 		o := opts
 		resp, err := u.client.CommitBlockList(ctx, ids, &o)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}, nil
 }

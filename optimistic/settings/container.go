@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -79,7 +80,7 @@ func (m ContainerMetadata) Read(ctx context.Context) (*optimistic.Version[map[st
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
+	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil
@@ -124,13 +125,13 @@ func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], 
 		return func(ctx context.Context) (azcore.ETag, error) {
 			optimistic.CountRequest(ctx)
 			resp, err := m.Client.Create(ctx, &container.CreateOptions{Metadata: metadata, Access: m.Access})
-			return protocol.Deref(resp.ETag), err
+			return ptr.Value(resp.ETag), err
 		}, nil
 	}
 	t := newTurn(m.Client, c.LeaseID)
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		resp, err := m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}), nil
 }
 
@@ -146,7 +147,7 @@ func (m ContainerMetadata) Remove(base optimistic.State, c optimistic.Conditions
 	}
 	if base.ETag == "" {
 		return func(ctx context.Context) (azcore.ETag, error) {
-			return remove(ctx, &container.LeaseAccessConditions{LeaseID: protocol.Optional(c.LeaseID)})
+			return remove(ctx, &container.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)})
 		}, nil
 	}
 	t := newTurn(m.Client, c.LeaseID)

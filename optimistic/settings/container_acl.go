@@ -11,8 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -84,12 +84,12 @@ func (a ContainerACL) Read(ctx context.Context) (*optimistic.Version[ACL], error
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[ACL]{State: optimistic.State{Exists: true, ETag: protocol.Deref(resp.ETag), LastModified: protocol.Deref(resp.LastModified)}}
-	v.Value.Access = protocol.Deref(resp.BlobPublicAccess)
+	v := &optimistic.Version[ACL]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v.Value.Access = ptr.Value(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
-		p := AccessPolicy{ID: protocol.Deref(s.ID)}
+		p := AccessPolicy{ID: ptr.Value(s.ID)}
 		if s.AccessPolicy != nil {
-			p.Start, p.Expiry, p.Permissions = protocol.Deref(s.AccessPolicy.Start), protocol.Deref(s.AccessPolicy.Expiry), protocol.Deref(s.AccessPolicy.Permission)
+			p.Start, p.Expiry, p.Permissions = ptr.Value(s.AccessPolicy.Start), ptr.Value(s.AccessPolicy.Expiry), ptr.Value(s.AccessPolicy.Permission)
 		}
 		v.Value.Policies = append(v.Value.Policies, p.normal())
 	}
@@ -118,10 +118,10 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 		return nil, err
 	}
 	t := newTurn(a.Client, c.LeaseID)
-	access, policies := protocol.Optional(value.Access), value.clone().Policies
+	access, policies := ptr.Optional(value.Access), value.clone().Policies
 	// If the response to the first request was lost, the date may no longer match, so a repetition relies on the turn
 	// alone.
-	unmodified, sent := protocol.Optional(base.LastModified), false
+	unmodified, sent := ptr.Optional(base.LastModified), false
 	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		opts := container.SetAccessPolicyOptions{
 			Access: access, AccessConditions: &container.AccessConditions{LeaseAccessConditions: t.conditions()},
@@ -132,11 +132,11 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 		sent = true
 		for _, p := range policies {
 			opts.ContainerACL = append(opts.ContainerACL, &container.SignedIdentifier{ID: &p.ID, AccessPolicy: &container.AccessPolicy{
-				Start: protocol.Optional(p.Start), Expiry: protocol.Optional(p.Expiry), Permission: protocol.Optional(p.Permissions),
+				Start: ptr.Optional(p.Start), Expiry: ptr.Optional(p.Expiry), Permission: ptr.Optional(p.Permissions),
 			}})
 		}
 		resp, err := a.Client.SetAccessPolicy(ctx, &opts)
-		return protocol.Deref(resp.ETag), err
+		return ptr.Value(resp.ETag), err
 	}), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -48,9 +49,9 @@ func (a QueueACL) Read(ctx context.Context) (*optimistic.Version[[]AccessPolicy]
 	}
 	v := &optimistic.Version[[]AccessPolicy]{State: optimistic.State{Exists: true}}
 	for _, s := range resp.SignedIdentifiers {
-		p := AccessPolicy{ID: protocol.Deref(s.ID)}
+		p := AccessPolicy{ID: ptr.Value(s.ID)}
 		if s.AccessPolicy != nil {
-			p.Start, p.Expiry, p.Permissions = protocol.Deref(s.AccessPolicy.Start), protocol.Deref(s.AccessPolicy.Expiry), protocol.Deref(s.AccessPolicy.Permission)
+			p.Start, p.Expiry, p.Permissions = ptr.Value(s.AccessPolicy.Start), ptr.Value(s.AccessPolicy.Expiry), ptr.Value(s.AccessPolicy.Permission)
 		}
 		v.Value = append(v.Value, p.normal())
 	}
@@ -92,7 +93,7 @@ func (a QueueACL) Prepare(base *optimistic.Version[[]AccessPolicy], value []Acce
 		opts := azqueue.SetAccessPolicyOptions{QueueACL: []*azqueue.SignedIdentifier{}}
 		for _, p := range policies {
 			opts.QueueACL = append(opts.QueueACL, &azqueue.SignedIdentifier{ID: &p.ID, AccessPolicy: &azqueue.AccessPolicy{
-				Start: protocol.Optional(p.Start), Expiry: protocol.Optional(p.Expiry), Permission: protocol.Optional(p.Permissions),
+				Start: ptr.Optional(p.Start), Expiry: ptr.Optional(p.Expiry), Permission: ptr.Optional(p.Permissions),
 			}})
 		}
 		optimistic.CountRequest(ctx)

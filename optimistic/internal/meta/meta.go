@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Max is the largest total size of the names and values of a blob's metadata (REST: "Set Blob Metadata", 8 KB).
@@ -20,11 +21,11 @@ func Split(raw map[string]*string) (map[string]string, protocol.Lineage) {
 	for name, value := range raw {
 		switch {
 		case strings.EqualFold(name, protocol.LineageKey):
-			writes = protocol.Deref(value)
+			writes = ptr.Value(value)
 		case strings.EqualFold(name, protocol.OperationsKey):
-			operations = protocol.Deref(value)
+			operations = ptr.Value(value)
 		default:
-			metadata[strings.ToLower(name)] = protocol.Deref(value)
+			metadata[strings.ToLower(name)] = ptr.Value(value)
 		}
 	}
 	return metadata, protocol.ParseLineage(writes, operations)

@@ -16,21 +16,3 @@ func Request[R any](ctx context.Context, send func(context.Context) (R, error)) 
 	})
 	return r, err
 }
-
-// Deref returns the value that p points to, or the zero value if p is nil.
-func Deref[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// Optional returns a pointer to v, or nil for the zero value: an option of the SDK that is not set.
-func Optional[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}

@@ -92,7 +92,7 @@ func (r *rig) removeOne(ctx context.Context, x resource) error {
 		c := r.plain.blobs.NewContainerClient(x.name)
 		if _, err = c.Delete(ctx, nil); azerr.Classify(err).Kind == azerr.Held {
 			if holder, bad := lease.NewContainerClient(c, nil); bad == nil {
-				_, _ = holder.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: ref(int32(0))})
+				_, _ = holder.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: new(int32(0))})
 			}
 			_, err = c.Delete(ctx, nil)
 		}
@@ -102,10 +102,10 @@ func (r *rig) removeOne(ctx context.Context, x resource) error {
 		_, err = r.plain.queues.NewQueueClient(x.name).Delete(ctx, nil)
 	case "file":
 		c := r.plain.files.NewShareClient(x.name)
-		all := &share.DeleteOptions{DeleteSnapshots: ref(share.DeleteSnapshotsOptionTypeInclude)}
+		all := &share.DeleteOptions{DeleteSnapshots: new(share.DeleteSnapshotsOptionTypeInclude)}
 		if _, err = c.Delete(ctx, all); azerr.Classify(err).Kind == azerr.Held {
 			if holder, bad := filelease.NewShareClient(c, nil); bad == nil {
-				_, _ = holder.Break(ctx, &filelease.ShareBreakOptions{BreakPeriod: ref(int32(0))})
+				_, _ = holder.Break(ctx, &filelease.ShareBreakOptions{BreakPeriod: new(int32(0))})
 			}
 			_, err = c.Delete(ctx, all)
 		}

@@ -217,7 +217,7 @@ func (r *rig) sign(t conformance.T, b *blockblob.Client) string {
 	}
 	start := time.Now().UTC().Add(-time.Minute)
 	key, err := r.plain.blobs.GetUserDelegationCredential(t.Context(), blobs.KeyInfo{
-		Start: ref(start.Format(sas.TimeFormat)), Expiry: ref(expiry.Format(sas.TimeFormat)),
+		Start: new(start.Format(sas.TimeFormat)), Expiry: new(expiry.Format(sas.TimeFormat)),
 	}, nil)
 	if err != nil {
 		t.Fatalf("ask for a key to sign with (the role Storage Blob Data Contributor allows it): %v", err)
@@ -234,5 +234,3 @@ func (r *rig) sign(t conformance.T, b *blockblob.Client) string {
 	}
 	return parts.String()
 }
-
-func ref[T any](v T) *T { return &v }

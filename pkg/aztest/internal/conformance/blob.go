@@ -204,7 +204,7 @@ func (x target) conditions(t T, condition string) *blob.AccessConditions {
 	m := &blob.ModifiedAccessConditions{}
 	l := &blob.LeaseAccessConditions{}
 	leaseIt := func() {
-		holder, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: ref(someLease)})
+		holder, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: new(someLease)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,29 +221,27 @@ func (x target) conditions(t T, condition string) *blob.AccessConditions {
 	}
 	switch condition {
 	case matchOther, missingMatch:
-		m.IfMatch = ref(azcore.ETag(`"0x8D0000000000001"`))
+		m.IfMatch = new(azcore.ETag(`"0x8D0000000000001"`))
 	case noneMatchSame:
 		m.IfNoneMatch = properties().ETag
 	case noneMatchAny:
-		m.IfNoneMatch = ref(azcore.ETagAny)
+		m.IfNoneMatch = new(azcore.ETagAny)
 	case modifiedSince:
 		m.IfModifiedSince = properties().LastModified
 	case unmodifiedLong:
-		m.IfUnmodifiedSince = ref(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		m.IfUnmodifiedSince = new(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	case tagsOther:
-		m.IfTags = ref(`"state" = 'nothing'`)
+		m.IfTags = new(`"state" = 'nothing'`)
 	case leasedWithout:
 		leaseIt()
 	case leasedOther:
 		leaseIt()
-		l.LeaseID = ref(anotherLease)
+		l.LeaseID = new(anotherLease)
 	case leasedSame:
 		leaseIt()
-		l.LeaseID = ref(someLease)
+		l.LeaseID = new(someLease)
 	case freeWith:
-		l.LeaseID = ref(someLease)
+		l.LeaseID = new(someLease)
 	}
 	return &blob.AccessConditions{ModifiedAccessConditions: m, LeaseAccessConditions: l}
 }
-
-func ref[T any](v T) *T { return &v }

@@ -55,7 +55,7 @@ func containerOperations() []containerOperation {
 			}},
 		{name: "Set Container Metadata", says: containerWriting, ignores: []string{unmodifiedLong},
 			run: func(ctx context.Context, c *container.Client, a *container.AccessConditions) (*azcore.ETag, error) {
-				o := &container.SetMetadataOptions{Metadata: map[string]*string{"a": ref("1")}}
+				o := &container.SetMetadataOptions{Metadata: map[string]*string{"a": new("1")}}
 				if a != nil {
 					o.LeaseAccessConditions, o.ModifiedAccessConditions = a.LeaseAccessConditions, a.ModifiedAccessConditions
 				}
@@ -146,7 +146,7 @@ func leaseContainer(t T, c *container.Client) {
 
 func leaseFor(t T, c *container.Client, seconds int32) {
 	t.Helper()
-	holder, err := lease.NewContainerClient(c, &lease.ContainerClientOptions{LeaseID: ref(someLease)})
+	holder, err := lease.NewContainerClient(c, &lease.ContainerClientOptions{LeaseID: new(someLease)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func containerConditions(t T, c *container.Client, condition string) *container.
 	m, l := &container.ModifiedAccessConditions{}, &container.LeaseAccessConditions{}
 	switch condition {
 	case matchOther:
-		m.IfMatch = ref(azcore.ETag(`"0x8D0000000000001"`))
+		m.IfMatch = new(azcore.ETag(`"0x8D0000000000001"`))
 	case noneMatchSame, modifiedSince:
 		p, err := c.GetProperties(context.Background(), nil)
 		if err != nil {
@@ -172,21 +172,21 @@ func containerConditions(t T, c *container.Client, condition string) *container.
 			m.IfNoneMatch = p.ETag
 		}
 	case noneMatchAny:
-		m.IfNoneMatch = ref(azcore.ETagAny)
+		m.IfNoneMatch = new(azcore.ETagAny)
 	case tagsOther:
-		m.IfTags = ref(`"state" = 'nothing'`)
+		m.IfTags = new(`"state" = 'nothing'`)
 	case unmodifiedLong:
-		m.IfUnmodifiedSince = ref(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		m.IfUnmodifiedSince = new(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	case leasedWithout:
 		leaseContainer(t, c)
 	case leasedOther:
 		leaseContainer(t, c)
-		l.LeaseID = ref(anotherLease)
+		l.LeaseID = new(anotherLease)
 	case leasedSame:
 		leaseContainer(t, c)
-		l.LeaseID = ref(someLease)
+		l.LeaseID = new(someLease)
 	case freeWith:
-		l.LeaseID = ref(someLease)
+		l.LeaseID = new(someLease)
 	case missing:
 		if _, err := c.Delete(context.Background(), nil); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ func ranges(t T, h Harness, x target) {
 		{7, 0, nil, "789", "bytes 7-9/10", success},
 		{8, 99, nil, "89", "bytes 8-9/10", success},
 		{0, 10, put.ETag, "0123456789", "bytes 0-9/10", success},
-		{2, 3, ref(azcore.ETag(`"0x8D0000000000001"`)), "", "", notMet},
+		{2, 3, new(azcore.ETag(`"0x8D0000000000001"`)), "", "", notMet},
 		{11, 1, nil, "", "", "416 InvalidRange"},
 	} {
 		var got, bounds string
@@ -106,15 +106,15 @@ func metadata(t T, h Harness, x target) {
 		metadata map[string]*string
 		e        expect
 	}{
-		{"a name", map[string]*string{"name_1": ref("v")}, expect{service: success}},
-		{"a name with a dash", map[string]*string{"a-b": ref("v")}, expect{service: "400 InvalidMetadata"}},
-		{"a name that starts with a digit", map[string]*string{"1a": ref("v")}, expect{service: "400 InvalidMetadata"}},
+		{"a name", map[string]*string{"name_1": new("v")}, expect{service: success}},
+		{"a name with a dash", map[string]*string{"a-b": new("v")}, expect{service: "400 InvalidMetadata"}},
+		{"a name that starts with a digit", map[string]*string{"1a": new("v")}, expect{service: "400 InvalidMetadata"}},
 		{"8 KiB and a name", map[string]*string{"a": &long}, expect{service: "400 MetadataTooLarge", emulator: success, why: "it has no limit"}},
 	} {
 		q.e.check(t, h, q.question, set(q.metadata))
 	}
 	// Names are compared without case, and what comes back went through HTTP: the SDK reports them capitalised.
-	if got := set(map[string]*string{"camelCase": ref("v")}); got != success {
+	if got := set(map[string]*string{"camelCase": new("v")}); got != success {
 		t.Fatal(got)
 	}
 	p, err := x.any().GetProperties(context.Background(), nil)

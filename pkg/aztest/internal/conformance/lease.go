@@ -50,7 +50,7 @@ func (x target) write(id string) said {
 		if id != "" {
 			c.LeaseAccessConditions.LeaseID = &id
 		}
-		_, err := x.any().SetMetadata(ctx, map[string]*string{"a": ref("1")}, &blob.SetMetadataOptions{AccessConditions: c})
+		_, err := x.any().SetMetadata(ctx, map[string]*string{"a": new("1")}, &blob.SetMetadataOptions{AccessConditions: c})
 		return err
 	})
 }
@@ -123,7 +123,7 @@ func Lease(t T, h Harness) {
 		x := fresh(t)
 		a, b := x.holder(t, someLease), x.holder(t, anotherLease)
 		ask(t, "acquire", success, a.acquire(60))
-		ask(t, "break", success, b.break_(ref(int32(30))))
+		ask(t, "break", success, b.break_(new(int32(30))))
 		ask(t, "write with the id", success, x.write(someLease))
 		ask(t, "write without", noLeaseID, x.write(""))
 		ask(t, "renew", "409 LeaseIsBrokenAndCannotBeRenewed", a.renew())
@@ -138,7 +138,7 @@ func Lease(t T, h Harness) {
 		x := fresh(t)
 		a, b := x.holder(t, someLease), x.holder(t, anotherLease)
 		ask(t, "acquire", success, a.acquire(-1))
-		ask(t, "break", success, b.break_(ref(int32(0))))
+		ask(t, "break", success, b.break_(new(int32(0))))
 		ask(t, "renew", "409 LeaseIsBrokenAndCannotBeRenewed", a.renew())
 		expect{service: leaseLost, emulator: noLease, why: "it has no code for a lease that was there"}.check(t, h, "write with the id", x.write(someLease))
 		ask(t, "break again", success, b.break_(nil))
@@ -151,7 +151,7 @@ func Lease(t T, h Harness) {
 		ask(t, "acquire", success, a.acquire(60))
 		ask(t, "write with the id", success, x.write(someLease))
 		ask(t, "renew after the write", success, a.renew())
-		l := &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ref(someLease)}}
+		l := &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: new(someLease)}}
 		ask(t, "delete", success, call(func(ctx context.Context) error {
 			_, err := x.any().Delete(ctx, &blob.DeleteOptions{AccessConditions: l})
 			return err

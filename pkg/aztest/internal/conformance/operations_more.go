@@ -65,7 +65,7 @@ func pageOperations() []operation {
 		{name: "Set Blob Properties (sequence number)", kind: "page", etag: true, says: writing, differ: map[string]expect{noneMatchAny: ignoresAny},
 			run: func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error) {
 				r, err := x.page().UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
-					ActionType: ref(pageblob.SequenceNumberActionTypeIncrement), AccessConditions: c})
+					ActionType: new(pageblob.SequenceNumberActionTypeIncrement), AccessConditions: c})
 				return r.ETag, err
 			}},
 	}
@@ -111,7 +111,7 @@ func leaseOperations() []operation {
 			skip:   []string{leasedWithout, leasedOther, leasedSame, freeWith},
 			differ: map[string]expect{noneMatchAny: ignoresAny},
 			run: func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error) {
-				h, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: ref(someLease)})
+				h, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: new(someLease)})
 				if err != nil {
 					return nil, err
 				}

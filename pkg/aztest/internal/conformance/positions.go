@@ -75,11 +75,11 @@ func sequences(t T, h Harness, x target) {
 		n      *int64
 		want   int64
 	}{
-		{pageblob.SequenceNumberActionTypeUpdate, ref(int64(7)), 7},
-		{pageblob.SequenceNumberActionTypeMax, ref(int64(5)), 7},
-		{pageblob.SequenceNumberActionTypeMax, ref(int64(9)), 9},
+		{pageblob.SequenceNumberActionTypeUpdate, new(int64(7)), 7},
+		{pageblob.SequenceNumberActionTypeMax, new(int64(5)), 7},
+		{pageblob.SequenceNumberActionTypeMax, new(int64(9)), 9},
 		{pageblob.SequenceNumberActionTypeIncrement, nil, 10},
-		{pageblob.SequenceNumberActionTypeUpdate, ref(int64(5)), 5},
+		{pageblob.SequenceNumberActionTypeUpdate, new(int64(5)), 5},
 	} {
 		expect{service: success}.check(t, h, string(step.action), number(step.action, step.n))
 		if got := current(); got != step.want {
@@ -99,12 +99,12 @@ func sequences(t T, h Harness, x target) {
 		conditions *s
 		want       said
 	}{
-		{"equal", &s{IfSequenceNumberEqualTo: ref(int64(5))}, success},
-		{"equal to another", &s{IfSequenceNumberEqualTo: ref(int64(6))}, wrongNumber},
-		{"at most", &s{IfSequenceNumberLessThanOrEqualTo: ref(int64(5))}, success},
-		{"at most a lower one", &s{IfSequenceNumberLessThanOrEqualTo: ref(int64(4))}, wrongNumber},
-		{"below", &s{IfSequenceNumberLessThan: ref(int64(6))}, success},
-		{"below the same", &s{IfSequenceNumberLessThan: ref(int64(5))}, wrongNumber},
+		{"equal", &s{IfSequenceNumberEqualTo: new(int64(5))}, success},
+		{"equal to another", &s{IfSequenceNumberEqualTo: new(int64(6))}, wrongNumber},
+		{"at most", &s{IfSequenceNumberLessThanOrEqualTo: new(int64(5))}, success},
+		{"at most a lower one", &s{IfSequenceNumberLessThanOrEqualTo: new(int64(4))}, wrongNumber},
+		{"below", &s{IfSequenceNumberLessThan: new(int64(6))}, success},
+		{"below the same", &s{IfSequenceNumberLessThan: new(int64(5))}, wrongNumber},
 	} {
 		expect{service: q.want}.check(t, h, q.question, put(q.conditions))
 	}

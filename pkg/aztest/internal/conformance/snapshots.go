@@ -43,13 +43,13 @@ func Snapshots(t T, h Harness) {
 	if _, err := x.any().CreateSnapshot(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	ask("delete the snapshots only", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: ref(blob.DeleteSnapshotsOptionTypeOnly)}))
+	ask("delete the snapshots only", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: new(blob.DeleteSnapshotsOptionTypeOnly)}))
 	ask("delete the blob", success, remove(x.any(), nil))
 	x.create(t, "")
 	if _, err := x.any().CreateSnapshot(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	ask("delete all together", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: ref(blob.DeleteSnapshotsOptionTypeInclude)}))
+	ask("delete all together", success, remove(x.any(), &blob.DeleteOptions{DeleteSnapshots: new(blob.DeleteSnapshotsOptionTypeInclude)}))
 
 	x.create(t, "")
 	ask("acquire a lease", success, x.holder(t, someLease).acquire(60))

@@ -31,10 +31,10 @@ func Sources(t T, h Harness) {
 		emulator   said // when it copies whole blobs
 		fetch      said // of the operations that read the source as anybody does
 	}{
-		{"x-ms-source-if-match: another", &blob.SourceModifiedAccessConditions{SourceIfMatch: ref(azcore.ETag(`"0x8D0000000000001"`))}, notMet, unreadable},
+		{"x-ms-source-if-match: another", &blob.SourceModifiedAccessConditions{SourceIfMatch: new(azcore.ETag(`"0x8D0000000000001"`))}, notMet, unreadable},
 		{"x-ms-source-if-none-match: the current", &blob.SourceModifiedAccessConditions{SourceIfNoneMatch: p.ETag}, notNew, unchanged},
 		{"x-ms-source-if-modified-since: its time", &blob.SourceModifiedAccessConditions{SourceIfModifiedSince: p.LastModified}, notNew, unchanged},
-		{"x-ms-source-if-unmodified-since: long ago", &blob.SourceModifiedAccessConditions{SourceIfUnmodifiedSince: ref(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}, notMet, unreadable},
+		{"x-ms-source-if-unmodified-since: long ago", &blob.SourceModifiedAccessConditions{SourceIfUnmodifiedSince: new(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}, notMet, unreadable},
 	}
 	to := c.NewBlockBlobClient("destination")
 	for _, q := range questions {
@@ -53,7 +53,7 @@ func Sources(t T, h Harness) {
 	}
 	expect{service: sourceNotMet, emulator: notMet, why: taken}.check(t, h, "Copy Blob, x-ms-source-if-tags: false", call(func(ctx context.Context) error {
 		_, err := to.StartCopyFromURL(ctx, source, &blob.StartCopyFromURLOptions{
-			SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{SourceIfTags: ref(`"state" = 'nothing'`)}})
+			SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{SourceIfTags: new(`"state" = 'nothing'`)}})
 		return err
 	}))
 	met := &blob.SourceModifiedAccessConditions{SourceIfMatch: p.ETag}

@@ -26,7 +26,7 @@ func Uncommitted(t T, h Harness) {
 		expect{service: success}.check(t, h, "Put Block", call(func(ctx context.Context) error { return stageBlock(ctx, x, "") }))
 		return x
 	}
-	isNew := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ref(azcore.ETagAny)}}
+	isNew := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}}
 	commit := func(x target, a *blob.AccessConditions) said {
 		return call(func(ctx context.Context) error {
 			_, err := x.block().CommitBlockList(ctx, []string{blockID}, &blockblob.CommitBlockListOptions{AccessConditions: a})
@@ -63,7 +63,7 @@ func Uncommitted(t T, h Harness) {
 	x = stage("leased")
 	expect{service: success}.check(t, h, "acquire a lease", x.holder(t, someLease).acquire(60))
 	expect{service: noLeaseID}.check(t, h, "Put Block List without the lease", commit(x, nil))
-	held := &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ref(someLease)}}
+	held := &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: new(someLease)}}
 	expect{service: success}.check(t, h, "Put Block List under the lease", commit(x, held))
 	expect{service: noLeaseID}.check(t, h, "a write without the lease", x.write(""))
 }

@@ -22,7 +22,7 @@ func Versions(t T, h Harness) {
 		return *p.ETag
 	}
 	seen := map[azcore.ETag]bool{current(): true}
-	holder, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: ref(someLease)})
+	holder, err := lease.NewBlobClient(x.any(), &lease.BlobClientOptions{LeaseID: new(someLease)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func Versions(t T, h Harness) {
 	}{
 		{"Put Blob", true, func() error { _, err := x.block().Upload(ctx, text("x"), nil); return err }},
 		{"Put Blob, the same again", true, func() error { _, err := x.block().Upload(ctx, text("x"), nil); return err }},
-		{"Set Blob Metadata", true, func() error { _, err := x.any().SetMetadata(ctx, map[string]*string{"a": ref("1")}, nil); return err }},
+		{"Set Blob Metadata", true, func() error { _, err := x.any().SetMetadata(ctx, map[string]*string{"a": new("1")}, nil); return err }},
 		{"Set Blob Properties", true, func() error { _, err := x.any().SetHTTPHeaders(ctx, blob.HTTPHeaders{}, nil); return err }},
 		{"Put Block", false, func() error { _, err := x.block().StageBlock(ctx, blockID, text("s"), nil); return err }},
 		{"Put Block List", true, func() error { _, err := x.block().CommitBlockList(ctx, []string{blockID}, nil); return err }},
