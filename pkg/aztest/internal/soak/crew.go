@@ -18,6 +18,7 @@ type crew struct {
 	index int
 	soak  *soak
 	line  *line
+	turn  sync.Mutex // held while something happens to the worker: it never has two processes
 
 	mu         sync.Mutex // guards what follows
 	generation int

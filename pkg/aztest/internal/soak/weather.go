@@ -145,8 +145,10 @@ func (s *soak) happen(ctx context.Context, e event) error {
 		return s.jump(ctx, e)
 	}
 	c := s.crews[e.worker]
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	m := c.current()
-	t.process = m.name
+	t.process, t.from = m.name, now()
 	switch e.what {
 	case kill:
 		s.note(t)
