@@ -8,7 +8,7 @@ import (
 // Sentinels that mean the same in every package, each of which has them under the same name.
 var (
 	// ErrConflict means that the resource is not what the caller assumed, and that nothing was changed.
-	ErrConflict = errors.New("changed by another")
+	ErrConflict = errors.New("changed by another writer")
 
 	// ErrNotFound means that the resource does not exist.
 	ErrNotFound = errors.New("not found")

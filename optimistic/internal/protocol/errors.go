@@ -14,19 +14,19 @@ import (
 var (
 	// ErrConflict means that the resource is not what the caller assumed, and that the change was not applied. The
 	// error in the chain is a *ConflictError with both ETags.
-	ErrConflict = errors.New("changed by another writer")
+	ErrConflict = azerr.ErrConflict
 
 	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
 	// holds.
 	ErrExists = errors.New("already exists")
 
 	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = azerr.ErrNotFound
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
 	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
 	// cases.
-	ErrOutcomeUnknown = errors.New("outcome unknown")
+	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
 	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
 	// Changed == false.

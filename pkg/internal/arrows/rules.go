@@ -16,7 +16,7 @@ const (
 
 // larger are the packages that may be larger, each with its reason.
 var larger = map[string]string{
-	"pessimistic": "being divided",
+	"pessimistic": "a lease, a lock and what is made of them share their options, errors and events",
 }
 
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
