@@ -29,6 +29,7 @@ type mutant struct {
 	file     string
 	old, new string // the text in the file, and the mistake in its place
 	pkg, run string // the test that notices: a package, and a pattern of test names
+	hangs    bool   // the mistake makes the test wait for ever
 }
 
 func main() {
@@ -118,6 +119,8 @@ func (m mutant) test(overlay string) (string, error) {
 	switch {
 	case err == nil:
 		return "", fmt.Errorf("%s passes", m.run)
+	case strings.Contains(out.String(), "panic: test timed out") && !m.hangs:
+		return "", fmt.Errorf("%s does not end, which shows nothing", m.run)
 	case len(names) > 0:
 		by := names[len(names)-1][1]
 		if n := explored.FindStringSubmatch(out.String()); n != nil {
