@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -334,14 +335,14 @@ func TestAHurryCutsTheSoftStopShort(t *testing.T) {
 func TestAConsumerEndsWhenItIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("a", "b", "c", "d", "e")
-		runs := 0
-		c := r.consumer(func(context.Context, *Message) error { runs++; return nil }, ConsumerOptions{MaxMessages: 3, Concurrency: 1})
-		if err := c.Run(t.Context()); err != nil || runs != 3 {
-			t.Errorf("%v after %d runs", err, runs)
+		var runs atomic.Int32
+		c := r.consumer(func(context.Context, *Message) error { runs.Add(1); return nil }, ConsumerOptions{MaxMessages: 3, Concurrency: 1})
+		if err := c.Run(t.Context()); err != nil || runs.Load() != 3 {
+			t.Errorf("%v after %d runs", err, runs.Load())
 		}
-		c = r.consumer(func(context.Context, *Message) error { runs++; return nil }, ConsumerOptions{ExitWhenEmpty: true})
-		if err := c.Run(t.Context()); err != nil || runs != 5 {
-			t.Errorf("%v after %d runs", err, runs)
+		c = r.consumer(func(context.Context, *Message) error { runs.Add(1); return nil }, ConsumerOptions{ExitWhenEmpty: true})
+		if err := c.Run(t.Context()); err != nil || runs.Load() != 5 {
+			t.Errorf("%v after %d runs", err, runs.Load())
 		}
 		if _, err := r.queue.Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)

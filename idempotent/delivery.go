@@ -224,5 +224,5 @@ func (p *pool) work(f func()) {
 // wait waits until all functions have returned.
 func (p *pool) wait() { p.busy.Wait() }
 
-// dismiss ends the idle goroutines. No function may be running, and none may follop.
+// dismiss ends the idle goroutines. No function may be running, and none may follow.
 func (p *pool) dismiss() { close(p.over) }
