@@ -23,12 +23,6 @@ type benchMode struct {
 	table   func(f *far) bareTable // what the bare loop writes besides; nil for nothing
 }
 
-// bareTable sends the table requests of a mode with the SDK alone.
-type bareTable struct {
-	batch   func(batch []*azqueue.DequeuedMessage) // before and after the messages of a receive are handled
-	message func(m *azqueue.DequeuedMessage)       // for each message
-}
-
 const benchWorkers = 8
 
 var benchModes = []benchMode{

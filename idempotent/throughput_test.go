@@ -65,6 +65,12 @@ func (f *far) fill(n int) {
 	f.send(ids...)
 }
 
+// bareTable sends the table requests of a mode with the SDK alone.
+type bareTable struct {
+	batch   func(batch []*azqueue.DequeuedMessage) // before and after the messages of a receive are handled
+	message func(m *azqueue.DequeuedMessage)       // for each message
+}
+
 // bare handles all that is in the queue with the SDK alone: workers receive 32 messages each and delete them, one after the
 // other, so that as many requests are under way all the time as there are workers. It returns when the last message is gone.
 func (f *far) bare(workers, n int, table bareTable) {

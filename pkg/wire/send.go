@@ -100,10 +100,10 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 			return s, context.Cause(ctx)
 		}
 		v, err := a.judge(ctx, f)
-		switch {
-		case v == Final:
+		switch v {
+		case Final:
 			return s, err
-		case v == AtOnce:
+		case AtOnce:
 			continue
 		}
 		if a.pause(ctx, loop, azerr.Classify(err).RetryAfter) != nil {
