@@ -65,7 +65,7 @@ func ExampleOnce_Do() {
 		return
 	}
 	for range 2 {
-		out, err := once.Do(context.Background(), "payment-4711", []byte("12 EUR to Ada"), func(context.Context, *pessimistic.Held) ([]byte, error) {
+		out, err := once.Do(context.Background(), "payment-4711", []byte("12 EUR to Ada"), func(context.Context, *pessimistic.Hold) ([]byte, error) {
 			fmt.Println("paying")
 			return []byte("paid"), nil
 		})

@@ -88,13 +88,13 @@ const (
 // *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.
 //
 // Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before.
-func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Held) ([]byte, error)) (Outcome, error) {
+func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (Outcome, error) {
 	a, out, err := o.Begin(ctx, key, payload)
 	if a == nil {
 		return out, err
 	}
 	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
-	result, err := fn(a.Context(), a.Held)
+	result, err := fn(a.Context(), a.Hold)
 	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
 		return Outcome{}, lost
 	}
@@ -104,18 +104,18 @@ func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx c
 	return a.Finish(a.Context(), result)
 }
 
-// Attempt is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
+// OnceRun is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
 // Release.
-type Attempt struct {
-	*pessimistic.Held
+type OnceRun struct {
+	*pessimistic.Hold
 	once      *Once
 	key, hash string
 }
 
-// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Attempt, and
+// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no OnceRun, and
 // Outcome is the stored result. Errors: ErrInProgress; ErrMismatch; and the service's error. After an error nothing is
 // held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
-func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt, Outcome, error) {
+func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*OnceRun, Outcome, error) {
 	if err := checkKey(key); err != nil {
 		return nil, Outcome{}, err
 	}
@@ -135,12 +135,12 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*Attempt,
 		_ = h.Release(ctx)
 		return nil, out, err
 	}
-	return &Attempt{Held: h, once: o, key: key, hash: hash}, Outcome{}, nil
+	return &OnceRun{Hold: h, once: o, key: key, hash: hash}, Outcome{}, nil
 }
 
 // Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError if the lock is lost, and the service's
 // error: after these, as far as is known, nothing is stored and the key is free. Requests: 1.
-func (a *Attempt) Finish(ctx context.Context, result []byte) (Outcome, error) {
+func (a *OnceRun) Finish(ctx context.Context, result []byte) (Outcome, error) {
 	if len(result) > maxResult {
 		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
 	}

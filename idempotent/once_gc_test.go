@@ -15,7 +15,7 @@ func TestResultsAreDeletedWhenTheyAreOld(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			o := r.once(r.service)
 			store := func(key string) {
-				if _, err := o.Do(t.Context(), key, nil, func(context.Context, *pessimistic.Held) ([]byte, error) { return nil, nil }); err != nil {
+				if _, err := o.Do(t.Context(), key, nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return nil, nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

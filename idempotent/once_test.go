@@ -51,7 +51,7 @@ func (r *rig) once(wire policy.Transporter) *Once {
 func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		runs := 0
-		work := func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return []byte("result"), nil }
+		work := func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte("result"), nil }
 		o := r.once(r.service)
 		if _, err := o.Do(t.Context(), "warm", nil, work); err != nil { // the first time also makes the lock
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
 		}
 		failed := errors.New("failed")
 		for range 2 { // what has failed is not stored
-			if _, err := o.Do(t.Context(), "failing", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return nil, failed }); !errors.Is(err, failed) {
+			if _, err := o.Do(t.Context(), "failing", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return nil, failed }); !errors.Is(err, failed) {
 				t.Errorf("err = %v", err)
 			}
 		}
@@ -103,12 +103,12 @@ func TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		first := r.once(r.service)
 		second := r.once(&meanwhile{next: r.service, do: func() {
-			out, err := first.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { return []byte("first"), nil })
+			out, err := first.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return []byte("first"), nil })
 			if err != nil || out.Replayed {
 				t.Errorf("%+v, %v", out, err)
 			}
 		}})
-		out, err := second.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) {
+		out, err := second.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) {
 			t.Error("the function ran twice")
 			return nil, nil
 		})
@@ -124,7 +124,7 @@ func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
 		dying, next := r.once(wire), r.once(r.service)
 		var all sync.WaitGroup
 		all.Go(func() {
-			_, err := dying.Do(t.Context(), "k", nil, func(ctx context.Context, _ *pessimistic.Held) ([]byte, error) {
+			_, err := dying.Do(t.Context(), "k", nil, func(ctx context.Context, _ *pessimistic.Hold) ([]byte, error) {
 				<-ctx.Done()
 				return []byte("late"), nil
 			})
@@ -139,7 +139,7 @@ func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
 		}
 		wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest})
 		pass(time.Minute)
-		out, err := next.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { return []byte("mine"), nil })
+		out, err := next.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return []byte("mine"), nil })
 		if err != nil || string(out.Result) != "mine" {
 			t.Errorf("%+v, %v", out, err)
 		}
@@ -154,7 +154,7 @@ func TestAFaultAtAnyRequestOfAOnceLosesNothing(t *testing.T) {
 				wire := aztest.Inject(r.service, 1)
 				wire.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
 				runs := 0
-				out, err := r.once(wire).Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Held) ([]byte, error) { runs++; return []byte("x"), nil })
+				out, err := r.once(wire).Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte("x"), nil })
 				if err != nil || string(out.Result) != "x" || runs != 1 {
 					t.Errorf("%s at %d: %+v, %v after %d runs:\n%v", kind, k, out, err, runs, wire.Log())
 				}

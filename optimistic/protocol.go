@@ -107,9 +107,9 @@ const (
 // does not show, because the lineage was removed or the resource was deleted, remains unknown.
 func Resolve(ctx context.Context, unknown *UnknownError) error { return protocol.Resolve(ctx, unknown) }
 
-// Attempt returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
+// EarlierRuns returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
 // returns 0.
-func Attempt(ctx context.Context) int { return protocol.Attempt(ctx) }
+func EarlierRuns(ctx context.Context) int { return protocol.EarlierRuns(ctx) }
 
 // CountRequest counts one request that is about to be sent, for the call that runs in ctx. A target calls it before
 // each request. Without a call in ctx it does nothing. It is safe for concurrent use.

@@ -13,7 +13,7 @@ import (
 // Update reads target, runs change on the value, and writes it back on the condition that nobody else has written in
 // between. On a conflict it reads again and runs change again, on a fresh value each time, until the budget is spent.
 //
-// change must be free of side effects, because it runs once per attempt; Attempt(ctx) is the number of earlier runs. It
+// change must be free of side effects, because it runs once per attempt; EarlierRuns(ctx) is the number of earlier runs. It
 // gets a private copy of the value. If it leaves the value unchanged, nothing is written and Result.Changed is false.
 // If it returns ErrSkip, Update succeeds and writes nothing. Any other error ends Update and is returned unchanged
 // (retry.Stop(err) has the same effect here and ends azconc's other loops too).

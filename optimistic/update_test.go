@@ -227,7 +227,7 @@ func TestEveryRunGetsAFreshValueAndItsNumber(t *testing.T) {
 		var seen, runs []int
 		write := rival(t, client, 2)
 		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), func(ctx context.Context, c *optest.Counter) error {
-			seen, runs = append(seen, c.N), append(runs, optimistic.Attempt(ctx))
+			seen, runs = append(seen, c.N), append(runs, optimistic.EarlierRuns(ctx))
 			return write(ctx, c)
 		}, nil)
 		if err != nil || !cmp.Equal(seen, []int{10, 11, 12}) || !cmp.Equal(runs, []int{0, 1, 2}) {

@@ -160,7 +160,7 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 
 // BreakLockOptions configures Locker.Break. The zero value ends the lock when it would have expired.
 type BreakLockOptions struct {
-	// IfMatch is the ETag of the acquisition to break, as returned by Show and Held.ETag: a later acquisition is not
+	// IfMatch is the ETag of the acquisition to break, as returned by Show and Hold.ETag: a later acquisition is not
 	// affected. Defaults to the one that Break finds.
 	IfMatch azcore.ETag
 

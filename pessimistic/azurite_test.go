@@ -113,7 +113,7 @@ func TestManyLockersOnAzuriteWhoseAnswersGetLost(t *testing.T) {
 		k := r.locker(t, &LockerOptions{Poll: pollEvery(50 * time.Millisecond)})
 		for range 5 {
 			all.Go(func() {
-				err := k.Do(t.Context(), "job", nil, func(_ context.Context, h *Held) error {
+				err := k.Do(t.Context(), "job", nil, func(_ context.Context, h *Hold) error {
 					mu.Lock()
 					inside++
 					fences = append(fences, h.Fence())

@@ -213,9 +213,9 @@ func (l *line) handOver(b *baton) bool {
 	return true
 }
 
-// inherit makes a Held of a lease that the previous goroutine has handed over: it stamps the lock with a new fence,
+// inherit makes a Hold of a lease that the previous goroutine has handed over: it stamps the lock with a new fence,
 // conditional on the version that the previous goroutine left. It sends only the stamp.
-func (t *taking) inherit(ctx context.Context, b *baton) (*Held, error) {
+func (t *taking) inherit(ctx context.Context, b *baton) (*Hold, error) {
 	b.claim.tries, b.claim.wait, b.claim.waited = t.claim.tries, t.claim.wait, t.queue.waited
 	b.claim.limit, b.claim.began = t.claim.limit, t.claim.began
 	b.claim.remote.heard = t.claim.remote.heard

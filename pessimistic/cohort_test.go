@@ -81,7 +81,7 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		first := locked(t, k, "job", nil)
-		var second *Held
+		var second *Hold
 		var all sync.WaitGroup
 		all.Go(func() { second = locked(t, k, "job", nil) })
 		synctest.Wait()
@@ -254,9 +254,9 @@ func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
 		k := w.lockerOf(&LockerOptions{Owner: "me"})
 		h := locked(t, k, "job", nil)
 		w.reset()
-		for name, ask := range map[string]func() (*Held, error){
-			"try":  func() (*Held, error) { return k.TryLock(t.Context(), "job") },
-			"wait": func() (*Held, error) { return k.Lock(t.Context(), "job", &LockOptions{Wait: 4 * time.Second}) },
+		for name, ask := range map[string]func() (*Hold, error){
+			"try":  func() (*Hold, error) { return k.TryLock(t.Context(), "job") },
+			"wait": func() (*Hold, error) { return k.Lock(t.Context(), "job", &LockOptions{Wait: 4 * time.Second}) },
 		} {
 			_, err := ask()
 			held, ok := errors.AsType[*HeldError](err)
@@ -295,7 +295,7 @@ func TestALeaseThatIsLostIsNotHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		first := locked(t, k, "job", nil)
-		var second *Held
+		var second *Hold
 		var all sync.WaitGroup
 		all.Go(func() { second = locked(t, k, "job", nil) })
 		synctest.Wait()

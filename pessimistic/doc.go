@@ -11,7 +11,7 @@
 // # Promise
 //
 // Lease.Context ends before the service can grant the lease to another client. One gap remains: a request that was sent
-// in time may arrive late. Only a fence stops such a request; see Held.Fence.
+// in time may arrive late. Only a fence stops such a request; see Hold.Fence.
 //
 // # Authority
 //

@@ -75,7 +75,7 @@ const intentSuffix = "/intent" // the lock of the candidate that wants to take o
 //
 // Other errors: the cause of ctx, ErrNotFound if the container does not exist, or the service's refusal. Requests: as
 // for Locker.Lock, plus one renewal every third of the duration while leading.
-func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Held) error) error {
+func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Hold) error) error {
 	for {
 		h, err := e.locker.lock(ctx, e.name, &LockOptions{steadfast: true}, true)
 		if err != nil {
@@ -108,7 +108,7 @@ func (e *Election) standBack() time.Duration {
 var errAgain = errors.New("the lead has ended")
 
 // govern runs one term.
-func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.Context, *Held) error) (err error) {
+func (e *Election) govern(ctx context.Context, h *Hold, onElected func(context.Context, *Hold) error) (err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{end: end, done: make(chan struct{})}
 	e.mu.Lock()
@@ -141,7 +141,7 @@ func (e *Election) govern(ctx context.Context, h *Held, onElected func(context.C
 }
 
 // watchIntent ends the term when another candidate has asked for the lead.
-func (e *Election) watchIntent(ctx context.Context, h *Held, end context.CancelCauseFunc) {
+func (e *Election) watchIntent(ctx context.Context, h *Hold, end context.CancelCauseFunc) {
 	every := h.timing.cadence
 	if h.timing.infinite() {
 		every = defaultDuration / 3

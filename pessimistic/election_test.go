@@ -29,7 +29,7 @@ type terms struct {
 }
 
 // until leads until the term ends, and notes why it did.
-func (s *terms) until(ctx context.Context, h *Held) error {
+func (s *terms) until(ctx context.Context, h *Hold) error {
 	<-ctx.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func TestALeaderLeadsUntilItIsDone(t *testing.T) {
 		failed := errors.New("failed")
 		for _, want := range []error{nil, failed, retry.Stop(failed)} {
 			led := false
-			err := e.Run(t.Context(), func(ctx context.Context, h *Held) error {
+			err := e.Run(t.Context(), func(ctx context.Context, h *Hold) error {
 				info, err := e.Leader(ctx)
 				if err != nil || !info.Held || info.Fence != h.Fence() || !e.Leads() {
 					t.Errorf("leader %+v, %v; we lead: %v", info, err, e.Leads())
@@ -95,7 +95,7 @@ func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = e.Run(ctx, func(ctx context.Context, h *Held) error {
+			_ = e.Run(ctx, func(ctx context.Context, h *Hold) error {
 				<-ctx.Done()
 				pass(5 * time.Minute) // it takes long to stop
 				if err := h.Err(); err != nil {
@@ -185,7 +185,7 @@ func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
 					t.Error("the panic is swallowed")
 				}
 			}()
-			_ = e.Run(t.Context(), func(context.Context, *Held) error { panic("bang") })
+			_ = e.Run(t.Context(), func(context.Context, *Hold) error { panic("bang") })
 		}()
 		if w.state("leader") != lease.Available || e.Leads() {
 			t.Errorf("the lead is left %v", w.state("leader"))

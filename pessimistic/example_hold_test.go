@@ -77,7 +77,7 @@ func ExampleElection() {
 		fmt.Println(err)
 		return
 	}
-	err = scheduler.Run(ctx, func(ctx context.Context, h *pessimistic.Held) error {
+	err = scheduler.Run(ctx, func(ctx context.Context, h *pessimistic.Hold) error {
 		leader, err := scheduler.Leader(ctx)
 		fmt.Println(leader.Owner, "leads", err)
 		cancel() // shut down: Run gives up the lead and returns

@@ -54,7 +54,7 @@ func ExampleLocker_Do() {
 		fmt.Println(err)
 		return
 	}
-	err = locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+	err = locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Hold) error {
 		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[Orders](blob)), addOrder, nil)
 		return err
 	})

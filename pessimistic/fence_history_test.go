@@ -105,8 +105,8 @@ type ledger struct {
 // writer is a way to write under a lock. Claim is what a holder does before he relies on being alone.
 type writer struct {
 	name  string
-	claim func(ctx context.Context, p *process, h *Held) error
-	write func(ctx context.Context, p *process, h *Held) error
+	claim func(ctx context.Context, p *process, h *Hold) error
+	write func(ctx context.Context, p *process, h *Hold) error
 }
 
 func (p *process) blob() *blockblob.Client {
@@ -126,7 +126,7 @@ func (p *process) table() *aztables.Client {
 	return client
 }
 
-func sign(h *Held) func(context.Context, *ledger) error {
+func sign(h *Hold) func(context.Context, *ledger) error {
 	return func(_ context.Context, l *ledger) error {
 		l.By = append(l.By, h.Fence())
 		return nil
@@ -136,17 +136,17 @@ func sign(h *Held) func(context.Context, *ledger) error {
 func leave(context.Context, *ledger) error { return nil }
 
 var fencedBlob = writer{"blob with its fence",
-	func(ctx context.Context, p *process, h *Held) error {
+	func(ctx context.Context, p *process, h *Hold) error {
 		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[ledger](p.blob())), leave, nil)
 		return err
 	},
-	func(ctx context.Context, p *process, h *Held) error {
+	func(ctx context.Context, p *process, h *Hold) error {
 		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[ledger](p.blob())), sign(h), nil)
 		return err
 	},
 }
 
-var plainBlob = writer{"blob without a fence", nil, func(ctx context.Context, p *process, h *Held) error {
+var plainBlob = writer{"blob without a fence", nil, func(ctx context.Context, p *process, h *Hold) error {
 	if err := h.Guard(ctx); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ var plainBlob = writer{"blob without a fence", nil, func(ctx context.Context, p 
 
 // uncheckedBlob looks at the stored fence, but not in the request that writes.
 var uncheckedBlob = writer{"blob with a fence that is checked before the write", fencedBlob.claim,
-	func(ctx context.Context, p *process, h *Held) error {
+	func(ctx context.Context, p *process, h *Hold) error {
 		client := p.blob()
 		props, err := client.GetProperties(ctx, nil)
 		if err != nil {
@@ -188,11 +188,11 @@ func transact(ctx context.Context, p *process, holder fence.Holder, token fence.
 }
 
 var fencedTable = writer{"table with its fence",
-	func(ctx context.Context, p *process, h *Held) error { return transact(ctx, p, h, 0) },
-	func(ctx context.Context, p *process, h *Held) error { return transact(ctx, p, h, h.Fence()) },
+	func(ctx context.Context, p *process, h *Hold) error { return transact(ctx, p, h, 0) },
+	func(ctx context.Context, p *process, h *Hold) error { return transact(ctx, p, h, h.Fence()) },
 }
 
-var plainTable = writer{"table without a fence", nil, func(ctx context.Context, p *process, h *Held) error {
+var plainTable = writer{"table without a fence", nil, func(ctx context.Context, p *process, h *Hold) error {
 	if err := h.Guard(ctx); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (p *process) live(t *testing.T, by writer) {
 }
 
 // hold is the time of one holder.
-func (p *process) hold(h *Held, by writer) {
+func (p *process) hold(h *Hold, by writer) {
 	one := history.Hold{From: time.Now(), Fence: int64(h.Fence())}
 	context.AfterFunc(h.Context(), func() {
 		one.To = time.Now()

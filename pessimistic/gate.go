@@ -36,7 +36,7 @@ func (l *Lease) gate(now instant) gateState {
 // gate).
 //
 // The network lies between the gate and the service: a write that passes the gate and arrives a minute late is stopped
-// only by a fence; see Held.Fence. Guard itself sends no request.
+// only by a fence; see Hold.Fence. Guard itself sends no request.
 func (l *Lease) Guard(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {

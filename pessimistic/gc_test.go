@@ -10,7 +10,7 @@ import (
 
 // aged makes locks of different ages: "old" and "older" unused for three hours, "held" acquired as long ago,
 // "fresh" used just now.
-func aged(t *testing.T, w *world) *Held {
+func aged(t *testing.T, w *world) *Hold {
 	t.Helper()
 	k := w.direct(nil)
 	mustRelease(t, locked(t, k, "old", nil).Lease)
@@ -59,7 +59,7 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 	for _, releaseIt := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, w *world) {
 			held := aged(t, w)
-			var taken *Held
+			var taken *Hold
 			w.witness.on(func(c carried) {
 				if c.op == "get" && taken == nil { // the list is on its way
 					taken = locked(t, w.direct(nil), "old", nil)

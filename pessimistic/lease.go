@@ -16,7 +16,7 @@ import (
 // third of the duration. A lease that was broken with a grace period remains the holder's until that period ends: Valid
 // stays true for as long as the service reports it as breaking.
 //
-// A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Held.Fence, which
+// A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Hold.Fence, which
 // closes that gap.
 type Lease struct {
 	remote remote

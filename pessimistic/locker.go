@@ -21,8 +21,8 @@ import (
 // because it stores the fence. The holder of a lock holds the lease of its blob and records its name and its fence in
 // the blob's metadata, but never the lease id.
 //
-// A Locker promises that at any time at most one Held of a name has a Context that has not ended (with the exceptions
-// listed at Lease), and that each Held has a larger Fence than every earlier one, even if the lock blob was deleted or
+// A Locker promises that at any time at most one Hold of a name has a Context that has not ended (with the exceptions
+// listed at Lease), and that each Hold has a larger Fence than every earlier one, even if the lock blob was deleted or
 // its metadata replaced in between. A fence may repeat or be smaller only if the service's clock goes backwards, or
 // differs between its front ends, by a second; if another client restores, within that second, the complete record of
 // an earlier holder, and the next holder is a process that has not held the lock since; or with QuickFirst.
@@ -31,7 +31,7 @@ import (
 // that others are waiting gives them time to acquire it before it asks again; see Lock.
 //
 // A Locker does not promise an order between processes, nor that a write which was sent in time arrives in time.
-// Against late writes, pass Held.Fence to the resource being written, and have it refuse a fence smaller than the
+// Against late writes, pass Hold.Fence to the resource being written, and have it refuse a fence smaller than the
 // largest it has seen.
 //
 // Goroutines that wait for the same name in the same Locker form a queue: one of them talks to the service, and when
@@ -147,7 +147,7 @@ const maxBlobName = 1024
 // other waiters lately, or for a quarter of the time if it held the lock continuously for the duration of a lease, in
 // both cases at most Poll.Cap. Wait bounds this pause too.
 //
-// The Held's Context derives from ctx. The caller must call Release.
+// The Hold's Context derives from ctx. The caller must call Release.
 //
 // Transient faults are retried for as long as the call may wait; see LockerOptions.Tries. If the lease is broken, or
 // the blob deleted, before the caller holds the lock, the call goes on waiting and reports no error.
@@ -159,18 +159,18 @@ const maxBlobName = 1024
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
-func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Held, error) {
+func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	return k.lock(ctx, name, opts, true)
 }
 
 // TryLock is Lock without waiting. If another client holds the lock, it returns a *HeldError, normally after 1 request;
 // if a goroutine of this Locker holds the lock or waits for it, it sends no request.
-func (k *Locker) TryLock(ctx context.Context, name string) (*Held, error) {
+func (k *Locker) TryLock(ctx context.Context, name string) (*Hold, error) {
 	return k.lock(ctx, name, nil, false)
 }
 
 // Do locks, runs fn, and releases the lock when fn has returned. Errors are those of the package's Do.
-func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
+func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, h *Hold) error) error {
 	h, err := k.Lock(ctx, name, opts)
 	if err != nil {
 		return err

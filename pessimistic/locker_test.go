@@ -34,7 +34,7 @@ func (w *world) direct(opts *LockerOptions) *Locker {
 	return k
 }
 
-func locked(t *testing.T, k *Locker, name string, opts *LockOptions) *Held {
+func locked(t *testing.T, k *Locker, name string, opts *LockOptions) *Hold {
 	t.Helper()
 	h, err := k.Lock(t.Context(), name, opts)
 	if err != nil {
@@ -91,11 +91,11 @@ func TestALockNeverShowsItsLeaseID(t *testing.T) {
 func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 	for _, tt := range []struct {
 		want Ending
-		end  func(*testing.T, *world, *Held)
+		end  func(*testing.T, *world, *Hold)
 	}{
-		{EndedByRelease, func(t *testing.T, _ *world, h *Held) { mustRelease(t, h.Lease) }},
-		{EndedByExpiry, func(t *testing.T, w *world, h *Held) { crash(h.Lease) }},
-		{EndedByBreak, func(t *testing.T, w *world, h *Held) {
+		{EndedByRelease, func(t *testing.T, _ *world, h *Hold) { mustRelease(t, h.Lease) }},
+		{EndedByExpiry, func(t *testing.T, w *world, h *Hold) { crash(h.Lease) }},
+		{EndedByBreak, func(t *testing.T, w *world, h *Hold) {
 			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
@@ -317,7 +317,7 @@ func TestDoHoldsTheLockForAsLongAsTheWorkTakes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		wrong := errors.New("wrong")
-		err := k.Do(t.Context(), "job", nil, func(ctx context.Context, h *Held) error {
+		err := k.Do(t.Context(), "job", nil, func(ctx context.Context, h *Hold) error {
 			pass(2 * time.Minute)
 			if ctx.Err() != nil || w.state("job") != lease.Leased || h.Name() != "job" {
 				t.Errorf("after two minutes: %v, %v", ctx.Err(), w.state("job"))

@@ -71,9 +71,9 @@ func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
 
 // A collection that fails leaves a lock that looks as it did, so that the next holder learns how the last one ended.
 func TestACollectionThatFailsHidesNoCrash(t *testing.T) {
-	for want, end := range map[Ending]func(*Held){
-		EndedByRelease: func(h *Held) { mustRelease(t, h.Lease) },
-		EndedByBreak:   func(h *Held) { crash(h.Lease) }, // it had expired; a break is as unclean
+	for want, end := range map[Ending]func(*Hold){
+		EndedByRelease: func(h *Hold) { mustRelease(t, h.Lease) },
+		EndedByBreak:   func(h *Hold) { crash(h.Lease) }, // it had expired; a break is as unclean
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			end(locked(t, w.direct(nil), "job", nil))

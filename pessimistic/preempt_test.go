@@ -20,8 +20,8 @@ type led struct {
 	log   []string
 }
 
-func (l *led) as(name string) func(context.Context, *Held) error {
-	return func(ctx context.Context, h *Held) error {
+func (l *led) as(name string) func(context.Context, *Hold) error {
+	return func(ctx context.Context, h *Hold) error {
 		l.mu.Lock()
 		l.now, l.fence, l.log = name, h.Fence(), append(l.log, name)
 		l.mu.Unlock()

@@ -92,9 +92,9 @@ func pointers(metadata map[string]string) map[string]*string {
 	return out
 }
 
-// Holder is what a holder has recorded about itself in the metadata of a lock blob or of a file. The record remains
+// HolderRecord is what a holder has recorded about itself in the metadata of a lock blob or of a file. The record remains
 // when the lease is over. A holder that does not use azconc records nothing.
-type Holder struct {
+type HolderRecord struct {
 	Name  string
 	Since time.Time // when it acquired the lease
 	Heard time.Time // the last heartbeat; files only
@@ -113,10 +113,10 @@ func recordOf(o lease.Observation) record {
 	return r
 }
 
-// HolderOf returns the holder's record in what Look has seen. Missing or damaged fields are empty.
-func HolderOf(o lease.Observation) Holder {
+// HolderRecordOf returns the holder's record in what Look has seen. Missing or damaged fields are empty.
+func HolderRecordOf(o lease.Observation) HolderRecord {
 	r := recordOf(o)
-	h := Holder{Name: r.owner, Since: r.since}
+	h := HolderRecord{Name: r.owner, Since: r.since}
 	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[holder.KeyHeartbeat])
 	return h
 }

@@ -55,7 +55,7 @@ func NewRWLock(k *Locker, name string, opts *RWLockOptions) (*RWLock, error) {
 // caller must call Release.
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
-func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
+func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Hold, error) {
 	var o LockOptions
 	if opts != nil {
 		o = *opts
@@ -77,7 +77,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
 }
 
 // TryLock is Lock without waiting.
-func (w *RWLock) TryLock(ctx context.Context) (*Held, error) {
+func (w *RWLock) TryLock(ctx context.Context) (*Hold, error) {
 	h, err := w.locker.TryLock(ctx, w.gate)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (w *RWLock) TryLock(ctx context.Context) (*Held, error) {
 }
 
 // drain waits until no reader is left, while h keeps new ones out.
-func (w *RWLock) drain(ctx context.Context, h *Held, limit time.Duration, wait bool) error {
+func (w *RWLock) drain(ctx context.Context, h *Hold, limit time.Duration, wait bool) error {
 	began := time.Now()
 	p, failed := poll.Pace{Backoff: w.readers.poll}, 0
 	for {
@@ -205,7 +205,7 @@ func (w *RWLock) writer(ctx context.Context) (LockInfo, error) {
 }
 
 // Do runs fn while holding the lock alone. Errors are those of the package's Do.
-func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
+func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Hold) error) error {
 	h, err := w.Lock(ctx, opts)
 	if err != nil {
 		return err

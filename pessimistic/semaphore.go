@@ -67,7 +67,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 
 // Slot is a slot of a Semaphore that this process holds.
 type Slot struct {
-	*Held
+	*Hold
 	Number int // 0 to n-1
 
 	semaphore *Semaphore
@@ -75,7 +75,7 @@ type Slot struct {
 
 // Release releases the slot, as Lease.Release does.
 func (s *Slot) Release(ctx context.Context) error {
-	err := s.Held.Release(ctx)
+	err := s.Hold.Release(ctx)
 	select {
 	case s.semaphore.freed <- struct{}{}:
 	default:
@@ -214,7 +214,7 @@ func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error
 	s.mu.Lock()
 	s.last = i
 	s.mu.Unlock()
-	return &Slot{Held: h, Number: i, semaphore: s}, nil
+	return &Slot{Hold: h, Number: i, semaphore: s}, nil
 }
 
 // sweep lists all slots and acquires a free one. If there is none, it returns one of the holders. limited bounds the

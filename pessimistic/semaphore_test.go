@@ -216,7 +216,7 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 		note := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = ours.Do(t.Context(), nil, func(context.Context, *Held) error { note("writer"); pass(time.Second); return nil })
+			_ = ours.Do(t.Context(), nil, func(context.Context, *Hold) error { note("writer"); pass(time.Second); return nil })
 		})
 		pass(10 * time.Second)
 		if _, err := theirs.TryRLock(t.Context()); !errors.Is(err, ErrHeld) {

@@ -29,7 +29,7 @@ type visitors struct {
 }
 
 // visit notes a stay until its context ends, and ends it in some way.
-func (v *visitors) visit(rng *rand.Rand, kind string, h *Held, release func(context.Context) error) {
+func (v *visitors) visit(rng *rand.Rand, kind string, h *Hold, release func(context.Context) error) {
 	from := time.Now()
 	ended := make(chan struct{})
 	context.AfterFunc(h.Context(), func() {
@@ -141,7 +141,7 @@ func TestNeverMoreThanNHoldASemaphore(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				v.visit(rng, "slot", slot.Held, slot.Release)
+				v.visit(rng, "slot", slot.Hold, slot.Release)
 			}
 		})
 		if n := v.most("slot"); n > 3 {
@@ -160,7 +160,7 @@ func TestTheCountingConvictsASemaphoreOfAnotherSize(t *testing.T) {
 	among(t, 1, 6, func(w *world, k *Locker, rng *rand.Rand) {
 		s, _ := NewSemaphore(k, "pool", 4)
 		if slot, err := s.Acquire(context.Background(), nil); err == nil {
-			v.visit(rng, "slot", slot.Held, slot.Release)
+			v.visit(rng, "slot", slot.Hold, slot.Release)
 		}
 	})
 	if n := v.most("slot"); n != 4 {
@@ -189,7 +189,7 @@ func readersAndWriters(t *testing.T, seed uint64) *visitors {
 			}
 			slot, err := l.RLock(context.Background(), nil)
 			if err == nil {
-				v.visit(rng, "read", slot.Held, slot.Release)
+				v.visit(rng, "read", slot.Hold, slot.Release)
 			} else if !errors.Is(err, ErrLost) {
 				t.Error(err)
 			}
@@ -222,7 +222,7 @@ func TestOneLeadsAtATime(t *testing.T) {
 				return
 			}
 			for range 3 {
-				err := e.Run(context.Background(), func(_ context.Context, h *Held) error {
+				err := e.Run(context.Background(), func(_ context.Context, h *Hold) error {
 					v.visit(rng, "lead", h, func(context.Context) error { h.end(errors.New("done")); return nil })
 					return nil
 				})

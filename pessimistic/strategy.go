@@ -19,7 +19,7 @@ const (
 	SharedWriteExclusiveRead Strategy = "shared write / exclusive read"
 )
 
-// Access is permission to read or write, until Release. *Held and *Slot implement it.
+// Access is permission to read or write, until Release. *Hold and *Slot implement it.
 type Access interface {
 	// Context returns the context for the work; it ends when the work must stop, with the reason as its cause.
 	Context() context.Context

@@ -13,7 +13,7 @@ import (
 // when every access is a transaction that carries the holder's fence, which the table itself then enforces:
 //
 //	lock, err := locker.Table("orders", "")
-//	err = lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Held) error {
+//	err = lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Hold) error {
 //		_, err := tables.Transact(ctx, orders, "eu", change, &tables.TransactOptions{Holder: h})
 //		return err
 //	})
@@ -46,16 +46,16 @@ func (k *Locker) Table(table, partition string) (*TableLock, error) {
 func (t *TableLock) Name() string { return t.name }
 
 // Lock waits until it holds the lock.
-func (t *TableLock) Lock(ctx context.Context, opts *LockOptions) (*Held, error) {
+func (t *TableLock) Lock(ctx context.Context, opts *LockOptions) (*Hold, error) {
 	return t.locker.Lock(ctx, t.name, opts)
 }
 
 // TryLock is Lock without waiting.
-func (t *TableLock) TryLock(ctx context.Context) (*Held, error) {
+func (t *TableLock) TryLock(ctx context.Context) (*Hold, error) {
 	return t.locker.TryLock(ctx, t.name)
 }
 
 // Do locks, runs fn, and releases the lock when fn has returned.
-func (t *TableLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Held) error) error {
+func (t *TableLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Hold) error) error {
 	return t.locker.Do(ctx, t.name, opts, fn)
 }

@@ -51,7 +51,7 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(ctx context.Context, h *Held, row string) error {
+		put := func(ctx context.Context, h *Hold, row string) error {
 			_, err := tables.Transact(ctx, table, "p", func(_ context.Context, tx *tables.Tx) error {
 				return tx.Insert(row, map[string]int{"n": 1})
 			}, &tables.TransactOptions{Holder: h})
@@ -62,7 +62,7 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		crash(stale.Lease) // and goes on writing
-		err = w.direct(nil).Do(t.Context(), lock.Name(), nil, func(ctx context.Context, h *Held) error {
+		err = w.direct(nil).Do(t.Context(), lock.Name(), nil, func(ctx context.Context, h *Hold) error {
 			if err := put(ctx, stale, "before"); err != nil && !errors.Is(err, ErrLost) {
 				t.Errorf("the lease is over, and the write is refused by %v", err)
 			}
@@ -85,7 +85,7 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 }
 
 // unguarded is a holder who does not look at his clock.
-type unguarded struct{ *Held }
+type unguarded struct{ *Hold }
 
 func (unguarded) Guard(context.Context) error { return nil }
 

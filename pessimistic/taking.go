@@ -28,7 +28,7 @@ type taking struct {
 }
 
 // lock joins the line, and acquires the lock when it is this call's turn.
-func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Held, error) {
+func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Hold, error) {
 	client, err := k.blob(name)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 
 // turns continues when a lease is lost before anybody holds the lock: when it is broken, or its blob deleted, between
 // the acquisition or hand-over and the stamp. For the waiter this is just another wait.
-func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Held, error) {
+func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Hold, error) {
 	for tries := 1; ; tries++ {
 		h, err := t.turn(ctx, handed, wait)
 		o := azerr.Classify(err)
@@ -84,7 +84,7 @@ func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Held, er
 }
 
 // turn is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service.
-func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Held, error) {
+func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Hold, error) {
 	if handed != nil {
 		return t.inherit(ctx, handed)
 	}
@@ -149,9 +149,9 @@ func (t *taking) win(ctx context.Context, wait bool) (lease.Observation, grant, 
 	}
 }
 
-// settle makes a Held of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
+// settle makes a Hold of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
 // lock.
-func (t *taking) settle(ctx context.Context, base lease.Observation, g grant) (*Held, error) {
+func (t *taking) settle(ctx context.Context, base lease.Observation, g grant) (*Hold, error) {
 	t.claim.waited = t.queue.waited
 	l := newLease(ctx, t.claim, g.t0, t.opts)
 	previous := t.previous(base)
@@ -175,9 +175,9 @@ func (t *taking) settle(ctx context.Context, base lease.Observation, g grant) (*
 	return h, err
 }
 
-// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Held of it. date
+// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
 // is the latest known time of the service's clock.
-func (t *taking) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Held, error) {
+func (t *taking) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
 	s, err := newStamp(t, base, date)
 	var etag azcore.ETag
 	if err == nil {
@@ -198,7 +198,7 @@ func (t *taking) stamped(ctx context.Context, l *Lease, base lease.Observation, 
 	l.entrust(held, t.k.opts.AtLeast)
 	t.line.holds(held, t.queue.heard, t.opts.Poll.Cap)
 	l.emit(Event{Kind: Acquired, Took: l.remote.clock().now().since(t.queue.began), Fence: held.token})
-	return &Held{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
+	return &Hold{Lease: l, name: t.name, token: held.token, owner: held.owner, etag: etag}, nil
 }
 
 // limit bounds how long the lock stays with this process.

@@ -13,25 +13,25 @@ import (
 
 // A lock that is broken, or deleted, while it is handed over is not the loss of those who only wait for it.
 func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
-	for name, strike := range map[string]func(t *testing.T, w *world, h *Held){
-		"broken": func(t *testing.T, w *world, h *Held) {
+	for name, strike := range map[string]func(t *testing.T, w *world, h *Hold){
+		"broken": func(t *testing.T, w *world, h *Hold) {
 			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 		},
-		"broken, and taken by another": func(t *testing.T, w *world, h *Held) {
+		"broken, and taken by another": func(t *testing.T, w *world, h *Hold) {
 			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 			other := locked(t, w.direct(nil), "job", nil)
 			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.Lease) })
 		},
-		"deleted": func(t *testing.T, w *world, h *Held) {
+		"deleted": func(t *testing.T, w *world, h *Hold) {
 			if _, err := w.service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(h.ID())); err != nil {
 				t.Error(err)
 			}
 		},
-		"changed by its holder": func(t *testing.T, w *world, h *Held) {
+		"changed by its holder": func(t *testing.T, w *world, h *Hold) {
 			if _, err := w.service.BlockBlob("box", "job").Upload(t.Context(), body(""), nil); err == nil {
 				t.Error("a leased blob was overwritten without the lease")
 			}

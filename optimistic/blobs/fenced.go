@@ -17,7 +17,7 @@ import (
 // with ErrFenced if a larger fence is there. The check and the write are one conditional request: if a holder was
 // paused between reading and writing, the ETag does not match, and reading again finds the later fence.
 //
-//	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Held) error {
+//	err := locker.Do(ctx, "orders", nil, func(ctx context.Context, h *pessimistic.Hold) error {
 //		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[Order](client)), change, nil)
 //		return err
 //	})

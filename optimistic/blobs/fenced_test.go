@@ -40,7 +40,7 @@ func TestAHolderPausedBetweenReadAndWriteIsRefused(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":1}`)
 	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
 	_, err := optimistic.Update(t.Context(), Fenced(early, NewJSON[optest.Counter](client)), func(ctx context.Context, c *optest.Counter) error {
-		if optimistic.Attempt(ctx) == 0 { // the holder is paused, and a later one writes
+		if optimistic.EarlierRuns(ctx) == 0 { // the holder is paused, and a later one writes
 			if _, err := optimistic.Update(context.WithoutCancel(ctx), Fenced(late, NewJSON[optest.Counter](client)), optest.Increment, nil); err != nil {
 				t.Error(err)
 			}

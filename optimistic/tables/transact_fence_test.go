@@ -48,7 +48,7 @@ func TestAHolderPausedBeforeItsTransactionIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Transact(t.Context(), client, "p", func(ctx context.Context, tx *Tx) error {
-				if optimistic.Attempt(ctx) == 0 {
+				if optimistic.EarlierRuns(ctx) == 0 {
 					if _, err := Transact(context.WithoutCancel(ctx), client, "p", claim, &TransactOptions{Holder: late}); err != nil {
 						t.Error(err)
 					}

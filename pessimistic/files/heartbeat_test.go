@@ -46,7 +46,7 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
 		seen, err := pessimistic.Look(t.Context(), File(f), nil)
-		if h := pessimistic.HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
+		if h := pessimistic.HolderRecordOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Holder writes under a lock. *pessimistic.Held is one.
+// Holder writes under a lock. *pessimistic.Hold is one.
 type Holder interface {
 	// Fence is the holder's token: larger than that of every earlier holder of the same lock.
 	Fence() Token

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// WithAttempt returns a context in which Attempt returns n. A call passes it to the change function.
+// WithAttempt returns a context in which EarlierRuns returns n. A call passes it to the change function.
 func WithAttempt(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, attemptKey{}, n)
 }
@@ -26,9 +26,9 @@ func CountRequest(ctx context.Context) {
 	}
 }
 
-// Attempt returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
+// EarlierRuns returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
 // returns 0.
-func Attempt(ctx context.Context) int {
+func EarlierRuns(ctx context.Context) int {
 	n, _ := ctx.Value(attemptKey{}).(int)
 	return n
 }

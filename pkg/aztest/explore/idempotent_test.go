@@ -28,7 +28,7 @@ func onces(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				out, err := once.Do(ctx, "invoice-17", nil, func(context.Context, *pessimistic.Held) ([]byte, error) {
+				out, err := once.Do(ctx, "invoice-17", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) {
 					ran++
 					return []byte("charged"), nil
 				})

@@ -29,7 +29,7 @@ type entry struct {
 }
 
 // write adds a client to the page through its fence.
-func write(ctx context.Context, c *explore.Client, h *pessimistic.Held) error {
+func write(ctx context.Context, c *explore.Client, h *pessimistic.Hold) error {
 	target := blobs.Fenced(h, blobs.NewJSON[page](c.BlockBlob("box", "page")))
 	_, err := optimistic.Update(ctx, target, func(_ context.Context, v *page) error {
 		v.Writers = append(v.Writers, entry{c.Number, h.Fence()})
@@ -79,7 +79,7 @@ func lockers(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				return k.Do(ctx, "l", patient, func(ctx context.Context, h *pessimistic.Held) error {
+				return k.Do(ctx, "l", patient, func(ctx context.Context, h *pessimistic.Hold) error {
 					defer d.enter(ctx, i, false)()
 					d.follow(i, h.Fence())
 					return write(ctx, c, h)
@@ -151,7 +151,7 @@ func readersAndWriter(clients int) func(*explore.World) explore.Program {
 					return err
 				}
 				if i == 0 {
-					return l.Do(ctx, patient, func(ctx context.Context, _ *pessimistic.Held) error { return look(ctx, false) })
+					return l.Do(ctx, patient, func(ctx context.Context, _ *pessimistic.Hold) error { return look(ctx, false) })
 				}
 				return l.RDo(ctx, patient, func(ctx context.Context, _ *pessimistic.Slot) error { return look(ctx, true) })
 			})
@@ -214,7 +214,7 @@ func candidates(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				return e.Run(ctx, func(ctx context.Context, h *pessimistic.Held) error {
+				return e.Run(ctx, func(ctx context.Context, h *pessimistic.Hold) error {
 					defer d.enter(ctx, i, false)()
 					d.follow(i, h.Fence())
 					led[i] = true

@@ -275,8 +275,8 @@ var mutants = []mutant{
 	{
 		name: "Once stores its result before the function runs",
 		file: "idempotent/once.go",
-		old:  "\tresult, err := fn(a.Context(), a.Held)\n",
-		new:  "\tif out, err := a.Finish(a.Context(), nil); err != nil {\n\t\treturn out, err\n\t}\n\tresult, err := fn(a.Context(), a.Held)\n",
+		old:  "\tresult, err := fn(a.Context(), a.Hold)\n",
+		new:  "\tif out, err := a.Finish(a.Context(), nil); err != nil {\n\t\treturn out, err\n\t}\n\tresult, err := fn(a.Context(), a.Hold)\n",
 		pkg:  "./pkg/aztest/explore", run: "TestOnceRunsOnce",
 	},
 	{

@@ -167,7 +167,7 @@ func lockAndFence(t conformance.T, r *rig) {
 	var mu sync.Mutex
 	inside, most := 0, 0
 	_, err = contend(3, 2, func() error {
-		return locker("contender").Do(t.Context(), "nightly", nil, func(context.Context, *pessimistic.Held) error {
+		return locker("contender").Do(t.Context(), "nightly", nil, func(context.Context, *pessimistic.Hold) error {
 			mu.Lock()
 			inside++
 			most = max(most, inside)

@@ -145,7 +145,7 @@ func once(t conformance.T, r *rig) {
 	}
 	runs := 0
 	do := func() (idempotent.Outcome, error) {
-		return o.Do(t.Context(), "payment-1", []byte("12 EUR"), func(context.Context, *pessimistic.Held) ([]byte, error) {
+		return o.Do(t.Context(), "payment-1", []byte("12 EUR"), func(context.Context, *pessimistic.Hold) ([]byte, error) {
 			runs++
 			return []byte("paid"), nil
 		})

@@ -15,7 +15,7 @@ const holdCheck = 40 * time.Millisecond
 
 // hold records that a lane holds a lock from now on, for d, or until it no longer does. step, if any, is called at each
 // record.
-func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Held, d time.Duration, step func(ctx context.Context)) {
+func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Hold, d time.Duration, step func(ctx context.Context)) {
 	asked.V = int64(h.Fence())
 	l.journal.end(asked, ok)
 	for until := time.Now().Add(d); time.Now().Before(until); {

@@ -80,7 +80,7 @@ func (locks) work(ctx context.Context, w *worker) {
 }
 
 // under holds a lock for up to two seconds, and writes under it.
-func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Held) {
+func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Hold) {
 	work := h.Context()
 	if l.Plant.has(noFence) {
 		work = ctx
@@ -101,7 +101,7 @@ func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Held) {
 	}
 }
 
-func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Held) {
+func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Hold) {
 	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "blob " + name, V: int64(h.Fence())})
 	change := func(_ context.Context, f *fenced) error {
 		n.N = f.Fence
@@ -118,7 +118,7 @@ func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Held) 
 	l.done(ctx, n, err)
 }
 
-func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Held) {
+func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Hold) {
 	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "entity " + name, V: int64(h.Fence())})
 	_, err := tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
 		var f fenced

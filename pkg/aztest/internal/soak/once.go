@@ -35,7 +35,7 @@ func (onces) work(ctx context.Context, w *worker) {
 		for i := 0; !w.calmed(); i++ {
 			key := fmt.Sprintf("key-%d-%d", now()/int64(onceLife), l.roll(4))
 			n := l.journal.begin(note{Kind: "once", Lane: l.name, Of: key})
-			out, err := once.Do(ctx, key, []byte(key), func(ctx context.Context, h *pessimistic.Held) ([]byte, error) {
+			out, err := once.Do(ctx, key, []byte(key), func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) {
 				l.rest(ctx, 80*time.Millisecond)
 				if l.roll(20) == 0 {
 					return nil, errors.New("failed")

@@ -42,11 +42,11 @@ func (turns) work(ctx context.Context, w *worker) {
 			case kind == 2*turnLanes:
 				l.campaign(ctx, election)
 			case kind < turnLanes:
-				l.turn(ctx, "seats", 0, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+				l.turn(ctx, "seats", 0, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
 					return slot(semaphore.Acquire(ctx, wait))
 				})
 			case l.roll(4) == 0:
-				l.turn(ctx, "paper", 0, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+				l.turn(ctx, "paper", 0, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
 					h, err := rw.Lock(ctx, wait)
 					if err != nil {
 						return nil, nil, err
@@ -54,7 +54,7 @@ func (turns) work(ctx context.Context, w *worker) {
 					return h, h.Release, nil
 				})
 			default:
-				l.turn(ctx, "paper", shared, func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error) {
+				l.turn(ctx, "paper", shared, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
 					return slot(rw.RLock(ctx, wait))
 				})
 			}
@@ -63,15 +63,15 @@ func (turns) work(ctx context.Context, w *worker) {
 	})
 }
 
-func slot(s *pessimistic.Slot, err error) (*pessimistic.Held, func(context.Context) error, error) {
+func slot(s *pessimistic.Slot, err error) (*pessimistic.Hold, func(context.Context) error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Held, s.Release, nil
+	return s.Hold, s.Release, nil
 }
 
 // turn takes one turn.
-func (l *lane) turn(ctx context.Context, of string, n int64, take func(ctx context.Context) (*pessimistic.Held, func(context.Context) error, error)) {
+func (l *lane) turn(ctx context.Context, of string, n int64, take func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error)) {
 	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
 	h, release, err := take(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *lane) campaign(ctx context.Context, e *pessimistic.Election) {
 		}
 	}()
 	led := false
-	_ = e.Run(ctx, func(ctx context.Context, h *pessimistic.Held) error {
+	_ = e.Run(ctx, func(ctx context.Context, h *pessimistic.Hold) error {
 		if led { // the first term was lost
 			asked = l.journal.begin(note{Kind: "ask", Lane: l.name, Of: "leader"})
 		}

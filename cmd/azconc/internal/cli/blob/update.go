@@ -129,7 +129,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		before = *content
 		after, err = opts.change.Apply(ctx, change.BaseContent{
 			Resource: opts.Blob.String(), Exists: target.Seen.Exists, ETag: string(target.Seen.ETag),
-			Attempt: optimistic.Attempt(ctx) + 1, Data: before,
+			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: before,
 		})
 		*content = after
 		return err

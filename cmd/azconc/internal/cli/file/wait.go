@@ -132,7 +132,7 @@ func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) e
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			h := pessimistic.HolderOf(seen)
+			h := pessimistic.HolderRecordOf(seen)
 			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Name, Since: h.Since, State: seen.State, Waited: time.Since(began)}
 		}
 	}

@@ -73,7 +73,7 @@ func ShownOf(seen lease.Observation, holder bool) Shown {
 	}
 	r.Status = "locked"
 	if holder {
-		h := pessimistic.HolderOf(seen)
+		h := pessimistic.HolderRecordOf(seen)
 		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heard)
 	}
 	return r

@@ -145,37 +145,37 @@ func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquis
 		Acquire: func(ctx context.Context) (Held, error) {
 			h, err := u.lock(ctx, k, name)
 			if err != nil {
-				return nil, err // not a nil *Held in a non-nil interface
+				return nil, err // not a nil *Hold in a non-nil interface
 			}
 			return h, nil
 		},
-		Env:   func(h Held) []string { return Env(what, h.(*pessimistic.Held)) },
-		Facts: func(h Held) map[string]any { return Facts(what, h.(*pessimistic.Held)) },
+		Env:   func(h Held) []string { return Env(what, h.(*pessimistic.Hold)) },
+		Facts: func(h Held) map[string]any { return Facts(what, h.(*pessimistic.Hold)) },
 		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return Breaking(ctx, k, h.(*pessimistic.Held))
+			return Breaking(ctx, k, h.(*pessimistic.Hold))
 		},
 	}
 }
 
 // Breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
-func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Held) (time.Duration, error) {
+func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Hold) (time.Duration, error) {
 	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
 	return b.After, err
 }
 
 // lock acquires a named lock as the flags say.
-func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name string) (*pessimistic.Held, error) {
+func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name string) (*pessimistic.Hold, error) {
 	if a.NoWait {
 		return k.TryLock(ctx, name)
 	}
 	return k.Lock(ctx, name, &pessimistic.LockOptions{Wait: a.Wait})
 }
 
-func Env(what string, h *pessimistic.Held) []string {
+func Env(what string, h *pessimistic.Hold) []string {
 	return []string{"AZCONC_LOCK_NAME=" + what, "AZCONC_LOCK_FENCE=" + h.Fence().String(), "AZCONC_LEASE_ID=" + h.ID()}
 }
 
-func Facts(what string, h *pessimistic.Held) map[string]any {
+func Facts(what string, h *pessimistic.Hold) map[string]any {
 	return map[string]any{
 		"lock": what, "owner": h.Owner(), "fence": int64(h.Fence()), "etag": string(h.ETag()),
 		"previous": string(h.Previous().Ended), "waited_ms": h.Stats().Waited.Milliseconds(), "requests": h.Stats().Requests,

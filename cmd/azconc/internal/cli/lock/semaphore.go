@@ -80,16 +80,16 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 		},
 		Env: func(h Held) []string {
 			slot := h.(*pessimistic.Slot)
-			return append(Env(name, slot.Held), fmt.Sprint("AZCONC_SLOT=", slot.Number))
+			return append(Env(name, slot.Hold), fmt.Sprint("AZCONC_SLOT=", slot.Number))
 		},
 		Facts: func(h Held) map[string]any {
 			slot := h.(*pessimistic.Slot)
-			facts := Facts(name, slot.Held)
+			facts := Facts(name, slot.Hold)
 			facts["slot"] = slot.Number
 			return facts
 		},
 		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return Breaking(ctx, k, h.(*pessimistic.Slot).Held)
+			return Breaking(ctx, k, h.(*pessimistic.Slot).Hold)
 		},
 	})
 }

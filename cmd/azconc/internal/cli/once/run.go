@@ -97,11 +97,11 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		What:    opts.Key.String(),
 		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, f, once, key, payload) },
 		Env: func(h lock.Held) []string {
-			return append(lock.Env(opts.lockName(), h.(*idempotent.Attempt).Held), "AZCONC_ONCE_KEY="+key)
+			return append(lock.Env(opts.lockName(), h.(*idempotent.OnceRun).Hold), "AZCONC_ONCE_KEY="+key)
 		},
-		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idempotent.Attempt).Held) },
+		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idempotent.OnceRun).Hold) },
 		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
-			return lock.Breaking(ctx, k, h.(*idempotent.Attempt).Held)
+			return lock.Breaking(ctx, k, h.(*idempotent.OnceRun).Hold)
 		},
 		Out: io.MultiWriter(kept, f.Out),
 		Finish: func(ctx context.Context, h lock.Held) error {
@@ -112,7 +112,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			if kept.Cut() {
 				f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
 			}
-			if _, err := h.(*idempotent.Attempt).Finish(ctx, result); err != nil {
+			if _, err := h.(*idempotent.OnceRun).Finish(ctx, result); err != nil {
 				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
 			}
 			return nil
@@ -135,7 +135,7 @@ func (o *runOptions) lockName() string {
 func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
 	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
 	for n := 0; ; n++ {
-		var a *idempotent.Attempt
+		var a *idempotent.OnceRun
 		var out idempotent.Outcome
 		err := o.withTable(ctx, f, func() (err error) {
 			a, out, err = once.Begin(ctx, key, payload)

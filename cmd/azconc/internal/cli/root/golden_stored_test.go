@@ -74,7 +74,7 @@ func storeWrites(t *testing.T, s *shelf) {
 	s.check(blobs.AppendRecord(ctx, jobs.NewAppendBlobClient("records"), []byte("one"), &blobs.AppendOptions{Create: true}))
 	s.check(optimistic.Update(ctx, settings.NewContainerMetadata(jobs), team, &optimistic.UpdateOptions{OperationID: "op-2"}))
 	locker := s.locker("locks")
-	s.fail(locker.Do(ctx, "counter", nil, func(ctx context.Context, h *pessimistic.Held) error {
+	s.fail(locker.Do(ctx, "counter", nil, func(ctx context.Context, h *pessimistic.Hold) error {
 		_, err := optimistic.Update(ctx, blobs.Fenced(h, blobs.NewJSON[counter](s.BlockBlob("jobs", "fenced"))), increment, &optimistic.UpdateOptions{Create: true})
 		return err
 	}))
@@ -89,7 +89,7 @@ func storeEntities(t *testing.T, s *shelf) {
 	s.check(optimistic.Update(ctx, target, increment, &optimistic.UpdateOptions{OperationID: "op-1"}))
 	lock, err := s.locker("locks").Table("jobs", "")
 	s.fail(err)
-	s.fail(lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Held) error {
+	s.fail(lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Hold) error {
 		_, err := tables.Transact(ctx, table, "eu", func(_ context.Context, tx *tables.Tx) error {
 			return tx.Insert("moved", counter{2})
 		}, &tables.TransactOptions{Holder: h, OperationID: "op-2"})
@@ -117,11 +117,11 @@ func storeLocks(t *testing.T, s *shelf) {
 	rw, err := pessimistic.NewRWLock(k, "shared", nil)
 	s.fail(err)
 	s.fail(rw.RDo(ctx, nil, func(context.Context, *pessimistic.Slot) error { return nil }))
-	s.fail(rw.Do(ctx, nil, func(context.Context, *pessimistic.Held) error { return nil }))
+	s.fail(rw.Do(ctx, nil, func(context.Context, *pessimistic.Hold) error { return nil }))
 	leader, err := pessimistic.NewElection(k, "leader", nil)
 	s.fail(err)
 	done := errors.New("done")
-	if err := leader.Run(ctx, func(context.Context, *pessimistic.Held) error { return done }); err != nil && !errors.Is(err, done) {
+	if err := leader.Run(ctx, func(context.Context, *pessimistic.Hold) error { return done }); err != nil && !errors.Is(err, done) {
 		t.Fatal(err)
 	}
 	s.blobs("locks")
@@ -231,7 +231,7 @@ func storeSessions(t *testing.T, s *shelf) {
 func storeOnce(t *testing.T, s *shelf) {
 	once, err := idempotent.NewOnce(s.locker("locks"), s.table("results"))
 	s.fail(err)
-	s.check(once.Do(t.Context(), "deploy-42", []byte("payload"), func(context.Context, *pessimistic.Held) ([]byte, error) { return []byte("result"), nil }))
+	s.check(once.Do(t.Context(), "deploy-42", []byte("payload"), func(context.Context, *pessimistic.Hold) ([]byte, error) { return []byte("result"), nil }))
 	s.blobs("locks")
 	s.entities("results")
 }

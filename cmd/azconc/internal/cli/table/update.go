@@ -107,7 +107,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 			return err
 		}
 		changed, err := opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.Seen.ETag), Attempt: optimistic.Attempt(ctx) + 1, Data: data,
+			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.Seen.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: data,
 		})
 		if err != nil {
 			return err

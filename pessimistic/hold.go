@@ -9,8 +9,8 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// Held is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
-type Held struct {
+// Hold is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
+type Hold struct {
 	*Lease
 	name     string
 	owner    string
@@ -20,21 +20,21 @@ type Held struct {
 }
 
 // Name returns the lock's name, without the Locker's prefix.
-func (h *Held) Name() string { return h.name }
+func (h *Hold) Name() string { return h.name }
 
 // Owner returns the name of the holder as recorded in the lock blob.
-func (h *Held) Owner() string { return h.owner }
+func (h *Hold) Owner() string { return h.owner }
 
 // Fence returns the fencing token, which is larger than that of every earlier holder of this name. Pass it to any
 // resource that can refuse a smaller one.
-func (h *Held) Fence() fence.Token { return h.token }
+func (h *Hold) Fence() fence.Token { return h.token }
 
 // ETag returns the lock blob's version, which identifies this acquisition: Break with it as the condition cannot affect
 // another holder.
-func (h *Held) ETag() azcore.ETag { return h.etag }
+func (h *Hold) ETag() azcore.ETag { return h.etag }
 
 // Previous describes the previous holder.
-func (h *Held) Previous() Previous { return h.previous }
+func (h *Hold) Previous() Previous { return h.previous }
 
 // Ending is how the previous holder's tenure ended, judged by the state in which the next one found the lease.
 type Ending string
