@@ -18,7 +18,7 @@ type bounds struct {
 }
 
 // usual are the bounds of a program whose clients send few requests.
-var usual = []bounds{{1, 2, 0, false}, {2, 1, 0, false}, {3, 0, 0, false}, {2, 2, 0, true}, {3, 1, 0, true}, {2, 3, 2, true}}
+var usual = []bounds{{1, 2, 0, false}, {2, 1, 0, false}, {3, 0, 0, false}, {2, 2, 0, true}, {3, 1, 0, true}, {2, 3, 2, true}, {3, 2, 2, true}}
 
 // long are the bounds of a program whose clients send many.
 var long = []bounds{{1, 1, 0, false}, {2, 0, 0, false}, {2, 1, 1, false}, {3, 0, 1, false}, {1, 2, 0, true}, {2, 1, 2, true}, {2, 2, 1, true}, {3, 1, 1, true}}
