@@ -175,7 +175,7 @@ func TestASuccessThatComesTooLateDoesNotCount(t *testing.T) {
 }
 
 // An emulator renews an expired lease for any client and answers with the holder's id.
-func TestASuccessfulRenewalOfSomebodyElsesLeaseIsALoss(t *testing.T) {
+func TestASuccessfulRenewalOfAnotherHoldersLeaseIsALoss(t *testing.T) {
 	const other = "33333333-3333-4333-8333-333333333333"
 	inBubble(t, func(t *testing.T, w *world) {
 		liar := transport(func(r *http.Request) (*http.Response, error) {

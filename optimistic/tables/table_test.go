@@ -51,7 +51,7 @@ func TestALostResponseToTheCreationOfATableIsUnknown(t *testing.T) {
 		}
 		lost(s, "Create Table")
 		if r, err := EnsureTable(t.Context(), s.TableService().NewClient("other")); err != nil || r.Created || s.Requests() != 2 {
-			t.Errorf("EnsureTable = %+v, %v, %d requests, want success, whoever created it", r, err, s.Requests())
+			t.Errorf("EnsureTable = %+v, %v, %d requests, want success, even if another client created it", r, err, s.Requests())
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
 		if _, err := EnsureTable(t.Context(), jobs); err == nil {

@@ -51,7 +51,7 @@ func Signed(s Service, endpoint, sas string) *Account {
 }
 
 // At returns the account with another endpoint for s. It is an error if that is not the account's own, because its
-// credential would be shown to somebody else. A token of Entra ID may be shown to any account.
+// credential would be sent to another account. A token of Entra ID may be sent to any account.
 func (a *Account) At(s Service, endpoint string) (*Account, error) {
 	if own := a.endpoint[s]; own != "" && a.login == nil && !strings.EqualFold(own, endpoint) {
 		return nil, hinted("give --auth-mode login, or a URL with a SAS", "the URL names a different account than the credential")

@@ -63,7 +63,7 @@ var openQuestions = [][3]string{
 	{"Is `ClientCacheFlushDelay` 408 or 500, and `ReadOnlyAttribute` 409 or 412?", "codes decide, not statuses", "nowhere"},
 	{"Is a wrong lease id of a write 409, as the reference says, or 412, as of a read?", "codes decide, not statuses", "nowhere"},
 	{"Does Get File Properties answer 409 while a deletion is pending, as the article says of any operation?", "yes", "files.Delete: otherwise pending looks like a mark that was taken back"},
-	{"Has a file that was deleted and made anew another `x-ms-file-id`?", "yes; none at all is an unknown outcome", "files.Delete after a lost answer"},
+	{"Has a file that was deleted and created again another `x-ms-file-id`?", "yes; none at all is an unknown outcome", "files.Delete after a lost response"},
 	{"Does a change of the length alone clear the HTTP headers that are not named?", "yes, so they are named", "nowhere"},
 	{"When do an SMB client's writes change the ETag and the last write time?", "when its cache is flushed", "files.Download: versions of ranges"},
 	{"Is the renaming of a temporary file over a leased one atomic?", "not relied upon", "files.Update writes in place"},

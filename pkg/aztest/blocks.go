@@ -181,7 +181,7 @@ func (s *Service) appendBlock(r *request, b *blobState) *answer {
 	if limit, given := number(r, "X-Ms-Blob-Condition-Maxsize"); given && length+int64(len(r.body)) > limit {
 		return fail(http.StatusPreconditionFailed, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
 	}
-	// Whoever reads the old version holds on to a slice of the old length, so the room behind it may be written. Only
+	// A reader of the old version keeps a slice of the old length, so the room behind it may be written. Only
 	// this blob has the right to it: copies and snapshots never grow in place.
 	b.content = append(b.content, r.body...)
 	b.blockCount++

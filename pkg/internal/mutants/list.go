@@ -149,7 +149,7 @@ var mutants = []mutant{
 		file: "pessimistic/acquire.go",
 		old:  "\tcase err != nil:\n\t\treturn err\n\tcase r.ID == \"\":\n",
 		new:  "\tcase true:\n\t\treturn err\n\tcase r.ID == \"\":\n",
-		pkg:  "./pessimistic", run: "TestASuccessfulRenewalOfSomebodyElsesLeaseIsALoss",
+		pkg:  "./pessimistic", run: "TestASuccessfulRenewalOfAnotherHoldersLeaseIsALoss",
 	},
 	{
 		name: "an acquisition that was cancelled is not released",

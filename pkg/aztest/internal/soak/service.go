@@ -41,8 +41,8 @@ func (s *service) start(ctx context.Context) (err error) {
 
 // restart ends the service by SIGTERM in the midst of its requests, and starts it on the same folder and ports. Not by
 // SIGKILL: Azurite writes its data to disk some seconds after it has acknowledged them, so that it would lose writes
-// that a real account never loses. It does forget all leases when it is restarted, as no account does: for their
-// holders this is as if somebody had broken them.
+// that a real account never loses. It does forget all leases when it is restarted, as no account does: for
+// their holders it is as if another client had broken them.
 func (s *service) restart(ctx context.Context) error {
 	s.restarts++
 	if err := s.server.Stop(); err != nil {
