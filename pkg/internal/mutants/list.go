@@ -8,7 +8,7 @@ var mutants = []mutant{
 		file: "optimistic/internal/protocol/commit.go",
 		old:  "\t\tcase !ambiguous:\n\t\t\treturn \"\", c.refusal(w, out, err)\n",
 		new:  "\t\tcase out.Kind == azerr.Conflict:\n\t\t\treturn \"\", c.refusal(w, out, err)\n",
-		pkg:  "./pkg/aztest/explore", run: "TestUpdateIsAppliedOnceInEverySchedule",
+		pkg:  "./optimistic", run: "TestWithoutLineageAConflictAfterALostResponseIsUnknown",
 	},
 	{
 		name: "a conflict without a sign of trouble is not looked into",
