@@ -38,7 +38,7 @@ var ErrNoClaimCheck = errors.New("the body is in a blob for which this consumer 
 // A blob is named after its queue, its message's id and its content, so the same message has the same blob however
 // often it is sent. For copies this means that the body is deleted with the first copy that is handled. Markers, and
 // the modes based on them, detect the other copies without reading them; without Markers they go to the poison queue,
-// because they cannot be told from messages whose body was deleted by another client.
+// because they cannot be distinguished from messages whose body was deleted by another client.
 //
 // A blob remains if the message was never sent, is poison, expired unread or was a late copy, or if the deletion of the
 // blob failed. Its metadata says when its message expires. See GC.

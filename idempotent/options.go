@@ -79,7 +79,7 @@ type ConsumerOptions struct {
 	// Applied reports whether the effect of a message was applied before, as Inbox.Applied does. It is called, with a
 	// message without Body, when the blob with the body does not exist: the body may have been deleted with a copy that
 	// was handled first, and then this copy is deleted too. An error redelivers the message and is not an attempt.
-	// Defaults to none: such a message is poison, because it cannot be told from one whose body was deleted by mistake.
+	// Defaults to none: such a message is poison, because it cannot be distinguished from one whose body was deleted by mistake.
 	// With DedupeOwner and DedupeComplete, Markers detect copies earlier.
 	Applied func(ctx context.Context, m *Message) (bool, error)
 

@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
-// part is what a client does to a blob. It returns what it was told of its own updates.
+// part is what a client does to a blob. It returns the outcomes of its own updates.
 type part func(ctx context.Context, a blobAccount) outcomes
 
 type blobAccount interface {

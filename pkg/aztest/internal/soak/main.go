@@ -6,7 +6,7 @@
 //
 // The processes use all of the libraries: Update on blobs and entities, Document, operation ids, Transact, AppendRecord,
 // Create, Locker with fenced writes, RWLock, Semaphore, Election, Producer and Consumer with markers, sessions, inbox and
-// large bodies, poison and Redrive, Once. Each writes a journal of what it began and what it was told. The judge reads
+// large bodies, poison and Redrive, Once. Each writes a journal of what it began and what came of it. The judge reads
 // the journals and the service.
 //
 // The seed decides what happens to whom and when, the order of each lane's operations, and which request of a line meets
