@@ -156,7 +156,7 @@ func rows(s *Service) map[entityKey]string {
 
 // FuzzTagCondition reads any text as a condition on tags.
 func FuzzTagCondition(f *testing.F) {
-	for _, seed := range []string{`"a" = 'b'`, `"a" > 'b' AND ("c" <> 'd' OR "e" <= 'f')`, `"it""s" = 'it''s'`} {
+	for _, seed := range []string{`"a" = 'b'`, `"a" > 'b' AND ("c" <> 'd' OR "e" <= 'f')`, `"it""s" = 'it''s'`, "\"\">''\r", "\"a\"='b'\u00a0"} {
 		f.Add(seed)
 	}
 	tags := []map[string]string{nil, {"a": "b"}, {"c": "x", "e": ""}}

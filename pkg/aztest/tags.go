@@ -20,7 +20,7 @@ type tagPredicate func(tags map[string]string) bool
 func parseTags(expression string) (tagPredicate, error) {
 	p := &tagParser{rest: expression}
 	predicate, err := p.or()
-	if err == nil && strings.TrimSpace(p.rest) != "" {
+	if p.skipSpace(); err == nil && p.rest != "" {
 		err = fmt.Errorf("unexpected %q", p.rest)
 	}
 	return predicate, err
@@ -96,8 +96,10 @@ func (p *tagParser) comparison() (tagPredicate, error) {
 	return nil, fmt.Errorf("no comparison at %q", p.rest)
 }
 
+func (p *tagParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " \t") }
+
 func (p *tagParser) take(token string) bool {
-	p.rest = strings.TrimLeft(p.rest, " \t")
+	p.skipSpace()
 	rest, ok := strings.CutPrefix(p.rest, token)
 	if ok {
 		p.rest = rest
@@ -106,7 +108,7 @@ func (p *tagParser) take(token string) bool {
 }
 
 func (p *tagParser) word(w string) bool {
-	p.rest = strings.TrimLeft(p.rest, " \t")
+	p.skipSpace()
 	if len(p.rest) < len(w) || !strings.EqualFold(p.rest[:len(w)], w) {
 		return false
 	}

@@ -248,25 +248,35 @@ const (
 	clockTolerance   = 300 // seconds: if the newest entry is off by more, contenders makes no estimate
 )
 
-const tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
+const (
+	blobETagPrefix, blobETagSuffix   = `"0x`, `"`
+	tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
+)
 
 // encodeBase shortens an ETag for the lineage. The two forms that the services use lose their fixed parts. Anything
 // else is encoded whole in base64, because decoding must return exactly the same ETag.
 func encodeBase(e azcore.ETag) string {
 	s := string(e)
-	switch {
-	case s == "":
+	switch s {
+	case "":
 		return "-"
-	case e == UnknownBase:
+	case string(UnknownBase):
 		return "?"
-	case strings.HasPrefix(s, `"0x`) && strings.HasSuffix(s, `"`) && isHex(s[3:len(s)-1]):
-		return s[3 : len(s)-1]
-	case strings.HasPrefix(s, tableETagPrefix) && strings.HasSuffix(s, tableETagSuffix) &&
-		!strings.ContainsAny(s[len(tableETagPrefix):len(s)-len(tableETagSuffix)], ",'\""):
-		return "t" + s[len(tableETagPrefix):len(s)-len(tableETagSuffix)]
-	default:
-		return "q" + base64.RawURLEncoding.EncodeToString([]byte(s))
 	}
+	if digits, ok := between(s, blobETagPrefix, blobETagSuffix); ok && isHex(digits) {
+		return digits
+	}
+	if date, ok := between(s, tableETagPrefix, tableETagSuffix); ok && isEscapedDate(date) {
+		return "t" + date
+	}
+	return "q" + base64.RawURLEncoding.EncodeToString([]byte(s))
+}
+
+// between returns what is between prefix and suffix, which may not overlap.
+func between(s, prefix, suffix string) (string, bool) {
+	s, begins := strings.CutPrefix(s, prefix)
+	s, ends := strings.CutSuffix(s, suffix)
+	return s, begins && ends
 }
 
 // decodeBase appends to b what encodeBase was given.
@@ -286,9 +296,9 @@ func decodeBase(b *strings.Builder, s string) bool {
 		b.Write(raw)
 		return err == nil && len(raw) > 0
 	default:
-		b.WriteString(`"0x`)
+		b.WriteString(blobETagPrefix)
 		b.WriteString(s)
-		b.WriteByte('"')
+		b.WriteString(blobETagSuffix)
 		return isHex(s)
 	}
 	return true
@@ -303,4 +313,15 @@ func isHex(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// isEscapedDate reports whether s has only the characters of a date in a table's ETag, whose colons are escaped:
+// 2026-01-31T12%3A00%3A00.1234567Z. None of them has a meaning in a lineage.
+func isEscapedDate(s string) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && !strings.ContainsRune("%-.:+", c) {
+			return false
+		}
+	}
+	return true
 }
