@@ -80,7 +80,7 @@ func TestAForeignLineageIsReadAsEmpty(t *testing.T) {
 
 func FuzzLineageEncodingIsReversible(f *testing.F) {
 	f.Add(`"0x8D"`, `W/"datetime'2026'"`, "?", "")
-	f.Add(`"0x"`, `W/"datetime'"`, `W/"datetime''"`, "")                        // the prefix and the suffix overlap
+	f.Add(`"0x"`, `W/"datetime'"`, `W/"datetime''"`, "")                         // the prefix and the suffix overlap
 	f.Add(`W/"datetime'a b'"`, `W/"datetime'a~b'"`, `W/"datetime'2026,~1'"`, "") // characters that a lineage cannot hold
 	f.Fuzz(func(t *testing.T, a, b, c, foreign string) {
 		l := LineageOf(Entry{ID: "w1", Base: azcore.ETag(a)}, Entry{ID: "w2", Base: azcore.ETag(b)}, Entry{ID: "w3", Base: azcore.ETag(c)})
