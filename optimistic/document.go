@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -67,10 +68,7 @@ type entry[T any] struct {
 
 // NewDocument opens target, which must implement Cacheable. It sends nothing; the first Update or Read reads.
 func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], error) {
-	var o DocumentOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	cache, ok := target.(Cacheable[T])
 	if !ok {
 		return nil, fmt.Errorf("document %s: the target does not implement Cacheable", target.Resource())

@@ -7,6 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // ReadOptions tunes Read. The zero value is the default.
@@ -34,10 +35,7 @@ type WriteOptions struct {
 // WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
 // range. A nil o is the zero value.
 func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
-	var out WriteOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	c := out.Conditions
 	if c.IfMatch != "" || c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
 		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
@@ -54,10 +52,7 @@ func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 // ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
 // tags).
 func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
-	var o ReadOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	s, err := o.Sending.WithDefaults()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -66,10 +67,7 @@ type UpdateOptions struct {
 // WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
 // range. A nil o is the zero value.
 func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
-	var out UpdateOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 12)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)

@@ -80,10 +80,7 @@ type AppendOptions struct {
 }
 
 func (o *AppendOptions) withDefaults() (AppendOptions, error) {
-	var out AppendOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 64)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)

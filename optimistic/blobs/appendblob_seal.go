@@ -39,10 +39,7 @@ type SealOptions struct {
 // Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
 func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
-	var o SealOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	c := o.Conditions
 	if c.IfNoneMatch != "" || c.IfTags != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
 		return optimistic.Result{}, errors.New("SealOptions.Conditions: only IfMatch and LeaseID can be given")

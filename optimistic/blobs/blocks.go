@@ -43,10 +43,7 @@ type BlockOptions struct {
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
-	var o BlockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	switch {
 	case id == "" || len(id) > maxBlockID:
 		return optimistic.Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
@@ -127,10 +124,7 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
-	var o optimistic.ReadOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	s, err := o.Sending.WithDefaults()
 	if err != nil {
 		return nil, optimistic.State{}, err

@@ -84,10 +84,7 @@ var ErrCopyFailed = errors.New("copy failed")
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
-	var o CopyOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
 	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
 		return CopyResult{}, err

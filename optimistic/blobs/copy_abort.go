@@ -38,10 +38,7 @@ type AbortCopyOptions struct {
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
-	var o AbortCopyOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}

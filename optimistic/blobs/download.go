@@ -68,10 +68,7 @@ type DownloadResult struct {
 }
 
 func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
-	var out DownloadOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
 	out.Concurrency = cmp.Or(out.Concurrency, 4)
 	out.Restarts = cmp.Or(out.Restarts, 3)

@@ -43,10 +43,7 @@ type CreatePagesOptions struct {
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
-	var o CreatePagesOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if size < 0 || size%PageSize != 0 || size > maxPageBlob {
 		return optimistic.Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
 	}

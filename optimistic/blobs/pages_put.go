@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -41,10 +42,7 @@ type PageOptions struct {
 //
 // Cost: 1 request; 2 on a conflict.
 func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data []byte, opts *PageOptions) (optimistic.Result, error) {
-	var o PageOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if offset < 0 || offset%PageSize != 0 || len(data)%PageSize != 0 || len(data) == 0 || len(data) > maxPageWrite {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not 1 to %d bytes on multiples of %d", len(data), offset, maxPageWrite, PageSize)
 	}
@@ -54,10 +52,7 @@ func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data [
 // ClearPages clears count bytes at offset, both multiples of PageSize, in one conditional request of any size. Errors
 // and cost are those of PutPages.
 func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int64, opts *PageOptions) (optimistic.Result, error) {
-	var o PageOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if offset < 0 || offset%PageSize != 0 || count%PageSize != 0 || count <= 0 {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not on multiples of %d", count, offset, PageSize)
 	}

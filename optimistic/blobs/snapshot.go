@@ -51,10 +51,7 @@ type SnapshotOptions struct {
 }
 
 func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
-	var out SnapshotOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 12)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
 	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)

@@ -69,10 +69,7 @@ type UploadOptions struct {
 }
 
 func (o *UploadOptions) withDefaults() (UploadOptions, error) {
-	var out UploadOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
 	out.Concurrency = cmp.Or(out.Concurrency, 4)
 	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -94,10 +95,7 @@ type TransactResult struct {
 // much again, and a final conflict 1 more. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
-	var o TransactOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	u, err := (&optimistic.UpdateOptions{OperationID: o.OperationID, Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff, Sending: o.Sending}).WithDefaults()
 	if err != nil {
 		return TransactResult{}, err

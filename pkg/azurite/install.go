@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Version is the version of Azurite that is installed.
@@ -44,10 +46,7 @@ type InstallOptions struct {
 }
 
 func (o *InstallOptions) withDefaults() (InstallOptions, error) {
-	var out InstallOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	if out.CacheDir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Options are the options of [Start].
@@ -33,10 +35,7 @@ type Options struct {
 }
 
 func (o *Options) withDefaults() (Options, error) {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	if len(out.Accounts) == 0 {
 		out.Accounts = []string{DefaultAccount}
 	}

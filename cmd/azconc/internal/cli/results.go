@@ -6,13 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
-	"github.com/azconc/azconc/optimistic/settings"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // WriteResult is the result of every command that changes one resource through the optimistic package.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 const maxAppend = 100 << 20

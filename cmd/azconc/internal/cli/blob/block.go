@@ -6,10 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/spf13/cobra"
@@ -21,6 +18,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func newBlockCmd(f *cli.Factory) *cobra.Command {

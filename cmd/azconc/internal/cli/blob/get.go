@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -17,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type getOptions struct {

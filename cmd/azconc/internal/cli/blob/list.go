@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/pflag"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type listOptions struct {

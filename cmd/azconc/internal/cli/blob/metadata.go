@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 	"github.com/spf13/cobra"
@@ -18,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func newPageCmd(f *cli.Factory) *cobra.Command {

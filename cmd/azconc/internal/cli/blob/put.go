@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -16,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type putOptions struct {

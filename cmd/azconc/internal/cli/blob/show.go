@@ -8,14 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func showVerb() cli.Verb[readOptions] {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/optimistic/settings"
-
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 type createOptions struct {

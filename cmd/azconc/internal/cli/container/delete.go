@@ -3,14 +3,13 @@ package container
 import (
 	"context"
 
-	"github.com/azconc/azconc/optimistic/settings"
-
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 type deleteOptions struct {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/spf13/pflag"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type listOptions struct {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/pflag"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type showOptions struct {

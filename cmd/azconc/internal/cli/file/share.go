@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/spf13/pflag"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type shareOptions struct {

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic/files"
 	pkglease "github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // options are those of a verb that takes a file and nothing else.

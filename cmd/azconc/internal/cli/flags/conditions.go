@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Conditions are the conditional headers. A verb takes those that the service lets its request carry.

@@ -4,10 +4,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/azconc/azconc/optimistic/settings"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 )
 
 // metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/optimistic/tables"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 type options struct {

@@ -3,9 +3,8 @@ package table
 import (
 	"context"
 
-	"github.com/azconc/azconc/optimistic/tables"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 func deleteVerb() cli.Verb[options] {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type listOptions struct{}

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -22,6 +20,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type queryOptions struct {
