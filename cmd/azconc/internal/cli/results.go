@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -30,8 +30,16 @@ type WriteResult struct {
 	Diff      string `json:"diff,omitempty"`
 }
 
+// PrintWrite prints the result of a write, or returns err with what the write took.
+func (f *Factory) PrintWrite(on fmt.Stringer, done string, r optimistic.Result, err error) error {
+	if err != nil {
+		return fail.Tally(err, r)
+	}
+	return f.Print(NewWriteResult(on, done, r))
+}
+
 // NewWriteResult names the outcome: done is the word for a write that was applied to what was there before.
-func NewWriteResult(on ref.Blob, done string, r optimistic.Result) WriteResult {
+func NewWriteResult(on fmt.Stringer, done string, r optimistic.Result) WriteResult {
 	out := WriteResult{
 		Resource: on.String(), Changed: r.Changed, Created: r.Created, ETag: string(r.ETag), BaseETag: string(r.BaseETag),
 		Attempts: r.Attempts, Conflicts: r.Conflicts, Ambiguous: r.Ambiguous, Resolved: r.Resolved,

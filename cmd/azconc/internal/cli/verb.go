@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 // Verb is a command with options of type O: what its flags and arguments say.
@@ -16,10 +19,14 @@ type Verb[O any] struct {
 	// Args checks the number of arguments. Defaults to the ones that Use names before anything else.
 	Args cobra.PositionalArgs
 
-	// Flags adds the flags. Defaults to none.
+	// Flags adds the flags, which check their values. Defaults to none.
 	Flags func(opts *O, set *pflag.FlagSet)
 
-	// Parse completes the options, or refuses them with a usage error, before anything is sent. Defaults to nothing.
+	// Resource parses the first argument, the name of the resource. Defaults to nothing.
+	Resource func(opts *O, arg string) error
+
+	// Parse completes the options, or refuses them with a usage error, after Resource and before anything is sent. Defaults to
+	// nothing.
 	Parse func(opts *O, in Input) error
 
 	// Run carries out the command.
@@ -46,10 +53,9 @@ func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if v.Parse != nil {
-				if err := v.Parse(opts, Input{Args: args, Flags: cmd.Flags(), JSON: f.JSON(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}); err != nil {
-					return err
-				}
+			in := Input{Args: args, Flags: cmd.Flags(), JSON: f.JSON(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
+			if err := v.parse(opts, in); err != nil {
+				return err
 			}
 			return run(cmd.Context(), opts)
 		},
@@ -61,6 +67,21 @@ func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Co
 		v.Flags(opts, cmd.Flags())
 	}
 	return cmd
+}
+
+func (v Verb[O]) parse(opts *O, in Input) error {
+	if v.Resource != nil {
+		if len(in.Args) == 0 {
+			return fail.Usagef("%s is missing", positional(v.Use)[0])
+		}
+		if err := v.Resource(opts, in.Args[0]); err != nil {
+			return err
+		}
+	}
+	if err := flags.Check(in.Flags); err != nil || v.Parse == nil {
+		return err
+	}
+	return v.Parse(opts, in)
 }
 
 // positional returns the arguments in a usage line, such as <queue> and <message-id>, up to the first flag or choice.

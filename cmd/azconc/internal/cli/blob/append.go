@@ -35,7 +35,6 @@ type appendOptions struct {
 }
 
 func appendVerb() cli.Verb[appendOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[appendOptions]{
 		Use:   "append <container/blob> --file <file>",
 		Short: "Append a file, or stdin, to an append blob, exactly once",
@@ -50,45 +49,27 @@ the new end. If they are the same, another writer may have appended the same byt
 		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
   azconc blob append logs/events --file event.json --record --max-size 1073741824`,
 		Flags: func(opts *appendOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-			set.Int64Var(&opts.Position, "position", 0, "only if the blob ends at this `offset`")
-			set.Int64Var(&opts.MaxSize, "max-size", 0, "only if the blob is then no longer than this many `bytes`")
+			flags.File(set, &opts.File, "`file` with the content; - is stdin")
+			flags.Int(set, &opts.Position, "position", 0, "only if the blob ends at this `offset`")
+			flags.Int(set, &opts.MaxSize, "max-size", 1, "only if the blob is then no longer than this many `bytes`")
 			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
 			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
 			set.BoolVar(&opts.Record, "record", false, "frame the content with an id")
 			set.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
 			opts.Sending.Add(set)
-			conditions.Add(set, flags.CondAll)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *appendOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
-			set := in.Flags
-			switch {
-			case opts.File == "":
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			case !set.Changed("position"):
+		Resource: func(opts *appendOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
+		Parse: func(opts *appendOptions, in cli.Input) error {
+			if !in.Flags.Changed("position") {
 				opts.Position = -1
-			case opts.Position < 0:
-				return fail.Usagef("--position %d is negative", opts.Position)
 			}
-			if opts.MaxSize < 0 || set.Changed("max-size") && opts.MaxSize == 0 {
-				return fail.Usagef("--max-size %d is not positive", opts.MaxSize)
-			}
-			if opts.ContentType != "" && !opts.Create {
+			switch {
+			case opts.ContentType != "" && !opts.Create:
 				return fail.Usagef("--content-type applies to a blob that is created: add --create")
-			}
-			if err := opts.Sending.Parse(in.Flags); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if opts.Create && opts.Conditions.IfMatch != "" {
+			case opts.Create && opts.Conditions.IfMatch != "":
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
-			}
-			if opts.Conditions.IfNoneMatch == "*" {
+			case opts.Conditions.IfNoneMatch == "*":
 				return fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
 			}
 			return nil

@@ -52,27 +52,20 @@ put does all of this itself.`,
 		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
 		Flags: func(opts *blockPutOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.ID, "id", "", "`id` of the block")
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
-			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+			flags.Required(set, "id", "")
+			flags.File(set, &opts.File, "`file` with the content; - is stdin")
+			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 			opts.Sending.Add(set)
 		},
-		Parse: func(opts *blockPutOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
-			switch {
-			case opts.ID == "":
-				return fail.Usagef("--id is missing")
-			case len(opts.ID) > 64:
-				return fail.Usagef("--id has %d bytes: the limit is 64", len(opts.ID))
-			case opts.File == "":
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			if err := opts.Sending.Parse(in.Flags); err != nil {
-				return err
-			}
-			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
+		Resource: func(opts *blockPutOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
 			return err
+		},
+		Parse: func(opts *blockPutOptions, _ cli.Input) error {
+			if len(opts.ID) > 64 {
+				return fail.Usagef("--id has %d bytes: the limit is 64", len(opts.ID))
+			}
+			return nil
 		},
 		Run: blockPutRun,
 	}
@@ -91,10 +84,7 @@ func blockPutRun(ctx context.Context, f *cli.Factory, opts *blockPutOptions) err
 		return fail.Usagef("--file %s is empty: there is nothing to stage", opts.File)
 	}
 	r, err := blobs.StageBlock(ctx, client, opts.ID, data, &blobs.BlockOptions{LeaseID: opts.LeaseID, Sending: opts.Sending.Sending()})
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "staged", r))
+	return f.PrintWrite(opts.Blob, "staged", r, err)
 }
 
 type blockCommitOptions struct {
@@ -107,8 +97,6 @@ type blockCommitOptions struct {
 }
 
 func blockCommitVerb() cli.Verb[blockCommitOptions] {
-	var conditions flags.Conditions
-	var metadata, tags []string
 	return cli.Verb[blockCommitOptions]{
 		Use:   "commit <container/blob> <id>…",
 		Short: "Commit blocks, in this order, as the blob's content",
@@ -126,28 +114,22 @@ A missing block, one that was never staged or that another commit discarded, is 
 		},
 		Flags: func(opts *blockCommitOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-			set.StringArrayVar(&tags, "tag", nil, "index tag `name=value`; may be repeated")
-			conditions.Add(set, flags.CondAll)
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
+			flags.Pairs(set, &opts.Tags, "tag", "index tag `name=value`", parseTags)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *blockCommitOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *blockCommitOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
+			return err
+		},
+		Parse: func(opts *blockCommitOptions, in cli.Input) error {
 			opts.IDs = in.Args[1:]
 			for _, id := range opts.IDs {
 				if id == "" || len(id) > 64 || len(id) != len(opts.IDs[0]) {
 					return fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", opts.IDs[0], id), "azconc blob block list shows the existing blocks")
 				}
 			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
-			}
-			if opts.Tags, err = parseTags(tags); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForWrite()
-			return err
+			return nil
 		},
 		Run: blockCommitRun,
 	}
@@ -165,10 +147,7 @@ func blockCommitRun(ctx context.Context, f *cli.Factory, opts *blockCommitOption
 		Conditions: opts.Conditions, Metadata: opts.Metadata, Tags: opts.Tags,
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
 	})
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "committed", r))
+	return f.PrintWrite(opts.Blob, "committed", r, err)
 }
 
 type blockListOptions struct {
@@ -183,22 +162,11 @@ func blockListVerb() cli.Verb[blockListOptions] {
 		Short:   "List the blocks of a blob",
 		Example: "  azconc blob block list jobs/big --type uncommitted",
 		Flags: func(opts *blockListOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Type, "type", "all", "which: {all | committed | uncommitted}")
-			set.StringVar(&opts.LeaseID, "lease-id", "", "only if this is the `id` of the lease on it")
+			flags.OneOf(set, &opts.Type, "type", "which", "all", "committed", "uncommitted")
+			flags.LeaseID(set, &opts.LeaseID, "only if this is the `id` of the lease on it")
 		},
-		Parse: func(opts *blockListOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
-				return err
-			}
-			switch opts.Type {
-			case "all", "committed", "uncommitted":
-			default:
-				return fail.Usagef("--type %q is neither all, committed nor uncommitted", opts.Type)
-			}
-			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
-			return err
-		},
-		Run: blockListRun,
+		Resource: func(opts *blockListOptions, arg string) (err error) { opts.Blob, err = ref.ParseBlob(arg); return err },
+		Run:      blockListRun,
 	}
 }
 

@@ -29,8 +29,6 @@ type copyOptions struct {
 }
 
 func copyVerb() cli.Verb[copyOptions] {
-	var conditions, source flags.Conditions
-	var metadata []string
 	var snapshot string
 	return cli.Verb[copyOptions]{
 		Use:   "copy <container/blob> <container/blob>",
@@ -46,14 +44,16 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		Args: cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
 		Flags: func(opts *copyOptions, set *pflag.FlagSet) {
 			set.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
-			set.DurationVar(&opts.Poll, "poll", time.Second, "with --wait, how often to check")
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store instead of the source's metadata; may be repeated")
-			conditions.Add(set, flags.CondAll)
+			opts.Poll = time.Second
+			flags.Duration(set, &opts.Poll, "poll", false, "with --wait, how often to check")
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store instead of the source's metadata")
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 			flags.AddSnapshot(set, &snapshot, " of the source")
-			set.StringVar(&source.IfMatch, "source-if-match", "", "only if the source has this `ETag`")
-			set.StringVar(&source.IfNoneMatch, "source-if-none-match", "", "only if the source does not have this `ETag`")
-			set.StringVar(&source.IfModifiedSince, "source-if-modified-since", "", "only if the source changed after this `time`")
-			set.StringVar(&source.IfUnmodifiedSince, "source-if-unmodified-since", "", "only if the source did not change after this `time`")
+			source := &opts.SourceConditions
+			flags.ETag(set, &source.IfMatch, "source-if-match", "only if the source has this `ETag`")
+			flags.ETag(set, &source.IfNoneMatch, "source-if-none-match", "only if the source does not have this `ETag`")
+			flags.Time(set, &source.IfModifiedSince, "source-if-modified-since", "only if the source changed after this `time`")
+			flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
 			set.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
 		},
 		Parse: func(opts *copyOptions, in cli.Input) (err error) {
@@ -66,34 +66,16 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			if opts.To, err = ref.ParseWritable(in.Args[1]); err != nil {
 				return err
 			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
+			if opts.SourceConditions.IfNoneMatch == "*" {
+				return fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
 			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if opts.SourceConditions, err = sourceConditions(&source); err != nil {
-				return err
-			}
-			if opts.Poll <= 0 {
-				return fail.Usagef("--poll %v is not positive", opts.Poll)
+			if err := flags.CheckWrite(opts.SourceConditions); err != nil { // the rules of a write apply to the source, too
+				return fail.Usagef("on the source: %w", err)
 			}
 			return nil
 		},
 		Run: copyRun,
 	}
-}
-
-// sourceConditions parses the --source flags. The rules of a write apply to them.
-func sourceConditions(c *flags.Conditions) (optimistic.Conditions, error) {
-	if c.IfNoneMatch == "*" {
-		return optimistic.Conditions{}, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
-	}
-	out, err := c.ForWrite()
-	if err != nil {
-		return out, fail.Usagef("on the source: %w", err)
-	}
-	return out, nil
 }
 
 type copyResult struct {

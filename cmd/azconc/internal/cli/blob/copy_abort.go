@@ -22,7 +22,6 @@ type copyAbortOptions struct {
 }
 
 func copyAbortVerb() cli.Verb[copyAbortOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[copyAbortOptions]{
 		Use:   "copy-abort <container/blob> <copy-id>",
 		Short: "End a pending copy and leave its destination empty",
@@ -30,21 +29,17 @@ func copyAbortVerb() cli.Verb[copyAbortOptions] {
 
 If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
 		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
-		Flags: func(_ *copyAbortOptions, set *pflag.FlagSet) {
-			conditions.Add(set, flags.CondLease)
+		Flags: func(opts *copyAbortOptions, set *pflag.FlagSet) {
+			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 		},
-		Parse: func(opts *copyAbortOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *copyAbortOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
+			return err
+		},
+		Parse: func(opts *copyAbortOptions, in cli.Input) error {
 			if opts.CopyID = in.Args[1]; !flags.GUID.MatchString(opts.CopyID) {
 				return fail.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
 			}
-			c, err := conditions.ForWrite()
-			if err != nil {
-				return err
-			}
-			opts.LeaseID = c.LeaseID
 			return nil
 		},
 		Run: copyAbortRun,

@@ -24,7 +24,6 @@ type deleteOptions struct {
 }
 
 func deleteVerb() cli.Verb[deleteOptions] {
-	var conditions flags.Conditions
 	var snapshot string
 	return cli.Verb[deleteOptions]{
 		Use:   "delete <container/blob>",
@@ -38,7 +37,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 		Flags: func(opts *deleteOptions, set *pflag.FlagSet) {
 			set.BoolVar(&opts.Snapshots, "snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
 			flags.AddSnapshot(set, &snapshot, ", and not the blob")
-			conditions.Add(set, flags.CondAll)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
 		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
 			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
@@ -50,8 +49,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 			if opts.Snapshots && (opts.Blob.Snapshot != "" || opts.Blob.Version != "") {
 				return fail.Usagef("--snapshots is for a blob: %s has none", opts.Blob)
 			}
-			opts.Conditions, err = conditions.ForWrite()
-			return err
+			return nil
 		},
 		Run: deleteRun,
 	}
@@ -85,7 +83,7 @@ func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optim
 }
 
 func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
-	f, c := f, opts.Conditions
+	c := opts.Conditions
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err

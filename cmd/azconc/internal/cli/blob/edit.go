@@ -29,7 +29,6 @@ type editOptions struct {
 }
 
 func editVerb() cli.Verb[editOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[editOptions]{
 		Use:   "edit <container/blob>",
 		Short: "Edit a blob in your editor without losing concurrent changes",
@@ -42,18 +41,10 @@ command that writes it.`,
 		Flags: func(opts *editOptions, set *pflag.FlagSet) {
 			set.BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
 			flags.AddMaxSize(set, &opts.MaxSize)
-			conditions.Add(set, flags.CondAll)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *editOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if err := flags.CheckMaxSize(opts.MaxSize); err != nil {
-				return err
-			}
+		Resource: func(opts *editOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
+		Parse: func(opts *editOptions, _ cli.Input) error {
 			if opts.Create && opts.Conditions.IfMatch != "" {
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
 			}

@@ -26,7 +26,6 @@ type getOptions struct {
 }
 
 func getVerb() cli.Verb[getOptions] {
-	var conditions flags.Conditions
 	var snapshot string
 	return cli.Verb[getOptions]{
 		Use:   "get <container/blob>",
@@ -41,7 +40,7 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 			set.StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
 			flags.AddSnapshot(set, &snapshot, "")
 			opts.Sending.Add(set)
-			conditions.Add(set, flags.CondAll)
+			flags.ReadConditions(set, &opts.Conditions, flags.CondAll)
 		},
 		Parse: func(opts *getOptions, in cli.Input) (err error) {
 			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
@@ -53,11 +52,7 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 			if in.JSON && (opts.File == "" || opts.File == "-") {
 				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
 			}
-			if err := opts.Sending.Parse(in.Flags); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForRead()
-			return err
+			return nil
 		},
 		Run: getRun,
 	}

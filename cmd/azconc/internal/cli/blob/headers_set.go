@@ -37,7 +37,6 @@ var headerFields = []struct {
 }
 
 func headersSetVerb() cli.Verb[headersSetOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[headersSetOptions]{
 		Use:   "set <container/blob> --<header> <value>…",
 		Short: "Set some of a blob's HTTP headers and keep the rest",
@@ -53,13 +52,14 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 				set.String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
 				flags.AllowEmpty(set, h.flag)
 			}
-			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
-			conditions.Add(set, flags.CondAll)
+			flags.MaxAttempts(set, &opts.MaxAttempts)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *headersSetOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *headersSetOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
+			return err
+		},
+		Parse: func(opts *headersSetOptions, in cli.Input) error {
 			opts.Set = map[string]string{}
 			for _, h := range headerFields {
 				if flag := in.Flags.Lookup(h.flag); flag.Changed {
@@ -71,12 +71,6 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 			}
 			if sum, err := base64.StdEncoding.DecodeString(opts.Set["content-md5"]); err != nil || len(sum) != 0 && len(sum) != 16 {
 				return fail.Usagef("--content-md5 is not an MD5 sum in base64")
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			if opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0 {
-				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			return nil
 		},
@@ -102,8 +96,5 @@ func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions)
 		}
 		return nil
 	}, update)
-	if err != nil {
-		return change.UpdateHint(fail.Tally(err, r), opts.Conditions, true)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "updated", r))
+	return f.PrintWrite(opts.Blob, "updated", r, change.UpdateHint(err, opts.Conditions, true))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -33,17 +32,12 @@ func listVerb() cli.Verb[listOptions] {
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
 			flags.AllowEmpty(set, "prefix")
-			set.IntVar(&opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
+			flags.Int(set, &opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
 			set.BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
 		},
-		Parse: func(opts *listOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.Max < 0 {
-				return fail.Usagef("--max %d is negative", opts.Max)
-			}
-			return nil
+		Resource: func(opts *listOptions, arg string) (err error) {
+			opts.Container, err = ref.ParseContainer(arg)
+			return err
 		},
 		Run: listRun,
 	}

@@ -47,8 +47,6 @@ type pageCreateOptions struct {
 }
 
 func pageCreateVerb() cli.Verb[pageCreateOptions] {
-	var conditions flags.Conditions
-	var metadata []string
 	return cli.Verb[pageCreateOptions]{
 		Use:   "create <container/blob> --size <bytes>",
 		Short: "Create a page blob of zeros, or replace an existing blob",
@@ -57,28 +55,23 @@ must not exist.`,
 		Example: "  azconc blob page create jobs/disk --size 1048576 --if-none-match '*'",
 		Flags: func(opts *pageCreateOptions, set *pflag.FlagSet) {
 			set.Int64Var(&opts.Size, "size", 0, "length in `bytes`, a multiple of 512")
-			set.Int64Var(&opts.Sequence, "sequence", 0, "sequence `number` to begin with")
+			flags.Int(set, &opts.Sequence, "sequence", 0, "sequence `number` to begin with")
 			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
-			conditions.Add(set, flags.CondAll)
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *pageCreateOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *pageCreateOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
+			return err
+		},
+		Parse: func(opts *pageCreateOptions, in cli.Input) error {
 			switch {
 			case !in.Flags.Changed("size"):
 				return fail.Usagef("--size is missing")
 			case opts.Size < 0 || opts.Size%blobs.PageSize != 0:
 				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
-			case opts.Sequence < 0:
-				return fail.Usagef("--sequence %d is negative", opts.Sequence)
 			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForWrite()
-			return err
+			return nil
 		},
 		Run: pageCreateRun,
 	}
@@ -96,10 +89,7 @@ func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions)
 		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
 	})
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "written", r))
+	return f.PrintWrite(opts.Blob, "written", r, err)
 }
 
 // pageWriteOptions are those of the verbs that write pages.
@@ -110,50 +100,39 @@ type pageWriteOptions struct {
 	File    string // to put
 	Options blobs.PageOptions
 
-	conditions          flags.Conditions
 	equal, atMost, less int64
 }
 
 func (o *pageWriteOptions) add(set *pflag.FlagSet) {
 	set.Int64Var(&o.Offset, "offset", 0, "where to begin, in `bytes`, a multiple of 512")
-	set.Int64Var(&o.equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
-	set.Int64Var(&o.atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
-	set.Int64Var(&o.less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
-	o.conditions.Add(set, flags.CondAll)
+	flags.Int(set, &o.equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
+	flags.Int(set, &o.atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
+	flags.Int(set, &o.less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
+	flags.WriteConditions(set, &o.Options.Conditions, flags.CondAll)
 }
 
-func (o *pageWriteOptions) parse(in cli.Input) (err error) {
-	if o.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-		return err
-	}
+func (o *pageWriteOptions) resource(arg string) (err error) {
+	o.Blob, err = ref.ParseWritable(arg)
+	return err
+}
+
+func (o *pageWriteOptions) parse(in cli.Input) error {
 	if o.Offset < 0 || o.Offset%blobs.PageSize != 0 {
 		return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", o.Offset, blobs.PageSize), "pages have 512 bytes")
-	}
-	if in.Flags.Lookup("file") != nil && o.File == "" {
-		return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 	}
 	if in.Flags.Lookup("size") != nil && (o.Size <= 0 || o.Size%blobs.PageSize != 0) {
 		return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", o.Size, blobs.PageSize), "pages have 512 bytes")
 	}
-	for _, c := range []struct {
-		flag  string
-		value *int64
-		into  **int64
-	}{
-		{"if-sequence-eq", &o.equal, &o.Options.Sequence.IfEqual},
-		{"if-sequence-le", &o.atMost, &o.Options.Sequence.IfAtMost},
-		{"if-sequence-lt", &o.less, &o.Options.Sequence.IfLess},
-	} {
-		if !in.Flags.Changed(c.flag) {
-			continue
+	given := func(flag string, value *int64) *int64 {
+		if in.Flags.Changed(flag) {
+			return value
 		}
-		if *c.value < 0 {
-			return fail.Usagef("--%s %d is negative", c.flag, *c.value)
-		}
-		*c.into = c.value
+		return nil
 	}
-	o.Options.Conditions, err = o.conditions.ForWrite()
-	return err
+	o.Options.Sequence = blobs.SequenceConditions{
+		IfEqual: given("if-sequence-eq", &o.equal), IfAtMost: given("if-sequence-le", &o.atMost), IfLess: given("if-sequence-lt", &o.less),
+	}
+	return nil
 }
 
 const MaxPut = 4 << 20 // REST: "Put Page"
@@ -169,10 +148,11 @@ last writer wins.`,
 		Example: "  azconc blob page put jobs/disk --offset 4096 --file page --if-sequence-le 7",
 		Flags: func(opts *pageWriteOptions, set *pflag.FlagSet) {
 			opts.add(set)
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+			flags.File(set, &opts.File, "`file` with the content; - is stdin")
 		},
-		Parse: (*pageWriteOptions).parse,
-		Run:   pagePutRun,
+		Resource: (*pageWriteOptions).resource,
+		Parse:    (*pageWriteOptions).parse,
+		Run:      pagePutRun,
 	}
 }
 
@@ -189,10 +169,7 @@ func pagePutRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) err
 		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), blobs.PageSize), "pages have 512 bytes")
 	}
 	r, err := blobs.PutPages(ctx, client, opts.Offset, data, &opts.Options)
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "written", r))
+	return f.PrintWrite(opts.Blob, "written", r, err)
 }
 
 func pageClearVerb() cli.Verb[pageWriteOptions] {
@@ -205,8 +182,9 @@ func pageClearVerb() cli.Verb[pageWriteOptions] {
 			opts.add(set)
 			set.Int64Var(&opts.Size, "size", 0, "how many `bytes`, a multiple of 512")
 		},
-		Parse: (*pageWriteOptions).parse,
-		Run:   pageClearRun,
+		Resource: (*pageWriteOptions).resource,
+		Parse:    (*pageWriteOptions).parse,
+		Run:      pageClearRun,
 	}
 }
 
@@ -216,10 +194,7 @@ func pageClearRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) e
 		return err
 	}
 	r, err := blobs.ClearPages(ctx, client, opts.Offset, opts.Size, &opts.Options)
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "cleared", r))
+	return f.PrintWrite(opts.Blob, "cleared", r, err)
 }
 
 type pageRangesOptions struct {
@@ -228,22 +203,15 @@ type pageRangesOptions struct {
 }
 
 func pageRangesVerb() cli.Verb[pageRangesOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[pageRangesOptions]{
 		Use:     "ranges <container/blob>",
 		Short:   "List the ranges of a page blob that are not clear",
 		Example: "  azconc blob page ranges jobs/disk",
-		Flags: func(_ *pageRangesOptions, set *pflag.FlagSet) {
-			conditions.Add(set, flags.CondAll)
+		Flags: func(opts *pageRangesOptions, set *pflag.FlagSet) {
+			flags.ReadConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *pageRangesOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForRead()
-			return err
-		},
-		Run: pageRangesRun,
+		Resource: func(opts *pageRangesOptions, arg string) (err error) { opts.Blob, err = ref.ParseBlob(arg); return err },
+		Run:      pageRangesRun,
 	}
 }
 

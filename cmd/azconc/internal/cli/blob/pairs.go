@@ -26,8 +26,7 @@ type pairsOptions struct {
 	MaxAttempts int
 	Trust       bool
 
-	pairs      []string
-	conditions flags.Conditions
+	pairs []string
 }
 
 // pairsKind is how metadata and tags differ.
@@ -70,8 +69,9 @@ func (kind pairsKind) update() cli.Verb[pairsOptions] {
 
 func (kind pairsKind) verb(edit func(*pairsOptions, map[string]string)) cli.Verb[pairsOptions] {
 	return cli.Verb[pairsOptions]{
-		Args:  cobra.ArbitraryArgs,
-		Parse: kind.parseOptions,
+		Args:     cobra.ArbitraryArgs,
+		Resource: func(opts *pairsOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
+		Parse:    kind.parseOptions,
 		Run: func(ctx context.Context, f *cli.Factory, opts *pairsOptions) error {
 			return pairsRun(ctx, f, opts, kind, edit)
 		},
@@ -83,26 +83,14 @@ func (kind pairsKind) flags(opts *pairsOptions, set *pflag.FlagSet) {
 		set.StringArrayVar(&opts.pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
 	}
 	flags.AddOperationID(set, &opts.OperationID, kind.what, kind.remembers)
-	set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+	flags.MaxAttempts(set, &opts.MaxAttempts)
 	flags.AddTrustConflicts(set, &opts.Trust)
-	opts.conditions.Add(set, kind.conditions)
+	flags.WriteConditions(set, &opts.Conditions, kind.conditions)
 }
 
 func (kind pairsKind) parseOptions(opts *pairsOptions, in cli.Input) (err error) {
-	if len(in.Args) == 0 {
-		return fail.Usagef("<container/blob> is missing")
-	}
-	if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-		return err
-	}
 	if opts.Pairs, err = kind.parse(append(opts.pairs, in.Args[1:]...)); err != nil {
 		return err
-	}
-	if opts.Conditions, err = opts.conditions.ForWrite(); err != nil {
-		return err
-	}
-	if opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0 {
-		return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 	}
 	if in.Flags.Lookup("remove") != nil && len(opts.Pairs) == 0 && len(opts.Remove) == 0 {
 		return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
@@ -129,11 +117,8 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 		edit(opts, *pairs)
 		return nil
 	}, update)
-	if err != nil {
-		return change.UpdateHint(flags.UnconfirmedHint(fail.Tally(err, r)), opts.Conditions, true)
-	}
 	if !kind.versioned {
 		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match
 	}
-	return f.Print(cli.NewWriteResult(opts.Blob, "updated", r))
+	return f.PrintWrite(opts.Blob, "updated", r, change.UpdateHint(flags.UnconfirmedHint(err), opts.Conditions, true))
 }

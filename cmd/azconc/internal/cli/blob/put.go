@@ -27,7 +27,6 @@ type putOptions struct {
 }
 
 func putVerb() cli.Verb[putOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[putOptions]{
 		Use:   "put <container/blob> --file <file>",
 		Short: "Store a file, or stdin, as a blob",
@@ -43,29 +42,14 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 		Example: `  azconc blob put jobs/state.json --file state.json --if-none-match '*'
   tar c . | azconc blob put backup/src.tar --file -`,
 		Flags: func(opts *putOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin")
+			flags.File(set, &opts.File, "`file` with the content; - is stdin")
 			flags.AddTrustConflicts(set, &opts.Trust)
 			opts.Headers.Add(set)
 			opts.Sending.Add(set)
-			conditions.Add(set, flags.CondAll)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *putOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.File == "" {
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			if err := opts.Headers.Parse(); err != nil {
-				return err
-			}
-			if err := opts.Sending.Parse(in.Flags); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForWrite()
-			return err
-		},
-		Run: putRun,
+		Resource: func(opts *putOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
+		Run:      putRun,
 	}
 }
 

@@ -19,23 +19,19 @@ type readOptions struct {
 	Blob       ref.Blob
 	Conditions optimistic.Conditions
 
-	conditions flags.Conditions
-	snapshot   string
+	snapshot string
 }
 
 func (o *readOptions) add(set *pflag.FlagSet, takes flags.ConditionSet) {
 	flags.AddSnapshot(set, &o.snapshot, "")
-	o.conditions.Add(set, takes)
+	flags.ReadConditions(set, &o.Conditions, takes)
 }
 
 func (o *readOptions) parse(in cli.Input) (err error) {
 	if o.Blob, err = ref.ParseBlob(in.Args[0]); err != nil {
 		return err
 	}
-	if o.Blob, err = o.Blob.At(o.snapshot); err != nil {
-		return err
-	}
-	o.Conditions, err = o.conditions.ForRead()
+	o.Blob, err = o.Blob.At(o.snapshot)
 	return err
 }
 

@@ -24,8 +24,6 @@ type snapshotOptions struct {
 }
 
 func snapshotVerb() cli.Verb[snapshotOptions] {
-	var conditions flags.Conditions
-	var metadata []string
 	return cli.Verb[snapshotOptions]{
 		Use:   "snapshot <container/blob>",
 		Short: "Take a single snapshot of a blob",
@@ -36,18 +34,12 @@ again, so that no second one is taken unnoticed; without the right to list, the 
 network delivers late can still take a second snapshot, which azconc reports if it appears before the command ends.`,
 		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
   azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
-		Flags: func(_ *snapshotOptions, set *pflag.FlagSet) {
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it instead of the blob's metadata; may be repeated")
-			conditions.Add(set, flags.CondAll)
+		Flags: func(opts *snapshotOptions, set *pflag.FlagSet) {
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it instead of the blob's metadata")
+			flags.ReadConditions(set, &opts.Conditions, flags.CondAll)
 		},
-		Parse: func(opts *snapshotOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.Metadata, err = flags.ParsePairs("--metadata", metadata); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForRead()
+		Resource: func(opts *snapshotOptions, arg string) (err error) {
+			opts.Blob, err = ref.ParseWritable(arg)
 			return err
 		},
 		Run: snapshotRun,

@@ -1,7 +1,6 @@
 package blob
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -34,7 +33,6 @@ type updateOptions struct {
 }
 
 func updateVerb() cli.Verb[updateOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[updateOptions]{
 		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a blob's content exactly once, despite concurrent writers",
@@ -52,34 +50,20 @@ code is 5.`,
 			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 			flags.AddOperationID(set, &opts.OperationID, "the content", optimistic.OperationsKept)
-			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+			flags.MaxAttempts(set, &opts.MaxAttempts)
 			flags.AddTrustConflicts(set, &opts.Trust)
 			opts.Headers.Add(set)
 			opts.Sending.Add(set)
 			flags.AddMaxSize(set, &opts.MaxSize)
-			conditions.Add(set, flags.CondAll)
+			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
+		Resource: func(opts *updateOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
 		Parse: func(opts *updateOptions, in cli.Input) (err error) {
-			if opts.Blob, err = ref.ParseWritable(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
 				return err
 			}
-			if err := opts.Headers.Parse(); err != nil {
-				return err
-			}
-			if err := cmp.Or(opts.Sending.Parse(in.Flags), flags.CheckMaxSize(opts.MaxSize)); err != nil {
-				return err
-			}
-			if opts.Conditions, err = conditions.ForWrite(); err != nil {
-				return err
-			}
-			switch {
-			case opts.Create && opts.Conditions.IfMatch != "":
+			if opts.Create && opts.Conditions.IfMatch != "" {
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
-			case opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0:
-				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
 				opts.Create = true

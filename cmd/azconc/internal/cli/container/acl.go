@@ -86,22 +86,24 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 	return policies, nil
 }
 
-type aCLOptions struct {
+type aclOptions struct {
 	Container ref.Blob
 	File      string
 	LeaseID   string
 }
 
-func aclShowVerb() cli.Verb[aCLOptions] {
-	return cli.Verb[aCLOptions]{
-		Use:     "show <container>",
-		Short:   "Print a container's access control list as JSON",
-		Example: "  azconc container acl show jobs > acl.json",
-		Parse: func(opts *aCLOptions, in cli.Input) (err error) {
-			opts.Container, err = ref.ParseContainer(in.Args[0])
-			return err
-		},
-		Run: aCLShowRun,
+func (o *aclOptions) resource(arg string) (err error) {
+	o.Container, err = ref.ParseContainer(arg)
+	return err
+}
+
+func aclShowVerb() cli.Verb[aclOptions] {
+	return cli.Verb[aclOptions]{
+		Use:      "show <container>",
+		Short:    "Print a container's access control list as JSON",
+		Example:  "  azconc container acl show jobs > acl.json",
+		Resource: (*aclOptions).resource,
+		Run:      aclShowRun,
 	}
 }
 
@@ -120,7 +122,7 @@ func (r aclResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-func aCLShowRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
+func aclShowRun(ctx context.Context, f *cli.Factory, opts *aclOptions) error {
 	client, err := f.Container(opts.Container)
 	if err != nil {
 		return err
@@ -132,8 +134,8 @@ func aCLShowRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
 	return f.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
 }
 
-func aclSetVerb() cli.Verb[aCLOptions] {
-	return cli.Verb[aCLOptions]{
+func aclSetVerb() cli.Verb[aclOptions] {
+	return cli.Verb[aclOptions]{
 		Use:   "set <container> --file <file>",
 		Short: "Replace a container's access control list",
 		Long: strings.Join([]string{
@@ -141,25 +143,16 @@ func aclSetVerb() cli.Verb[aCLOptions] {
 			turnsLong,
 		}, "\n\n"),
 		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
-		Flags: func(opts *aCLOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the list as JSON; - is stdin")
-			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+		Flags: func(opts *aclOptions, set *pflag.FlagSet) {
+			flags.File(set, &opts.File, "`file` with the list as JSON; - is stdin")
+			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 		},
-		Parse: func(opts *aCLOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.File == "" {
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID)
-			return err
-		},
-		Run: aCLSetRun,
+		Resource: (*aclOptions).resource,
+		Run:      aclSetRun,
 	}
 }
 
-func aCLSetRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
+func aclSetRun(ctx context.Context, f *cli.Factory, opts *aclOptions) error {
 	file := &change.FileChange{Name: opts.File}
 	if err := file.Load(ctx, f); err != nil {
 		return err
@@ -176,8 +169,5 @@ func aCLSetRun(ctx context.Context, f *cli.Factory, opts *aCLOptions) error {
 		*v = acl
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.Container, "updated", r))
+	return f.PrintWrite(opts.Container, "updated", r, err)
 }

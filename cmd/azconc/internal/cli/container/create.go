@@ -19,7 +19,6 @@ type createOptions struct {
 }
 
 func createVerb() cli.Verb[createOptions] {
-	var metadata []string
 	return cli.Verb[createOptions]{
 		Use:   "create <container>",
 		Short: "Create a container",
@@ -28,14 +27,11 @@ func createVerb() cli.Verb[createOptions] {
 The container gets an id in its metadata, so that if the response is lost, azconc can recognize the container it created.`,
 		Example: `  azconc container create jobs
   azconc container create jobs --metadata team=billing`,
-		Flags: func(_ *createOptions, set *pflag.FlagSet) {
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+		Flags: func(opts *createOptions, set *pflag.FlagSet) {
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
 		},
-		Parse: func(opts *createOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			opts.Metadata, err = flags.ParsePairs("--metadata", metadata)
+		Resource: func(opts *createOptions, arg string) (err error) {
+			opts.Container, err = ref.ParseContainer(arg)
 			return err
 		},
 		Run: createRun,

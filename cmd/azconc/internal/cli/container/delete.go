@@ -18,7 +18,6 @@ type deleteOptions struct {
 }
 
 func deleteVerb() cli.Verb[deleteOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[deleteOptions]{
 		Use:   "delete <container>",
 		Short: "Delete a container and everything in it",
@@ -27,14 +26,11 @@ func deleteVerb() cli.Verb[deleteOptions] {
 The service frees the name about half a minute later; until then, creating it again fails with 409 ContainerBeingDeleted.`,
 		Example: `  azconc container delete jobs
   azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,
-		Flags: func(_ *deleteOptions, set *pflag.FlagSet) {
-			conditions.Add(set, flags.CondDates|flags.CondLease)
+		Flags: func(opts *deleteOptions, set *pflag.FlagSet) {
+			flags.WriteConditions(set, &opts.Conditions, flags.CondDates|flags.CondLease)
 		},
-		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForWrite()
+		Resource: func(opts *deleteOptions, arg string) (err error) {
+			opts.Container, err = ref.ParseContainer(arg)
 			return err
 		},
 		Run: deleteRun,

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -29,13 +28,7 @@ func listVerb() cli.Verb[listOptions] {
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
 			flags.AllowEmpty(set, "prefix")
-			set.IntVar(&opts.Max, "max", 0, "stop after `n` containers; 0 is all")
-		},
-		Parse: func(opts *listOptions, _ cli.Input) error {
-			if opts.Max < 0 {
-				return fail.Usagef("--max %d is negative", opts.Max)
-			}
-			return nil
+			flags.Int(set, &opts.Max, "max", 0, "stop after `n` containers; 0 is all")
 		},
 		Run: listRun,
 	}

@@ -61,24 +61,20 @@ func NewNounMetadataCmd(f *cli.Factory, noun MetadataNoun) *cobra.Command {
 	)
 }
 
+func (n MetadataNoun) resource(opts *metadataOptions, arg string) (err error) {
+	opts.On, err = n.Parse(arg)
+	return err
+}
+
 func (n MetadataNoun) addFlags(opts *metadataOptions, set *pflag.FlagSet) {
 	if n.lease {
-		set.StringVar(&opts.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+		flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 	}
 	flags.AddOperationID(set, &opts.OperationID, "the metadata", optimistic.OperationsKept)
 }
 
 func (n MetadataNoun) parseWrite(opts *metadataOptions, in cli.Input) (err error) {
-	if len(in.Args) == 0 {
-		return fail.Usagef("%s is missing", n.arg())
-	}
-	if opts.On, err = n.Parse(in.Args[0]); err != nil {
-		return err
-	}
 	if opts.Metadata, err = flags.ParsePairs("metadata", in.Args[1:]); err != nil {
-		return err
-	}
-	if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
 		return err
 	}
 	if in.Flags.Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
@@ -102,21 +98,19 @@ func (n MetadataNoun) write(ctx context.Context, f *cli.Factory, opts *metadataO
 		*metadata = changed
 		return nil
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID})
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(cli.NewWriteResult(opts.On, "updated", r))
+	return f.PrintWrite(opts.On, "updated", r, err)
 }
 
 func (n MetadataNoun) setVerb() cli.Verb[metadataOptions] {
 	return cli.Verb[metadataOptions]{
-		Use:     "set " + n.arg() + " [<name>=<value>]…",
-		Short:   "Replace a " + n.Name + "'s metadata",
-		Long:    "Replace a " + n.Name + "'s metadata: names that are not given go.\n\n" + n.Warning,
-		Example: "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
-		Args:    cobra.ArbitraryArgs,
-		Flags:   n.addFlags,
-		Parse:   n.parseWrite,
+		Use:      "set " + n.arg() + " [<name>=<value>]…",
+		Short:    "Replace a " + n.Name + "'s metadata",
+		Long:     "Replace a " + n.Name + "'s metadata: names that are not given go.\n\n" + n.Warning,
+		Example:  "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
+		Args:     cobra.ArbitraryArgs,
+		Flags:    n.addFlags,
+		Resource: n.resource,
+		Parse:    n.parseWrite,
 		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
 			return n.write(ctx, f, opts, func(metadata map[string]string) {
 				clear(metadata)
@@ -137,7 +131,8 @@ func (n MetadataNoun) updateVerb() cli.Verb[metadataOptions] {
 			n.addFlags(opts, set)
 			set.StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
 		},
-		Parse: n.parseWrite,
+		Resource: n.resource,
+		Parse:    n.parseWrite,
 		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
 			return n.write(ctx, f, opts, func(metadata map[string]string) {
 				maps.Copy(metadata, opts.Metadata)
@@ -151,13 +146,10 @@ func (n MetadataNoun) updateVerb() cli.Verb[metadataOptions] {
 
 func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
 	return cli.Verb[metadataOptions]{
-		Use:     "show " + n.arg(),
-		Short:   "Show a " + n.Name + "'s metadata",
-		Example: "  azconc " + n.Name + " metadata show " + n.Example,
-		Parse: func(opts *metadataOptions, in cli.Input) (err error) {
-			opts.On, err = n.Parse(in.Args[0])
-			return err
-		},
+		Use:      "show " + n.arg(),
+		Short:    "Show a " + n.Name + "'s metadata",
+		Example:  "  azconc " + n.Name + " metadata show " + n.Example,
+		Resource: n.resource,
 		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
 			target, err := n.Target(f, opts.On)
 			if err != nil {

@@ -14,29 +14,24 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type showOptions struct {
-	Container  ref.Blob
-	Conditions optimistic.Conditions
+	Container ref.Blob
+	LeaseID   string
 }
 
 func showVerb() cli.Verb[showOptions] {
-	var conditions flags.Conditions
 	return cli.Verb[showOptions]{
 		Use:     "show <container>",
 		Short:   "Show a container's properties and metadata",
 		Example: "  azconc container show jobs -o json",
-		Flags: func(_ *showOptions, set *pflag.FlagSet) {
-			conditions.Add(set, flags.CondLease)
+		Flags: func(opts *showOptions, set *pflag.FlagSet) {
+			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 		},
-		Parse: func(opts *showOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			opts.Conditions, err = conditions.ForRead()
+		Resource: func(opts *showOptions, arg string) (err error) {
+			opts.Container, err = ref.ParseContainer(arg)
 			return err
 		},
 		Run: showRun,
@@ -68,7 +63,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *showOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: flags.ContainerAccess(opts.Conditions).LeaseAccessConditions})
+	p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(opts.LeaseID)}})
 	if err != nil {
 		return err
 	}

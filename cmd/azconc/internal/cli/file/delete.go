@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic/files"
@@ -30,22 +29,11 @@ waits for either: if the file is gone, the command succeeds; if the mark was wit
 code is 4. The last writer wins: anything written since you last looked is deleted too, unless you hold the lease.`,
 		Example: "  azconc file delete reports/q3.csv\n  azconc file delete reports/q3.csv --wait 5m",
 		Flags: func(opts *deleteOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
-			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients to close it")
+			flags.LeaseID(set, &opts.LeaseID, "`id` under which its lease is held")
+			flags.Duration(set, &opts.Wait, "wait", true, "wait this long for SMB clients to close it")
 		},
-		Parse: func(opts *deleteOptions, in cli.Input) (err error) {
-			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if opts.Wait < 0 {
-				return fail.Usagef("--wait %v is negative", opts.Wait)
-			}
-			return nil
-		},
-		Run: deleteRun,
+		Resource: func(opts *deleteOptions, arg string) (err error) { opts.File, err = ref.ParseFile(arg); return err },
+		Run:      deleteRun,
 	}
 }
 

@@ -36,22 +36,14 @@ lease acquire, then --lease-id) keeps all writers out.`,
 		Example: "  azconc file get reports/q3.csv\n  azconc file get reports/q3.xlsx --file q3.xlsx --wait 1m",
 		Flags: func(opts *getOptions, set *pflag.FlagSet) {
 			set.StringVarP(&opts.File, "file", "f", "", "`file` for the content; - is stdout")
-			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+			flags.LeaseID(set, &opts.LeaseID, "`id` under which its lease is held")
 			set.BoolVar(&opts.IgnoreMetadata, "ignore-metadata", false, "ignore changes of the metadata alone, such as a holder's heartbeat")
-			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for SMB clients that prevent others from reading")
+			flags.Duration(set, &opts.Wait, "wait", true, "wait this long for SMB clients that prevent others from reading")
 		},
-		Parse: func(opts *getOptions, in cli.Input) (err error) {
-			if opts.From, err = ref.ParseFile(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *getOptions, arg string) (err error) { opts.From, err = ref.ParseFile(arg); return err },
+		Parse: func(opts *getOptions, in cli.Input) error {
 			if in.JSON && (opts.File == "" || opts.File == "-") {
 				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
-			}
-			if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
-				return err
-			}
-			if opts.Wait < 0 {
-				return fail.Usagef("--wait %v is negative", opts.Wait)
 			}
 			return nil
 		},

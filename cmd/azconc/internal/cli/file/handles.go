@@ -32,8 +32,8 @@ The list can be out of date as soon as it is printed. Shares mounted over NFS ha
 		Flags: func(opts *handlesListOptions, set *pflag.FlagSet) {
 			set.BoolVarP(&opts.Recursive, "recursive", "r", false, "include everything in the directory")
 		},
-		Parse: func(opts *handlesListOptions, in cli.Input) (err error) {
-			opts.On, err = ref.ParseShareOrFile(in.Args[0])
+		Resource: func(opts *handlesListOptions, arg string) (err error) {
+			opts.On, err = ref.ParseShareOrFile(arg)
 			return err
 		},
 		Run: handlesListRun,
@@ -112,10 +112,11 @@ has not written; it may reopen the file at once. Prints how many handles were cl
 			set.BoolVarP(&opts.Recursive, "recursive", "r", false, "with --all, include everything in the directory")
 			set.BoolVar(&opts.Yes, "yes", false, "confirm that clients lose what they have not written")
 		},
-		Parse: func(opts *handlesCloseOptions, in cli.Input) (err error) {
-			if opts.On, err = ref.ParseShareOrFile(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *handlesCloseOptions, arg string) (err error) {
+			opts.On, err = ref.ParseShareOrFile(arg)
+			return err
+		},
+		Parse: func(opts *handlesCloseOptions, _ cli.Input) error {
 			switch {
 			case opts.All && len(opts.IDs) > 0:
 				return fail.Usagef("--id and --all cannot both be given")

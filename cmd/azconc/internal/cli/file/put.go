@@ -25,18 +25,8 @@ type writeFlags struct {
 }
 
 func (w *writeFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&w.LeaseID, "lease-id", "", "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
-	set.DurationVar(&w.Wait, "wait", 0, "wait this long for the lease and for SMB clients to close the file")
-}
-
-func (w *writeFlags) parse() (err error) {
-	if w.LeaseID, err = flags.ParseLeaseID(w.LeaseID); err != nil {
-		return err
-	}
-	if w.Wait < 0 {
-		return fail.Usagef("--wait %v is negative", w.Wait)
-	}
-	return nil
+	flags.LeaseID(set, &w.LeaseID, "`id` of the file's lease, if you already hold it (default: acquire it, and release it at the end)")
+	flags.Duration(set, &w.Wait, "wait", true, "wait this long for the lease and for SMB clients to close the file")
 }
 
 // Acquire returns the options for acquiring the lease. A waiting command reports the holder.
@@ -71,19 +61,11 @@ cannot be finished, part of the file is new and part is old, and the message say
 can see a partly written file.`,
 		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
 		Flags: func(opts *putOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the content; - is stdin, up to 64 MiB")
+			flags.File(set, &opts.File, "`file` with the content; - is stdin, up to 64 MiB")
 			opts.Write.add(set)
 		},
-		Parse: func(opts *putOptions, in cli.Input) (err error) {
-			if opts.To, err = ref.ParseFile(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.File == "" {
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			return opts.Write.parse()
-		},
-		Run: putRun,
+		Resource: func(opts *putOptions, arg string) (err error) { opts.To, err = ref.ParseFile(arg); return err },
+		Run:      putRun,
 	}
 }
 

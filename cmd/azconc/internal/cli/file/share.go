@@ -25,22 +25,19 @@ type shareOptions struct {
 	LeaseID string
 }
 
-func (o *shareOptions) parse(in cli.Input) (err error) {
-	if o.Share, err = ref.ParseShare(in.Args[0]); err != nil {
-		return err
-	}
-	o.LeaseID, err = flags.ParseLeaseID(o.LeaseID)
+func (o *shareOptions) resource(arg string) (err error) {
+	o.Share, err = ref.ParseShare(arg)
 	return err
 }
 
 func shareCreateVerb() cli.Verb[shareOptions] {
 	return cli.Verb[shareOptions]{
-		Use:     "create <share>",
-		Short:   "Create a share",
-		Long:    "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5.",
-		Example: "  azconc share create reports",
-		Parse:   (*shareOptions).parse,
-		Run:     shareCreateRun,
+		Use:      "create <share>",
+		Short:    "Create a share",
+		Long:     "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5.",
+		Example:  "  azconc share create reports",
+		Resource: (*shareOptions).resource,
+		Run:      shareCreateRun,
 	}
 }
 
@@ -70,10 +67,10 @@ func shareDeleteVerb() cli.Verb[shareOptions] {
 leases of files in it do not. The name is free again only when the service has removed the share, at least 30 s later.`,
 		Example: "  azconc share delete reports",
 		Flags: func(opts *shareOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` under which its lease is held")
+			flags.LeaseID(set, &opts.LeaseID, "`id` under which its lease is held")
 		},
-		Parse: (*shareOptions).parse,
-		Run:   shareDeleteRun,
+		Resource: (*shareOptions).resource,
+		Run:      shareDeleteRun,
 	}
 }
 
@@ -101,11 +98,11 @@ func shareDeleteRun(ctx context.Context, f *cli.Factory, opts *shareOptions) err
 
 func shareShowVerb() cli.Verb[shareOptions] {
 	return cli.Verb[shareOptions]{
-		Use:     "show <share>",
-		Short:   "Show a share's properties and metadata",
-		Example: "  azconc share show reports -o json",
-		Parse:   (*shareOptions).parse,
-		Run:     shareShowRun,
+		Use:      "show <share>",
+		Short:    "Show a share's properties and metadata",
+		Example:  "  azconc share show reports -o json",
+		Resource: (*shareOptions).resource,
+		Run:      shareShowRun,
 	}
 }
 

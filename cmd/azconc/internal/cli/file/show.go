@@ -29,12 +29,9 @@ func showVerb() cli.Verb[options] {
 		Long: `Show a file's properties, its lease, and the SMB clients that have it open.
 
 The ETag can only be compared: no operation on files accepts a condition.`,
-		Example: "  azconc file show reports/q3.csv -o json",
-		Parse: func(opts *options, in cli.Input) (err error) {
-			opts.File, err = ref.ParseFile(in.Args[0])
-			return err
-		},
-		Run: showRun,
+		Example:  "  azconc file show reports/q3.csv -o json",
+		Resource: func(opts *options, arg string) (err error) { opts.File, err = ref.ParseFile(arg); return err },
+		Run:      showRun,
 	}
 }
 

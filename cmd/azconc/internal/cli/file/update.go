@@ -34,14 +34,10 @@ A file's lease does not expire: if azconc is killed, the lease stays, and azconc
 			opts.Source.Add(set)
 			opts.Write.add(set)
 		},
+		Resource: func(opts *updateOptions, arg string) (err error) { opts.File, err = ref.ParseFile(arg); return err },
 		Parse: func(opts *updateOptions, in cli.Input) (err error) {
-			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
-				return err
-			}
-			return opts.Write.parse()
+			opts.change, err = opts.Source.Parse(in.Env)
+			return err
 		},
 		Run: updateRun,
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
@@ -36,20 +37,13 @@ With --until gone, azconc waits for a deletion that an SMB client has begun; if 
 is 4.`,
 		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
 		Flags: func(opts *waitOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Until, "until", "closed", "what to wait for: {closed | unleased | gone}")
-			set.DurationVar(&opts.Wait, "wait", 0, "wait at most this long; 0 is no limit")
+			flags.OneOf(set, &opts.Until, "until", "what to wait for", "closed", "unleased", "gone")
+			flags.Duration(set, &opts.Wait, "wait", true, "wait at most this long; 0 is no limit")
 			set.DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
 		},
-		Parse: func(opts *waitOptions, in cli.Input) (err error) {
-			if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
-				return err
-			}
-			switch {
-			case opts.Until != "closed" && opts.Until != "unleased" && opts.Until != "gone":
-				return fail.Usagef("--until %q is neither closed, unleased nor gone", opts.Until)
-			case opts.Wait < 0:
-				return fail.Usagef("--wait %v is negative", opts.Wait)
-			case opts.Poll < 100*time.Millisecond:
+		Resource: func(opts *waitOptions, arg string) (err error) { opts.File, err = ref.ParseFile(arg); return err },
+		Parse: func(opts *waitOptions, _ cli.Input) error {
+			if opts.Poll < 100*time.Millisecond {
 				return fail.Usagef("--poll %v is less than 100ms", opts.Poll)
 			}
 			return nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -15,16 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// Conditions are the conditional headers. A verb takes those that the service lets its request carry.
-type Conditions struct {
-	IfMatch           string
-	IfNoneMatch       string
-	IfModifiedSince   string
-	IfUnmodifiedSince string
-	IfTags            string
-	LeaseID           string
-}
-
+// ConditionSet is a set of conditional headers. A verb takes those that the service lets its request carry.
 type ConditionSet uint8
 
 const (
@@ -35,68 +25,61 @@ const (
 	CondAll = condETag | CondDates | CondTags | CondLease
 )
 
-func (c *Conditions) Add(set *pflag.FlagSet, which ConditionSet) {
+// ReadConditions adds the conditions of a request that only reads, for which the service takes every combination.
+func ReadConditions(set *pflag.FlagSet, c *optimistic.Conditions, which ConditionSet) {
+	addConditions(set, c, which, func() error {
+		if c.IfNoneMatch == azcore.ETagAny {
+			return fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for a read"), "azconc blob show reports whether a blob exists (exit code 3 if not)")
+		}
+		return nil
+	})
+}
+
+// WriteConditions adds the conditions of a request that writes.
+func WriteConditions(set *pflag.FlagSet, c *optimistic.Conditions, which ConditionSet) {
+	addConditions(set, c, which, func() error { return CheckWrite(*c) })
+}
+
+func addConditions(set *pflag.FlagSet, c *optimistic.Conditions, which ConditionSet, check func() error) {
+	var last interface{ whenDone(check func() error) } // conditions include dates or a lease id, unless there are none
 	if which&condETag != 0 {
-		set.StringVar(&c.IfMatch, "if-match", "", "only if the blob has this `ETag`; '*': only if it exists")
-		set.StringVar(&c.IfNoneMatch, "if-none-match", "", "only if it does not have this `ETag`; '*': only if it does not exist")
+		ETag(set, &c.IfMatch, "if-match", "only if the blob has this `ETag`; '*': only if it exists")
+		ETag(set, &c.IfNoneMatch, "if-none-match", "only if it does not have this `ETag`; '*': only if it does not exist")
 	}
 	if which&CondDates != 0 {
-		set.StringVar(&c.IfModifiedSince, "if-modified-since", "", "only if it changed after this `time`, in whole seconds")
-		set.StringVar(&c.IfUnmodifiedSince, "if-unmodified-since", "", "only if it did not change after this `time`")
+		Time(set, &c.IfModifiedSince, "if-modified-since", "only if it changed after this `time`, in whole seconds")
+		last = Time(set, &c.IfUnmodifiedSince, "if-unmodified-since", "only if it did not change after this `time`")
 	}
 	if which&CondTags != 0 {
 		set.StringVar(&c.IfTags, "if-tags", "", "only if its index tags satisfy this `predicate`")
 	}
 	if which&CondLease != 0 {
-		set.StringVar(&c.LeaseID, "lease-id", "", "`id` of the lease that you hold on it")
+		last = LeaseID(set, &c.LeaseID, "`id` of the lease that you hold on it")
+	}
+	if last != nil {
+		last.whenDone(check)
 	}
 }
 
-// ForRead parses the conditions of a request that only reads: there the service takes every combination.
-func (c *Conditions) ForRead() (optimistic.Conditions, error) {
-	if c.IfNoneMatch == "*" {
-		return optimistic.Conditions{}, fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for a read"), "azconc blob show reports whether a blob exists (exit code 3 if not)")
-	}
-	return c.parse()
-}
-
-// ForWrite parses the conditions of a request that writes, which may carry one of two pairs at most.
-func (c *Conditions) ForWrite() (optimistic.Conditions, error) {
-	type flag struct{ name, value string }
-	match, none := flag{"--if-match", c.IfMatch}, flag{"--if-none-match", c.IfNoneMatch}
-	modified, unmodified := flag{"--if-modified-since", c.IfModifiedSince}, flag{"--if-unmodified-since", c.IfUnmodifiedSince}
+// CheckWrite refuses conditions that the service does not accept together on a write.
+func CheckWrite(c optimistic.Conditions) error {
+	match, none := c.IfMatch != "", c.IfNoneMatch != ""
+	modified, unmodified := !c.IfModifiedSince.IsZero(), !c.IfUnmodifiedSince.IsZero()
 	for _, pair := range []struct {
-		a, b flag
-		way  string
+		given   bool
+		a, b    string
+		instead string
 	}{
-		{match, none, "--if-match alone replaces one version; --if-none-match '*' alone creates"},
-		{match, modified, "an ETag is stricter than a time: keep --if-match"},
-		{none, unmodified, "an ETag is stricter than a time: keep --if-none-match"},
-		{modified, unmodified, "to pin a version use --if-match with its ETag"},
+		{match && none, "--if-match", "--if-none-match", "--if-match alone replaces one version; --if-none-match '*' alone creates"},
+		{match && modified, "--if-match", "--if-modified-since", "an ETag is stricter than a time: keep --if-match"},
+		{none && unmodified, "--if-none-match", "--if-unmodified-since", "an ETag is stricter than a time: keep --if-none-match"},
+		{modified && unmodified, "--if-modified-since", "--if-unmodified-since", "to pin a version use --if-match with its ETag"},
 	} {
-		if pair.a.value != "" && pair.b.value != "" {
-			return optimistic.Conditions{}, fail.WithHint(fail.Usagef("%s and %s cannot both be given on a write", pair.a.name, pair.b.name), pair.way)
+		if pair.given {
+			return fail.WithHint(fail.Usagef("%s and %s cannot both be given on a write", pair.a, pair.b), pair.instead)
 		}
 	}
-	return c.parse()
-}
-
-func (c *Conditions) parse() (out optimistic.Conditions, err error) {
-	if out.IfMatch, err = ParseETag("--if-match", c.IfMatch); err != nil {
-		return out, err
-	}
-	if out.IfNoneMatch, err = ParseETag("--if-none-match", c.IfNoneMatch); err != nil {
-		return out, err
-	}
-	if out.IfModifiedSince, err = ParseTime("--if-modified-since", c.IfModifiedSince); err != nil {
-		return out, err
-	}
-	if out.IfUnmodifiedSince, err = ParseTime("--if-unmodified-since", c.IfUnmodifiedSince); err != nil {
-		return out, err
-	}
-	out.IfTags = c.IfTags
-	out.LeaseID, err = ParseLeaseID(c.LeaseID)
-	return out, err
+	return nil
 }
 
 var (
@@ -145,15 +128,6 @@ func BlobAccess(c optimistic.Conditions) *blob.AccessConditions {
 		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
 			IfMatch: ptr.Optional(c.IfMatch), IfNoneMatch: ptr.Optional(c.IfNoneMatch), IfTags: ptr.Optional(c.IfTags),
-			IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
-		},
-	}
-}
-
-func ContainerAccess(c optimistic.Conditions) *container.AccessConditions {
-	return &container.AccessConditions{
-		LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
-		ModifiedAccessConditions: &container.ModifiedAccessConditions{
 			IfModifiedSince: ptr.Optional(c.IfModifiedSince), IfUnmodifiedSince: ptr.Optional(c.IfUnmodifiedSince),
 		},
 	}

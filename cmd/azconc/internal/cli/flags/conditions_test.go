@@ -1,10 +1,14 @@
 package flags
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/optimistic"
 )
 
 func TestETagsAreTakenQuotedOrBare(t *testing.T) {
@@ -23,30 +27,29 @@ func TestETagsAreTakenQuotedOrBare(t *testing.T) {
 	}
 }
 
+// given parses a command line and returns the usage error, if there is one.
+func given(add func(*pflag.FlagSet, *optimistic.Conditions, ConditionSet), args ...string) error {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add(set, new(optimistic.Conditions), CondAll)
+	return cmp.Or(set.Parse(args), Check(set))
+}
+
 func TestAWriteTakesTheLegalPairsOnly(t *testing.T) {
-	set := map[string]func(*Conditions){
-		"--if-match":            func(c *Conditions) { c.IfMatch = "a" },
-		"--if-none-match":       func(c *Conditions) { c.IfNoneMatch = "b" },
-		"--if-modified-since":   func(c *Conditions) { c.IfModifiedSince = "2026-01-01" },
-		"--if-unmodified-since": func(c *Conditions) { c.IfUnmodifiedSince = "2026-01-01" },
-	}
+	set := map[string]string{"--if-match": "a", "--if-none-match": "b", "--if-modified-since": "2026-01-01", "--if-unmodified-since": "2026-01-01"}
 	legal := map[string]bool{"--if-match --if-unmodified-since": true, "--if-modified-since --if-none-match": true}
-	for a, setA := range set {
-		for b, setB := range set {
+	for a := range set {
+		for b := range set {
 			if a >= b {
 				continue
 			}
-			var c Conditions
-			setA(&c)
-			setB(&c)
-			_, err := c.ForWrite()
+			err := given(WriteConditions, a, set[a], b, set[b])
 			switch {
 			case legal[a+" "+b] && err != nil:
 				t.Errorf("%s with %s: %v, want it accepted", a, b, err)
 			case !legal[a+" "+b] && (err == nil || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) || fail.HintOf(err) == ""):
 				t.Errorf("%s with %s: %v, want both flags named and a way out", a, b, err)
 			}
-			if _, err := c.ForRead(); err != nil {
+			if err := given(ReadConditions, a, set[a], b, set[b]); err != nil {
 				t.Errorf("%s with %s on a read: %v, want it accepted", a, b, err)
 			}
 		}

@@ -13,20 +13,13 @@ type Headers struct {
 	ContentEncoding string
 	CacheControl    string
 	Metadata        map[string]string
-
-	metadata []string
 }
 
 func (h *Headers) Add(set *pflag.FlagSet) {
 	set.StringVar(&h.ContentType, "content-type", "", "Content-Type to store")
 	set.StringVar(&h.ContentEncoding, "content-encoding", "", "Content-Encoding to store")
 	set.StringVar(&h.CacheControl, "cache-control", "", "Cache-Control to store")
-	set.StringArrayVar(&h.metadata, "metadata", nil, "`name=value` to store as metadata; may be repeated")
-}
-
-func (h *Headers) Parse() (err error) {
-	h.Metadata, err = ParsePairs("--metadata", h.metadata)
-	return err
+	Metadata(set, &h.Metadata, "`name=value` to store as metadata")
 }
 
 func (h *Headers) Headers() *blob.HTTPHeaders {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -11,6 +13,34 @@ import (
 
 // metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").
 var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Metadata adds the flag --metadata, which may be repeated.
+func Metadata(set *pflag.FlagSet, to *map[string]string, usage string) {
+	Pairs(set, to, "metadata", usage, func(pairs []string) (map[string]string, error) { return ParsePairs("--metadata", pairs) })
+}
+
+// Pairs adds a flag that takes name=value and may be repeated.
+func Pairs(set *pflag.FlagSet, to *map[string]string, name, usage string, parse func(pairs []string) (map[string]string, error)) {
+	set.Var(&pairsValue{to: to, parse: parse}, name, usage+"; may be repeated")
+}
+
+// pairsValue is a flag that collects name=value pairs.
+type pairsValue struct {
+	given []string
+	to    *map[string]string
+	parse func(pairs []string) (map[string]string, error)
+}
+
+func (p *pairsValue) String() string { return strings.Join(p.given, " ") }
+func (p *pairsValue) Type() string   { return "stringArray" }
+
+// Set leaves an empty text to CheckGiven, which explains it.
+func (p *pairsValue) Set(text string) (err error) {
+	if p.given = append(p.given, text); strings.TrimSpace(text) != "" {
+		*p.to, err = p.parse(p.given)
+	}
+	return err
+}
 
 // ParsePairs reads repeated name=value flags.
 func ParsePairs(flag string, pairs []string) (map[string]string, error) {

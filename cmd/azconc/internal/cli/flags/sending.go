@@ -19,18 +19,8 @@ type Sending struct {
 }
 
 func (s *Sending) Add(set *pflag.FlagSet) {
-	set.DurationVar(&s.TryTimeout, "try-timeout", 0, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)")
-	set.Int64Var(&s.MinRate, "min-rate", 0, "slowest transfer to wait for, in `bytes` per second (default 65536)")
-}
-
-func (s *Sending) Parse(set *pflag.FlagSet) error {
-	switch {
-	case s.TryTimeout < 0 || set.Changed("try-timeout") && s.TryTimeout == 0:
-		return fail.WithHint(fail.Usagef("--try-timeout %v is not positive", s.TryTimeout), "--timeout bounds the whole command")
-	case s.MinRate < 0 || set.Changed("min-rate") && s.MinRate == 0:
-		return fail.WithHint(fail.Usagef("--min-rate %d is not positive", s.MinRate), "a slower network needs a smaller rate, such as 8192")
-	}
-	return nil
+	Duration(set, &s.TryTimeout, "try-timeout", false, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)").hint = "--timeout bounds the whole command"
+	Int(set, &s.MinRate, "min-rate", 1, "slowest transfer to wait for, in `bytes` per second (default 65536)").hint = "a slower network needs a smaller rate, such as 8192"
 }
 
 func (s *Sending) Sending() optimistic.Sending {
@@ -39,14 +29,8 @@ func (s *Sending) Sending() optimistic.Sending {
 
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
 func AddMaxSize(set *pflag.FlagSet, size *int64) {
-	set.Int64Var(size, "max-size", blobs.DefaultMaxSize, "refuse content longer than this many `bytes`, since it is held in memory")
-}
-
-func CheckMaxSize(size int64) error {
-	if size <= 0 {
-		return fail.Usagef("--max-size %d is not positive", size)
-	}
-	return nil
+	*size = blobs.DefaultMaxSize
+	Int(set, size, "max-size", 1, "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
 // MaxSizeHint names the flag that raises the bound that a blob's content exceeds.

@@ -20,9 +20,13 @@ const EmptyAllowed = "azconc-empty-allowed"
 // condition, id or credential comes from a variable that is not set, and must not be taken for none.
 func AllowEmpty(set *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		if err := set.SetAnnotation(name, EmptyAllowed, []string{"true"}); err != nil {
-			panic(err) // the flag does not exist
-		}
+		annotate(set, name, EmptyAllowed, "true")
+	}
+}
+
+func annotate(set *pflag.FlagSet, name, key, value string) {
+	if err := set.SetAnnotation(name, key, []string{value}); err != nil {
+		panic(err) // the flag does not exist
 	}
 }
 
@@ -51,8 +55,8 @@ func CheckGiven(cmd *cobra.Command, args []string) error {
 }
 
 func isEmpty(f *pflag.Flag) bool {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		values := list.GetSlice()
+	values, list := valuesOf(f)
+	if list {
 		for _, v := range values {
 			if strings.TrimSpace(v) == "" {
 				return true
@@ -61,6 +65,16 @@ func isEmpty(f *pflag.Flag) bool {
 		return len(values) == 0
 	}
 	return f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == ""
+}
+
+func valuesOf(f *pflag.Flag) (values []string, list bool) {
+	switch v := f.Value.(type) {
+	case pflag.SliceValue:
+		return v.GetSlice(), true
+	case *pairsValue:
+		return v.given, true
+	}
+	return nil, false
 }
 
 // SecondsWithoutUnit makes every duration flag of cmd and of its verbs take a bare number as seconds.
@@ -104,6 +118,9 @@ func FlagError(_ *cobra.Command, err error) error {
 		return &fail.UsageError{Err: err}
 	}
 	f, value := invalid.GetFlag(), invalid.GetValue()
+	if cause := errors.Unwrap(invalid); fail.Judge(cause).Code == fail.ExitUsage {
+		return cause
+	}
 	if f.Value.Type() == "duration" {
 		return fail.WithHint(fail.Usagef("--%s %q is not a duration", f.Name, value), durationHint)
 	}

@@ -42,7 +42,7 @@ again under the same --lease-id ` + n.again() + `.`,
 			n.addDuration(set, &opts.duration)
 			set.StringVar(&opts.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
 			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for another holder to release it")
-			opts.conditions.Add(set, n.conditions())
+			flags.WriteConditions(set, &opts.Conditions, n.conditions())
 		},
 		Parse: n.parseAcquire,
 		Run:   n.acquire,
@@ -65,8 +65,7 @@ func (n leaseNoun) parseAcquire(opts *acquireOptions, in cli.Input) (err error) 
 	if opts.Wait < 0 {
 		return fail.Usagef("--wait %v is negative", opts.Wait)
 	}
-	opts.Conditions, err = opts.conditions.ForWrite()
-	return err
+	return nil
 }
 
 // end says when an unreleased lease ends.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -36,7 +37,7 @@ already broken or free changes nothing.`,
 		Flags: func(opts *breakOptions, set *pflag.FlagSet) {
 			set.DurationVar(&opts.period, "period", 0, "how long it may still last at most: 0s to 60s")
 			set.BoolVar(&opts.now, "now", false, "end it at once")
-			opts.conditions.Add(set, n.conditions())
+			flags.WriteConditions(set, &opts.Conditions, n.conditions())
 		},
 		Parse: n.parseBreak,
 		Run:   n.breakRun,
@@ -72,8 +73,7 @@ func (n leaseNoun) parseBreak(opts *breakOptions, in cli.Input) (err error) {
 		seconds := int32(opts.period / time.Second)
 		opts.Period = &seconds
 	}
-	opts.Conditions, err = opts.conditions.ForWrite()
-	return err
+	return nil
 }
 
 func (n leaseNoun) breakRun(ctx context.Context, f *cli.Factory, opts *breakOptions) error {

@@ -39,14 +39,12 @@ type options struct {
 	On         fmt.Stringer
 	LeaseID    string
 	Conditions optimistic.Conditions
-
-	conditions flags.Conditions
 }
 
 // addHeld adds the flags of a verb that needs the lease's id.
 func (n leaseNoun) addHeld(o *options, set *pflag.FlagSet) {
 	set.StringVar(&o.LeaseID, "lease-id", "", "`id` under which it is held")
-	o.conditions.Add(set, n.conditions())
+	flags.WriteConditions(set, &o.Conditions, n.conditions())
 }
 
 // parseHeld parses the options of a verb that needs the lease's id.
@@ -54,10 +52,7 @@ func (n leaseNoun) parseHeld(o *options, in cli.Input) (err error) {
 	if o.On, err = n.parse(in.Args[0]); err != nil {
 		return err
 	}
-	if o.LeaseID, err = requiredLeaseID("--lease-id", o.LeaseID); err != nil {
-		return err
-	}
-	o.Conditions, err = o.conditions.ForWrite()
+	o.LeaseID, err = requiredLeaseID("--lease-id", o.LeaseID)
 	return err
 }
 

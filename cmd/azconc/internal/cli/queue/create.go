@@ -17,7 +17,6 @@ type createOptions struct {
 }
 
 func createVerb() cli.Verb[createOptions] {
-	var metadata []string
 	return cli.Verb[createOptions]{
 		Use:   "create <queue>",
 		Short: "Create a queue",
@@ -26,17 +25,11 @@ func createVerb() cli.Verb[createOptions] {
 If the response is lost and a queue with the requested metadata exists then, the command succeeds, even if another client
 created the queue: the outcome is "present".`,
 		Example: "  azconc queue create orders\n  azconc queue create orders --metadata team=billing",
-		Flags: func(_ *createOptions, set *pflag.FlagSet) {
-			set.StringArrayVar(&metadata, "metadata", nil, "`name=value` to store with it; may be repeated")
+		Flags: func(opts *createOptions, set *pflag.FlagSet) {
+			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
 		},
-		Parse: func(opts *createOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
-			opts.Metadata, err = flags.ParsePairs("--metadata", metadata)
-			return err
-		},
-		Run: createRun,
+		Resource: func(opts *createOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
+		Run:      createRun,
 	}
 }
 

@@ -14,8 +14,8 @@ type options struct {
 	Table ref.Table
 }
 
-func (o *options) parse(in cli.Input) (err error) {
-	o.Table, err = ref.ParseTable(in.Args[0], 1)
+func (o *options) resource(arg string) (err error) {
+	o.Table, err = ref.ParseTable(arg, 1)
 	return err
 }
 
@@ -26,9 +26,9 @@ func createVerb() cli.Verb[options] {
 		Long: `Create a table. If it already exists, the exit code is 7.
 
 A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`,
-		Example: "  azconc table create jobs",
-		Parse:   (*options).parse,
-		Run:     createRun,
+		Example:  "  azconc table create jobs",
+		Resource: (*options).resource,
+		Run:      createRun,
 	}
 }
 

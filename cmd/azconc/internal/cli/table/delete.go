@@ -14,9 +14,9 @@ func deleteVerb() cli.Verb[options] {
 		Long: `Delete a table and everything in it. The service knows no condition here: last writer wins.
 
 The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`,
-		Example: "  azconc table delete jobs",
-		Parse:   (*options).parse,
-		Run:     deleteRun,
+		Example:  "  azconc table delete jobs",
+		Resource: (*options).resource,
+		Run:      deleteRun,
 	}
 }
 

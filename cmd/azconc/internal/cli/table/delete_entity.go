@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -14,7 +15,7 @@ import (
 
 type deleteEntityOptions struct {
 	Entity  ref.Table
-	IfMatch string
+	IfMatch azcore.ETag
 }
 
 func deleteEntityVerb() cli.Verb[deleteEntityOptions] {
@@ -27,31 +28,22 @@ A deletion leaves no trace of which client requested it. If the response is lost
 ends with exit code 5, because another client may have deleted it; a delete with '*' has succeeded.`,
 		Example: "  azconc table delete-entity jobs/eu/17 --if-match \"$ETAG\"\n  azconc table delete-entity jobs/eu/17 --if-match '*'",
 		Flags: func(opts *deleteEntityOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+			addIfMatch(set, &opts.IfMatch)
 		},
-		Parse: func(opts *deleteEntityOptions, in cli.Input) (err error) {
-			if opts.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
-				return err
-			}
-			if _, err := eTag(opts.IfMatch, true); err != nil {
-				return err
-			}
-			return nil
+		Resource: func(opts *deleteEntityOptions, arg string) (err error) {
+			opts.Entity, err = ref.ParseTable(arg, 3)
+			return err
 		},
 		Run: deleteEntityRun,
 	}
 }
 
 func deleteEntityRun(ctx context.Context, f *cli.Factory, opts *deleteEntityOptions) error {
-	etag, err := eTag(opts.IfMatch, true)
-	if err != nil {
-		return err
-	}
 	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
 	}
-	r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: etag}, nil)
+	r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: opts.IfMatch}, nil)
 	if err != nil {
 		return fail.Tally(err, r)
 	}

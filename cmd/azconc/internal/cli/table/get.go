@@ -18,12 +18,9 @@ func getVerb() cli.Verb[getOptions] {
 		Short: "Print an entity's properties as JSON",
 		Long: `Print an entity's properties as JSON, keeping every type: where the value alone does not determine its
 type, a member "name@odata.type" gives it. With -o json the keys and the ETag are printed too.`,
-		Example: "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
-		Parse: func(opts *getOptions, in cli.Input) (err error) {
-			opts.Entity, err = ref.ParseTable(in.Args[0], 3)
-			return err
-		},
-		Run: getRun,
+		Example:  "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
+		Resource: func(opts *getOptions, arg string) (err error) { opts.Entity, err = ref.ParseTable(arg, 3); return err },
+		Run:      getRun,
 	}
 }
 

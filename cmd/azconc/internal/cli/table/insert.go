@@ -3,10 +3,10 @@ package table
 import (
 	"context"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 )
@@ -14,23 +14,17 @@ import (
 type entityWriteOptions struct {
 	Entity  ref.Table
 	Source  entityFlags
-	IfMatch string
+	IfMatch azcore.ETag
 	Trust   bool
 	Merge   bool // of an upsert
 }
 
-func (o *entityWriteOptions) parse(in cli.Input) (err error) {
-	if o.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
-		return err
-	}
-	if err := o.Source.parse(); err != nil {
-		return err
-	}
-	if in.Flags.Lookup("if-match") != nil {
-		_, err = eTag(o.IfMatch, true)
-	}
+func (o *entityWriteOptions) resource(arg string) (err error) {
+	o.Entity, err = ref.ParseTable(arg, 3)
 	return err
 }
+
+func (o *entityWriteOptions) parse(cli.Input) error { return o.Source.parse() }
 
 func insertVerb() cli.Verb[entityWriteOptions] {
 	return cli.Verb[entityWriteOptions]{
@@ -42,8 +36,9 @@ func insertVerb() cli.Verb[entityWriteOptions] {
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
 		},
-		Parse: (*entityWriteOptions).parse,
-		Run:   insertRun,
+		Resource: (*entityWriteOptions).resource,
+		Parse:    (*entityWriteOptions).parse,
+		Run:      insertRun,
 	}
 }
 
@@ -57,15 +52,5 @@ func insertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) er
 		return err
 	}
 	r, err := optimistic.Create(ctx, target, properties, nil)
-	return printEntity(f, opts.Entity, "created", r, exists(err))
-}
-
-// printEntity prints what a write of an entity came to.
-func printEntity(f *cli.Factory, on ref.Table, done string, r optimistic.Result, err error) error {
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	result := cli.NewWriteResult(ref.Blob{}, done, r)
-	result.Resource = on.String()
-	return f.Print(result)
+	return f.PrintWrite(opts.Entity, "created", r, exists(err))
 }

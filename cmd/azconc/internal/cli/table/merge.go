@@ -22,11 +22,12 @@ The entity is read first. A property that is there keeps its type as far as its 
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
-			set.StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+			addIfMatch(set, &opts.IfMatch)
 			flags.AddTrustConflicts(set, &opts.Trust)
 		},
-		Parse: (*entityWriteOptions).parse,
-		Run:   mergeRun,
+		Resource: (*entityWriteOptions).resource,
+		Parse:    (*entityWriteOptions).parse,
+		Run:      mergeRun,
 	}
 }
 

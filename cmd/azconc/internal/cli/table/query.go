@@ -43,18 +43,10 @@ A query is not a snapshot: if its result takes several requests, later ones see 
 			set.StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
 			flags.AllowEmpty(set, "filter")
 			set.StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-			set.IntVar(&opts.Top, "top", 0, "print at most this many (default all)")
+			flags.Int(set, &opts.Top, "top", 0, "print at most this many (default all)")
 		},
-		Parse: func(opts *queryOptions, in cli.Input) (err error) {
-			if opts.Table, err = ref.ParseTable(in.Args[0], 1); err != nil {
-				return err
-			}
-			if opts.Top < 0 {
-				return fail.Usagef("--top %d is negative", opts.Top)
-			}
-			return nil
-		},
-		Run: queryRun,
+		Resource: func(opts *queryOptions, arg string) (err error) { opts.Table, err = ref.ParseTable(arg, 1); return err },
+		Run:      queryRun,
 	}
 }
 

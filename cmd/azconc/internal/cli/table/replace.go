@@ -16,8 +16,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-const ifMatchUsage = "the `ETag` that it must have; '*': any version, last writer wins"
-
 func replaceVerb() cli.Verb[entityWriteOptions] {
 	return cli.Verb[entityWriteOptions]{
 		Use:   "replace <table/partition/row> --if-match <etag> {--file <file> | --set <name=value>…}",
@@ -30,11 +28,12 @@ forgets them.`,
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
-			set.StringVar(&opts.IfMatch, "if-match", "", ifMatchUsage)
+			addIfMatch(set, &opts.IfMatch)
 			flags.AddTrustConflicts(set, &opts.Trust)
 		},
-		Parse: (*entityWriteOptions).parse,
-		Run:   replaceRun,
+		Resource: (*entityWriteOptions).resource,
+		Parse:    (*entityWriteOptions).parse,
+		Run:      replaceRun,
 	}
 }
 
@@ -69,10 +68,6 @@ func (e pinnedEntity) Prepare(base *optimistic.Version[tables.Properties], value
 }
 
 func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
-	etag, err := eTag(opts.IfMatch, true)
-	if err != nil {
-		return err
-	}
 	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
@@ -88,7 +83,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 			return err
 		}
 	}
-	base, err := entityBase(ctx, target, etag, merge && untyped(data))
+	base, err := entityBase(ctx, target, opts.IfMatch, merge && untyped(data))
 	if err != nil {
 		return err
 	}
@@ -100,7 +95,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
 	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
 	r.Requests = int(f.Requests.Load()) // with the one that read the base
-	return printEntity(f, opts.Entity, done, r, flags.UnconfirmedHint(err))
+	return f.PrintWrite(opts.Entity, done, r, flags.UnconfirmedHint(err))
 }
 
 // entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -122,17 +123,18 @@ func (r entityResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-// eTag reads an ETag of a table, which is weak and used as it was given. Without one, last writer wins has to be
-// said by name.
-func eTag(s string, required bool) (azcore.ETag, error) {
+// addIfMatch adds the flag --if-match of a verb that needs it: last writer wins has to be asked for.
+func addIfMatch(set *pflag.FlagSet, to *azcore.ETag) {
+	flags.Text(set, to, "if-match", "the `ETag` that it must have; '*': any version, last writer wins", parseETag)
+	flags.Required(set, "if-match", "give the ETag that you read; '*' accepts any version: last writer wins")
+}
+
+// parseETag reads an ETag of a table, which is weak and used as it was given.
+func parseETag(s string) (azcore.ETag, error) {
 	s = strings.TrimSpace(s)
 	switch {
-	case s == "*", strings.HasPrefix(s, `W/"`) && strings.HasSuffix(s, `"`) && len(s) > 4:
+	case s == "", s == "*", strings.HasPrefix(s, `W/"`) && strings.HasSuffix(s, `"`) && len(s) > 4:
 		return azcore.ETag(s), nil
-	case s == "" && !required:
-		return "", nil
-	case s == "":
-		return "", fail.WithHint(fail.Usagef("--if-match is missing"), "give the ETag that you read; '*' accepts any version: last writer wins")
 	}
 	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }

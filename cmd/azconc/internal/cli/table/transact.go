@@ -41,17 +41,12 @@ func transactVerb() cli.Verb[transactOptions] {
 "if_match" in any of them but insert is the ETag that the row must have: if it has another, the exit code is 4.`,
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
 		Flags: func(opts *transactOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the writes, one JSON object per line; - is stdin")
+			flags.File(set, &opts.File, "`file` with the writes, one JSON object per line; - is stdin")
 			flags.AddOperationID(set, &opts.OperationID, "a written row", optimistic.OperationsKept)
 		},
-		Parse: func(opts *transactOptions, in cli.Input) (err error) {
-			if opts.Partition, err = ref.ParseTable(in.Args[0], 2); err != nil {
-				return err
-			}
-			if opts.File == "" {
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			return nil
+		Resource: func(opts *transactOptions, arg string) (err error) {
+			opts.Partition, err = ref.ParseTable(arg, 2)
+			return err
 		},
 		Run: transactRun,
 	}
@@ -90,7 +85,7 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no entity", n, source)}
 		}
-		if _, err := eTag(op.IfMatch, false); err != nil {
+		if _, err := parseETag(op.IfMatch); err != nil {
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
 		}
 		ops = append(ops, op)
@@ -190,8 +185,7 @@ func transactRun(ctx context.Context, f *cli.Factory, opts *transactOptions) err
 	if err != nil {
 		return fail.Tally(err, r.Result)
 	}
-	result := transactResult{WriteResult: cli.NewWriteResult(ref.Blob{}, "transacted", r.Result), ETags: map[string]string{}}
-	result.Resource = opts.Partition.String()
+	result := transactResult{WriteResult: cli.NewWriteResult(opts.Partition, "transacted", r.Result), ETags: map[string]string{}}
 	for row, etag := range r.ETags {
 		result.ETags[row] = string(etag)
 	}

@@ -19,7 +19,7 @@ import (
 type updateOptions struct {
 	Entity      ref.Table
 	Source      change.ChangeFlags
-	IfMatch     string
+	IfMatch     azcore.ETag
 	Create      bool
 	DryRun      bool
 	OperationID string
@@ -47,28 +47,23 @@ programs would round it.`,
 		Flags: func(opts *updateOptions, set *pflag.FlagSet) {
 			opts.Source.Properties = true
 			opts.Source.Add(set)
-			set.StringVar(&opts.IfMatch, "if-match", "", "only if it has this `ETag`; a conflict is final")
+			flags.Text(set, &opts.IfMatch, "if-match", "only if it has this `ETag`; a conflict is final", parseETag)
 			set.BoolVar(&opts.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 			flags.AddOperationID(set, &opts.OperationID, "the entity", optimistic.OperationsKept)
-			set.IntVar(&opts.MaxAttempts, "max-attempts", 0, "give up after this many conflicts (default 12, or 30s)")
+			flags.MaxAttempts(set, &opts.MaxAttempts)
 			flags.AddTrustConflicts(set, &opts.Trust)
 		},
+		Resource: func(opts *updateOptions, arg string) (err error) {
+			opts.Entity, err = ref.ParseTable(arg, 3)
+			return err
+		},
 		Parse: func(opts *updateOptions, in cli.Input) (err error) {
-			if opts.Entity, err = ref.ParseTable(in.Args[0], 3); err != nil {
-				return err
-			}
 			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
 				return err
 			}
-			if _, err := eTag(opts.IfMatch, false); err != nil {
-				return err
-			}
-			switch {
-			case opts.Create && opts.IfMatch != "":
+			if opts.Create && opts.IfMatch != "" {
 				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
-			case opts.MaxAttempts < 0 || in.Flags.Changed("max-attempts") && opts.MaxAttempts == 0:
-				return fail.Usagef("--max-attempts %d is not positive", opts.MaxAttempts)
 			}
 			return nil
 		},
@@ -84,12 +79,8 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	if err := change.Prepare(ctx, f, opts.change); err != nil {
 		return err
 	}
-	etag, err := eTag(opts.IfMatch, false)
-	if err != nil {
-		return err
-	}
 	update := &optimistic.UpdateOptions{
-		Conditions: optimistic.Conditions{IfMatch: etag}, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts,
+		Conditions: optimistic.Conditions{IfMatch: opts.IfMatch}, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts,
 	}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
@@ -120,12 +111,12 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		return err
 	}, update)
 	if err != nil {
-		return fail.Tally(change.UpdateHint(flags.UnconfirmedHint(err), optimistic.Conditions{IfMatch: azcore.ETag(opts.IfMatch)}, opts.Create), r)
+		return fail.Tally(change.UpdateHint(flags.UnconfirmedHint(err), update.Conditions, opts.Create), r)
 	}
 	if opts.DryRun {
-		result := cli.NewWriteResult(ref.Blob{}, "updated", r)
-		result.Outcome, result.Resource = "dry_run", opts.Entity.String()
+		result := cli.NewWriteResult(opts.Entity, "updated", r)
+		result.Outcome = "dry_run"
 		return change.PrintDiff(f, result, append(before, '\n'), append(after, '\n'))
 	}
-	return printEntity(f, opts.Entity, "updated", r, nil)
+	return f.PrintWrite(opts.Entity, "updated", r, nil)
 }

@@ -25,8 +25,9 @@ and the types of those that are, which are read first.`,
 			opts.Source.add(set)
 			set.BoolVar(&opts.Merge, "merge", false, "keep the properties that are not given")
 		},
-		Parse: (*entityWriteOptions).parse,
-		Run:   upsertRun,
+		Resource: (*entityWriteOptions).resource,
+		Parse:    (*entityWriteOptions).parse,
+		Run:      upsertRun,
 	}
 }
 
@@ -50,7 +51,7 @@ func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) er
 		return err
 	}
 	r.Requests, r.Elapsed = int(f.Requests.Load()), 0 // with what the types took
-	return printEntity(f, opts.Entity, "upserted", r, nil)
+	return f.PrintWrite(opts.Entity, "upserted", r, nil)
 }
 
 // entityBody is an entity as the service takes it: properties with their types, and the keys.

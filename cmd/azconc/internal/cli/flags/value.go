@@ -1,0 +1,153 @@
+package flags
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+)
+
+// value is a flag that converts its text, or refuses it with a usage error, when it is given.
+type value[T any] struct {
+	kind  string // as pflag names the type
+	text  string
+	to    *T
+	parse func(text string) (T, error)
+	hint  string       // of a refusal
+	check func() error // of all flags together, by Check
+}
+
+func (v *value[T]) String() string { return v.text }
+func (v *value[T]) Type() string   { return v.kind }
+func (v *value[T]) done() error    { return v.check() }
+
+func (v *value[T]) whenDone(check func() error) { v.check = check }
+
+// Set leaves an empty text to CheckGiven, which explains it.
+func (v *value[T]) Set(text string) error {
+	if v.kind == "string" && strings.TrimSpace(text) == "" {
+		v.text = text
+		return nil
+	}
+	parsed, err := v.parse(text)
+	switch {
+	case err == nil && v.kind == "string":
+		*v.to, v.text = parsed, text
+	case err == nil:
+		*v.to, v.text = parsed, fmt.Sprint(parsed)
+	case v.hint != "" && fail.Judge(err).Code == fail.ExitUsage:
+		return fail.WithHint(err, v.hint)
+	}
+	return err
+}
+
+// add adds a flag. Its default is what to points to.
+func add[T any](set *pflag.FlagSet, to *T, name, kind, usage string, parse func(text string) (T, error)) *value[T] {
+	v := &value[T]{kind: kind, to: to, parse: parse, check: func() error { return nil }}
+	if kind != "string" {
+		v.text = fmt.Sprint(*to)
+	}
+	set.Var(v, name, usage)
+	return v
+}
+
+// Text adds a flag whose text parse converts, or refuses with a usage error.
+func Text[T any](set *pflag.FlagSet, to *T, name, usage string, parse func(text string) (T, error)) *value[T] {
+	return add(set, to, name, "string", usage, parse)
+}
+
+// ETag adds a flag that takes an ETag or "*".
+func ETag(set *pflag.FlagSet, to *azcore.ETag, name, usage string) {
+	Text(set, to, name, usage, func(text string) (azcore.ETag, error) { return ParseETag("--"+name, text) })
+}
+
+// Time adds a flag that takes a time.
+func Time(set *pflag.FlagSet, to *time.Time, name, usage string) *value[time.Time] {
+	return Text(set, to, name, usage, func(text string) (time.Time, error) { return ParseTime("--"+name, text) })
+}
+
+// LeaseID adds the flag --lease-id.
+func LeaseID(set *pflag.FlagSet, to *string, usage string) *value[string] {
+	return Text(set, to, "lease-id", usage, ParseLeaseID)
+}
+
+// Int adds a flag that takes a whole number of at least least, which is 0 or 1.
+func Int[T int | int64](set *pflag.FlagSet, to *T, name string, least T, usage string) *value[T] {
+	return add(set, to, name, fmt.Sprintf("%T", least), usage, func(text string) (T, error) {
+		n, err := strconv.ParseInt(text, 0, strconv.IntSize)
+		return T(n), tooSmall(err, name, T(n) < least, T(n), least == 0)
+	})
+}
+
+// Duration adds a flag that takes a duration, which is positive unless zero is allowed.
+func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usage string) *value[time.Duration] {
+	return add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		return d, tooSmall(err, name, d < 0 || d == 0 && !zero, d, zero)
+	})
+}
+
+func tooSmall(err error, name string, small bool, value any, zero bool) error {
+	switch {
+	case err != nil || !small:
+		return err
+	case zero:
+		return fail.Usagef("--%s %v is negative", name, value)
+	}
+	return fail.Usagef("--%s %v is not positive", name, value)
+}
+
+// MaxAttempts adds the flag --max-attempts of an update.
+func MaxAttempts(set *pflag.FlagSet, to *int) {
+	Int(set, to, "max-attempts", 1, "give up after this many conflicts (default 12, or 30s)")
+}
+
+// OneOf adds a flag that takes one of several words, the first of which is the default.
+func OneOf(set *pflag.FlagSet, to *string, name, usage string, words ...string) {
+	*to = words[0]
+	last := len(words) - 1
+	v := Text(set, to, name, usage+": {"+strings.Join(words, " | ")+"}", func(text string) (string, error) {
+		for _, w := range words {
+			if text == w {
+				return text, nil
+			}
+		}
+		return "", fail.Usagef("--%s %q is neither %s nor %s", name, text, strings.Join(words[:last], ", "), words[last])
+	})
+	v.text, set.Lookup(name).DefValue = words[0], words[0]
+}
+
+// required annotates a flag that has to be given, with the hint for its absence.
+const required = "azconc-required"
+
+// File adds the flag --file of a verb that needs content.
+func File(set *pflag.FlagSet, to *string, usage string) {
+	set.StringVarP(to, "file", "f", "", usage)
+	Required(set, "file", "--file - reads stdin")
+}
+
+// Required makes a flag one that has to be given. The hint may be empty.
+func Required(set *pflag.FlagSet, name, hint string) { annotate(set, name, required, hint) }
+
+// Check checks the flags of a verb after all of them were parsed: that none is missing, and that they can be combined.
+func Check(set *pflag.FlagSet) (err error) {
+	set.VisitAll(func(f *pflag.Flag) {
+		hint, needed := f.Annotations[required]
+		v, checks := f.Value.(interface{ done() error })
+		switch {
+		case err != nil:
+		case needed && f.Value.String() == "":
+			if err = fail.Usagef("--%s is missing", f.Name); hint[0] != "" {
+				err = fail.WithHint(err, hint[0])
+			}
+		case checks:
+			err = v.done()
+		}
+	})
+	return err
+}
