@@ -316,28 +316,6 @@ func inMany(t *testing.T, seeds int, by writer) (convicted int, first error) {
 	return convicted, first
 }
 
-func TestAPausedHolderNeverWritesInAnotherOnesTime(t *testing.T) {
-	for _, by := range []writer{fencedBlob, fencedTable} {
-		t.Run(by.name, func(t *testing.T) {
-			if n, err := inMany(t, 100, by); n != 0 {
-				t.Errorf("%d of 100 histories are wrong; %v", n, err)
-			}
-		})
-	}
-}
-
-func TestTheHistoriesConvictWhoWritesWithoutAFence(t *testing.T) {
-	for _, by := range []writer{plainBlob, plainTable, uncheckedBlob} {
-		t.Run(by.name, func(t *testing.T) {
-			n, err := inMany(t, 20, by)
-			if n == 0 {
-				t.Error("no history was found wrong")
-			}
-			t.Logf("%d of 20 wrong; %v", n, err)
-		})
-	}
-}
-
 // Two holders within a second of the service's clock: only the stored fence sets them apart. The first request that
 // writes it does not arrive.
 func TestFencesGrowAlsoWhenStampsAreLost(t *testing.T) {

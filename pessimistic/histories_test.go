@@ -1,0 +1,29 @@
+//go:build !race
+
+// Many requests in simulated time: scripts/test runs this file without the race detector, which makes each ten times as dear.
+
+package pessimistic
+
+import "testing"
+
+func TestAPausedHolderNeverWritesInAnotherOnesTime(t *testing.T) {
+	for _, by := range []writer{fencedBlob, fencedTable} {
+		t.Run(by.name, func(t *testing.T) {
+			if n, err := inMany(t, 100, by); n != 0 {
+				t.Errorf("%d of 100 histories are wrong; %v", n, err)
+			}
+		})
+	}
+}
+
+func TestTheHistoriesConvictAWriterWithoutAFence(t *testing.T) {
+	for _, by := range []writer{plainBlob, plainTable, uncheckedBlob} {
+		t.Run(by.name, func(t *testing.T) {
+			n, err := inMany(t, 20, by)
+			if n == 0 {
+				t.Error("no history was found wrong")
+			}
+			t.Logf("%d of 20 wrong; %v", n, err)
+		})
+	}
+}
