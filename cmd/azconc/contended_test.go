@@ -1,21 +1,19 @@
+//go:build !race
+
+// The race detector sees nothing of what goes on between processes: scripts/test runs this file without it.
+
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/azconc/azconc/pkg/aztest"
-	"github.com/azconc/azconc/pkg/azurite"
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 const (
@@ -75,26 +73,6 @@ func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 			}
 		})
 	}
-}
-
-func connectionTo(blobs, tables string) string {
-	return aztest.ConnectionString(strings.TrimSuffix(blobs, "/")) + "TableEndpoint=" + strings.TrimSuffix(tables, "/") + ";"
-}
-
-// lossyWay puts a proxy that loses one response in five in front of a service, and returns its URL.
-func lossyWay(t *testing.T, service string) string {
-	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := target.Path
-	target.Path = ""
-	proxy := aztest.NewProxy(target, 1, aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
-	t.Cleanup(proxy.Close)
-	front := httptest.NewServer(proxy.Handler())
-	t.Cleanup(front.Close)
-	return front.URL + path
 }
 
 type contention struct {
@@ -171,27 +149,4 @@ func contend(t *testing.T, c counter, direct, through string) contention {
 	got.n = doc.N
 	t.Logf("%+v", got)
 	return got
-}
-
-func startAzurite(t *testing.T) *azurite.Server {
-	t.Helper()
-	needAzurite(t)
-	server, err := azurite.Start(t.Context(), nil)
-	if err != nil {
-		t.Fatalf("start Azurite: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Errorf("stop Azurite: %v", err)
-		}
-	})
-	return server
-}
-
-// needAzurite skips a test if AZCONC_SKIP_AZURITE is set. Otherwise a missing Azurite is a failure.
-func needAzurite(t *testing.T) {
-	t.Helper()
-	if os.Getenv(azuritetest.SkipVariable) == "1" {
-		t.Skip("SKIP: " + azuritetest.SkipVariable + "=1")
-	}
 }
