@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -52,7 +53,7 @@ func NewElection(k *Locker, name string, opts *ElectionOptions) (*Election, erro
 	if k == nil {
 		return nil, errors.New("election: no Locker")
 	}
-	if _, err := k.blob(name + intentSuffix); err != nil {
+	if err := locks.CheckName(k.Options().Prefix, name+intentSuffix); err != nil {
 		return nil, err
 	}
 	e := &Election{locker: k, name: name}
@@ -77,7 +78,7 @@ const intentSuffix = "/intent" // the lock of the candidate that wants to take o
 // for Locker.Lock, plus one renewal every third of the duration while leading.
 func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Hold) error) error {
 	for {
-		h, err := e.locker.lock(ctx, e.name, &LockOptions{steadfast: true}, true)
+		h, err := e.locker.Lock(ctx, e.name, &LockOptions{Patient: true})
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 // checks once per Poll.Cap, and again soon if a check or what follows it fails, so twice that allows for a few
 // failures.
 func (e *Election) standBack() time.Duration {
-	return 2 * poll.Defaults(e.locker.opts.Poll).Cap
+	return 2 * e.locker.Options().Poll.Cap
 }
 
 // errAgain reports that the term ended before onElected returned.
@@ -142,9 +143,9 @@ func (e *Election) govern(ctx context.Context, h *Hold, onElected func(context.C
 
 // watchIntent ends the term when another candidate has asked for the lead.
 func (e *Election) watchIntent(ctx context.Context, h *Hold, end context.CancelCauseFunc) {
-	every := h.timing.cadence
-	if h.timing.infinite() {
-		every = defaultDuration / 3
+	every := h.Duration() / 3
+	if h.Duration() == Infinite {
+		every = 10 * time.Second
 	}
 	for retry.Sleep(ctx, every) == nil {
 		info, err := e.locker.Show(ctx, e.name+intentSuffix)
@@ -189,12 +190,12 @@ func (e *Election) Preempt(ctx context.Context) error {
 	if err != nil || e.Leads() || !first.Held {
 		return err
 	}
-	h, err := e.locker.lock(ctx, e.name+intentSuffix, &LockOptions{steadfast: true}, true)
+	h, err := e.locker.Lock(ctx, e.name+intentSuffix, &LockOptions{Patient: true})
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, h, func(ctx context.Context) error {
-		p := poll.Pace{Backoff: poll.Defaults(e.locker.opts.Poll)}
+	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error {
+		p := poll.Pace{Backoff: e.locker.Options().Poll}
 		for {
 			now, err := e.leaderUntilHeard(ctx)
 			if err != nil || !now.Held || e.Leads() {
@@ -224,7 +225,7 @@ func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
 		case err == nil, ctx.Err() != nil, !o.Transient():
 			return info, err
 		}
-		if err := retry.Sleep(ctx, retryLook.Wait(n)); err != nil {
+		if err := retry.Sleep(ctx, poll.AfterFault(n)); err != nil {
 			return info, err
 		}
 	}

@@ -2,10 +2,10 @@ package pessimistic
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
+
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 )
 
 // Lease is a lease that this process holds. A goroutine renews it until Release, or until it is lost. A Lease is one
@@ -313,46 +313,5 @@ func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx 
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, l, func(ctx context.Context) error { return fn(ctx, l) })
-}
-
-// holding is anything that work is done under.
-type holding interface {
-	Context() context.Context
-	Release(ctx context.Context) error
-}
-
-// doHolding runs fn and releases h when fn has returned or panicked.
-func doHolding(ctx context.Context, h holding, fn func(ctx context.Context) error) error {
-	finished := false
-	defer func() {
-		if !finished { // a panic or runtime.Goexit: release before it continues
-			_ = h.Release(ctx)
-		}
-	}()
-	err := fn(h.Context())
-	finished = true
-	return settleDo(err, h.Context(), h.Release(ctx))
-}
-
-// settleDo joins the results of the work, of its context and of the release. A release that was not confirmed is not an
-// error of the work: the lease expires by itself.
-func settleDo(err error, work context.Context, released error) error {
-	lost, ok := errors.AsType[*LostError](context.Cause(work))
-	if !ok {
-		if lost, ok = errors.AsType[*LostError](released); !ok {
-			return err
-		}
-	}
-	if err == nil || errors.Is(err, ErrLost) {
-		return cmpErr(err, lost)
-	}
-	return fmt.Errorf("%w; the work returned: %w", lost, err)
-}
-
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
+	return locks.Do(ctx, l, ErrLost, func(ctx context.Context) error { return fn(ctx, l) })
 }

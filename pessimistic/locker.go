@@ -12,7 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pessimistic/internal/holder"
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
+	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -102,7 +103,14 @@ type LockOptions struct {
 	// 0.
 	Wait time.Duration
 
-	steadfast bool // retry faults even if the service has never answered
+	// NoWait returns a *HeldError at once if another client holds the lock. Wait then bounds only the retries after
+	// transient faults. Defaults to false.
+	NoWait bool
+
+	// Patient retries transient faults even if Wait is not set and the service has never answered: a call during an
+	// outage cannot be distinguished from one with a wrong address, and is given up after LockerOptions.Tries
+	// otherwise. Defaults to false.
+	Patient bool
 
 	_ struct{}
 }
@@ -129,14 +137,21 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), holder.MaxOwner)
 	}
 	k.opts.Owner = cmp.Or(k.opts.Owner, holder.Own())
-	if _, err := timingOf(cmp.Or(k.opts.Duration, defaultDuration)); err != nil {
+	k.opts.Duration = cmp.Or(k.opts.Duration, defaultDuration)
+	k.opts.Poll = poll.Defaults(k.opts.Poll)
+	k.opts.Tries = cmp.Or(k.opts.Tries, defaultTries)
+	if _, err := timingOf(k.opts.Duration); err != nil {
 		return nil, fmt.Errorf("LockerOptions.%w", err)
 	}
 	return k, nil
 }
 
-// maxBlobName is the service's limit, in characters (REST: "Naming and referencing containers, blobs, and metadata").
-const maxBlobName = 1024
+// Options returns the Locker's options, with the defaults in place of what was not set.
+func (k *Locker) Options() LockerOptions { return k.opts }
+
+// Answered reports whether the service has answered any request of this Locker, with whatever result. Until then an
+// outage cannot be distinguished from a wrong address. It sends no request.
+func (k *Locker) Answered() bool { return k.heard.Load() }
 
 // Lock waits until it holds the lock. It returns a *HeldError when Wait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
@@ -160,13 +175,13 @@ const maxBlobName = 1024
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
-	return k.lock(ctx, name, opts, true)
+	return k.lock(ctx, name, opts)
 }
 
 // TryLock is Lock without waiting. If another client holds the lock, it returns a *HeldError, normally after 1 request;
 // if a goroutine of this Locker holds the lock or waits for it, it sends no request.
 func (k *Locker) TryLock(ctx context.Context, name string) (*Hold, error) {
-	return k.lock(ctx, name, nil, false)
+	return k.lock(ctx, name, &LockOptions{NoWait: true})
 }
 
 // Do locks, runs fn, and releases the lock when fn has returned. Errors are those of the package's Do.
@@ -175,12 +190,7 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
-}
-
-// bears reports whether a call that waits should retry a fault; see claim.next.
-func (k *Locker) bears(err error, o LockOptions) bool {
-	return (o.Wait > 0 || o.steadfast || k.heard.Load()) && azerr.Classify(err).Transient()
+	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
 // Path returns the path of a lock's blob, with container and prefix, which is unique in the account. It sends no
@@ -189,9 +199,8 @@ func (k *Locker) Path(name string) string { return k.path + "/" + k.opts.Prefix 
 
 // blob returns the lock blob of a name.
 func (k *Locker) blob(name string) (*blockblob.Client, error) {
-	full := k.opts.Prefix + name
-	if name == "" || len([]rune(full)) > maxBlobName {
-		return nil, fmt.Errorf("lock name %q: must be 1 to %d characters long, prefix included", name, maxBlobName)
+	if err := locks.CheckName(k.opts.Prefix, name); err != nil {
+		return nil, err
 	}
-	return k.client.NewBlockBlobClient(full), nil
+	return k.client.NewBlockBlobClient(k.opts.Prefix + name), nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
+const defaultTries = 6
+
 // AcquireOptions configures Acquire, TryAcquire and Do. The zero value selects the defaults.
 type AcquireOptions struct {
 	// Duration is how long the lease lasts without a renewal: 15 s to 60 s in whole seconds, or Infinite. The lease is
@@ -67,7 +69,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		}
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
-	out.Tries = cmp.Or(out.Tries, 6)
+	out.Tries = cmp.Or(out.Tries, defaultTries)
 	out.Poll = poll.Defaults(out.Poll)
 	t, err := timingOf(out.Duration)
 	if err != nil {

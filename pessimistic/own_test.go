@@ -97,7 +97,7 @@ func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 		before := w.look("b")
 		for _, wait := range []bool{true, false} {
 			w.reset()
-			_, err := k.lock(t.Context(), "b", nil, wait)
+			_, err := k.Lock(t.Context(), "b", &LockOptions{NoWait: !wait})
 			content, ok := errors.AsType[*ContentError](err)
 			if !ok || !errors.Is(err, ErrContent) || content.Size != 7 || content.Resource != "box/b" || !strings.Contains(err.Error(), "another name") {
 				t.Errorf("err = %v", err)

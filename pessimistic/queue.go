@@ -26,9 +26,6 @@ type queue struct {
 	seen    lease.Observation // the last observation
 }
 
-// retryLook spaces the looks after a failed one: a lost look must not cost a waiter its place.
-var retryLook = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
-
 // run returns how long the caller has waited.
 func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.began) }
 
@@ -53,7 +50,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
-		pause = max(retryLook.Wait(q.failed-1), min(q.wish, longestWish))
+		pause = max(poll.AfterFault(q.failed-1), min(q.wish, longestWish))
 	} else {
 		pause = q.pace.Next()
 	}

@@ -49,20 +49,16 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	began := l.remote.clock().now()
 	err := l.sendRelease(ctx)
 	l.emit(Event{Kind: Released, Err: err, Took: l.remote.clock().now().since(began)})
-	return cmpErr(lostOrNil(lost), err)
+	if lost != nil {
+		return lost
+	}
+	return err
 }
 
 func (l *Lease) reclaimed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.goesOn
-}
-
-func lostOrNil(lost *LostError) error {
-	if lost == nil {
-		return nil
-	}
-	return lost
 }
 
 // close ends the work and the keepers.

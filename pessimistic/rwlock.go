@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -100,7 +101,7 @@ func (w *RWLock) drain(ctx context.Context, h *Hold, limit time.Duration, wait b
 		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
 			return context.Cause(h.Context()) // the gate was lost during the wait
 		case err != nil && wait && (limit == 0 || time.Since(began) < limit) && azerr.Classify(err).Transient():
-			pause = retryLook.Wait(failed)
+			pause = poll.AfterFault(failed)
 			failed++
 		case err != nil:
 			return err
@@ -160,10 +161,10 @@ func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
 		for failed := 0; err != nil || writer.Held; {
 			pause := p.Next()
 			if err != nil {
-				if ctx.Err() != nil || limited.Err() == nil && !w.locker.bears(err, o) {
+				if ctx.Err() != nil || limited.Err() == nil && !bears(w.locker, err, o) {
 					return nil, err
 				}
-				pause = retryLook.Wait(failed)
+				pause = poll.AfterFault(failed)
 				failed++
 			}
 			if w.readers.pause(limited, pause) != nil {
@@ -210,7 +211,7 @@ func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, h, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
 // RDo runs fn as one of the readers. Errors are those of the package's Do.
@@ -219,5 +220,5 @@ func (w *RWLock) RDo(ctx context.Context, opts *LockOptions, fn func(ctx context
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, s, func(ctx context.Context) error { return fn(ctx, s) })
+	return locks.Do(ctx, s, ErrLost, func(ctx context.Context) error { return fn(ctx, s) })
 }

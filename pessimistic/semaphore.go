@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
@@ -52,12 +53,12 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 	if n < 1 || n > maxSlots {
 		return nil, fmt.Errorf("semaphore: %d slots: must be 1 to %d", n, maxSlots)
 	}
-	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: poll.Defaults(k.opts.Poll),
+	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: k.Options().Poll,
 		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: rand.IntN(n)}
 	if name == "" {
 		return nil, errors.New("semaphore: no name")
 	}
-	if _, err := k.blob(s.slotName(n - 1)); err != nil {
+	if err := locks.CheckName(k.Options().Prefix, s.slotName(n-1)); err != nil {
 		return nil, err
 	}
 	s.path = k.Path(name)
@@ -110,7 +111,7 @@ func (s *Semaphore) Do(ctx context.Context, opts *LockOptions, fn func(ctx conte
 	if err != nil {
 		return err
 	}
-	return doHolding(ctx, slot, func(ctx context.Context) error { return fn(ctx, slot) })
+	return locks.Do(ctx, slot, ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
 }
 
 func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slot, error) {
@@ -131,7 +132,7 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		select {
 		case <-s.front:
 		case <-limited.Done():
-			return nil, s.waited(limited, began, LockInfo{Owner: s.locker.opts.Owner}, true)
+			return nil, s.waited(limited, began, LockInfo{Owner: s.locker.Options().Owner}, true)
 		}
 	}
 	defer func() { s.front <- struct{}{} }()
@@ -150,10 +151,10 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 			return nil, s.heldBy(holder, began)
 		case err == nil:
 			failed = 0
-		case limited.Err() == nil && !(wait && s.locker.bears(err, o)), ctx.Err() != nil:
+		case limited.Err() == nil && !(wait && bears(s.locker, err, o)), ctx.Err() != nil:
 			return nil, err
 		default:
-			pause = retryLook.Wait(failed)
+			pause = poll.AfterFault(failed)
 			failed++
 		}
 		if s.pause(limited, pause) != nil {
@@ -165,6 +166,11 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		err = nil
 	}
 	return slot, err
+}
+
+// bears reports whether a call that waits retries a fault; see LockOptions.Patient.
+func bears(k *Locker, err error, o LockOptions) bool {
+	return (o.Wait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
 }
 
 var errWaited = errors.New("the time to wait has passed")
@@ -204,7 +210,8 @@ func (s *Semaphore) sticky() int {
 
 // try acquires one slot if it is free.
 func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error) {
-	h, err := s.locker.lock(ctx, s.slotName(i), &o, false)
+	o.NoWait = true
+	h, err := s.locker.Lock(ctx, s.slotName(i), &o)
 	if errors.Is(err, ErrHeld) {
 		return nil, nil
 	}

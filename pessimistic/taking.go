@@ -1,6 +1,7 @@
 package pessimistic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -28,7 +29,7 @@ type taking struct {
 }
 
 // lock joins the line, and acquires the lock when it is this call's turn.
-func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Hold, error) {
+func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	client, err := k.blob(name)
 	if err != nil {
 		return nil, err
@@ -37,22 +38,25 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		Duration: k.opts.Duration, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
 		clockJump: k.opts.clockJump,
 	}
+	var o LockOptions
 	if opts != nil {
-		given.Wait = opts.Wait
+		o = *opts
 	}
+	wait := !o.NoWait
+	given.Wait = o.Wait
 	target := Blob(client)
-	o, timing, err := given.withDefaults(target)
+	settings, timing, err := given.withDefaults(target)
 	if err != nil {
 		return nil, err
 	}
-	c := newClaim(target, o, timing)
+	c := newClaim(target, settings, timing)
 	c.wait, c.remote.heard = wait, &k.heard
-	if opts != nil && opts.steadfast {
+	if o.Patient {
 		c.remote.heard = new(atomic.Bool)
 		c.remote.heard.Store(true)
 	}
-	t := &taking{k: k, name: name, client: client, claim: c, opts: o,
-		queue: queue{remote: c.remote, wait: o.Wait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: o.Poll}}}
+	t := &taking{k: k, name: name, client: client, claim: c, opts: settings,
+		queue: queue{remote: c.remote, wait: settings.Wait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: settings.Poll}}}
 	line, handed, err := k.lines.enter(ctx, t, wait)
 	if err != nil {
 		return nil, err
@@ -93,7 +97,7 @@ func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Hold, err
 		err = t.line.yield(ctx, t)
 	}
 	if err != nil || ctx.Err() != nil {
-		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, cmpErr(err, ctx.Err()))
+		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, cmp.Or(err, ctx.Err()))
 	}
 	base, g, err := t.win(ctx, wait)
 	if err != nil {

@@ -301,7 +301,7 @@ func TestAFenceThatCannotGrowIsAnError(t *testing.T) {
 		}
 		mustRelease(t, h.Lease)
 		for _, wait := range []bool{true, false} {
-			_, err := k.lock(t.Context(), "job", nil, wait)
+			_, err := k.Lock(t.Context(), "job", &LockOptions{NoWait: !wait})
 			if err == nil || !strings.Contains(err.Error(), "9223372036854775807") || errors.Is(err, ErrLost) {
 				t.Errorf("err = %v", err)
 			}

@@ -16,6 +16,12 @@ func Defaults(b retry.Backoff) retry.Backoff {
 	return b
 }
 
+// AfterFault returns the wait before the look that follows n+1 failed ones: a lost response must not cost a waiter its
+// place.
+func AfterFault(n int) time.Duration {
+	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.Wait(n)
+}
+
 // Pace draws the intervals from the upper half of a range that doubles up to the cap. Full jitter would start near zero
 // each time, and each check costs a request; and the more the intervals differ, the less evenly the waiters take turns.
 // It must not be used concurrently.
