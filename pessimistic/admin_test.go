@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -17,8 +18,8 @@ func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{Prefix: "locks/"})
 		h := locked(t, w.direct(&LockerOptions{Owner: "web 1/ü", Prefix: "locks/", Duration: 15 * time.Second}), "job", nil)
-		pass(7 * time.Second)
-		w.reset()
+		bubble.Sleep(7 * time.Second)
+		w.Reset()
 		got, err := k.Show(t.Context(), "job")
 		if err != nil {
 			t.Fatal(err)
@@ -28,12 +29,12 @@ func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
 			t.Errorf("held: %+v", got)
 		}
 		mustRelease(t, h.Lease)
-		w.reset()
+		w.Reset()
 		got, err = k.Show(t.Context(), "job")
 		if err != nil || got.Held || got.State != lease.Available || got.Owner != "web 1/ü" {
 			t.Errorf("released: %+v, %v", got, err)
 		}
-		w.wantOps("look")
+		w.WantOps("look")
 	})
 }
 
@@ -76,7 +77,7 @@ func TestListTellsLocksFromOtherBlobs(t *testing.T) {
 		if got, want := names(k, nil), []string{"a/1 true", "a/2 false", "c false"}; !slices.Equal(got, want) {
 			t.Errorf("list = %q, want %q", got, want)
 		}
-		w.wantOps("list")
+		w.WantOps("list")
 		if got, want := names(k, &ListOptions{Prefix: "a/", Held: true}), []string{"a/1 true"}; !slices.Equal(got, want) {
 			t.Errorf("held ones below a/ = %q, want %q", got, want)
 		}
@@ -90,7 +91,7 @@ func TestListTellsLocksFromOtherBlobs(t *testing.T) {
 func TestAListRidesOutFaultsAndEndsWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mustRelease(t, locked(t, w.direct(nil), "a", nil).Lease)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 2}, aztest.Fault{Kind: aztest.LoseAnswer, Count: 1})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 2}, aztest.Fault{Kind: aztest.LoseAnswer, Count: 1})
 		n := 0
 		for _, err := range w.lockerOf(nil).List(t.Context(), nil) {
 			if n++; err != nil {
@@ -118,21 +119,21 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 		stale := first.ETag()
 		mustRelease(t, first.Lease)
 		second := locked(t, w.direct(&LockerOptions{Owner: "two"}), "job", nil)
-		w.reset()
+		w.Reset()
 		_, err := k.Break(t.Context(), "job", &BreakLockOptions{IfMatch: stale, Now: true})
 		if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "two") {
 			t.Errorf("err = %v, want ErrConflict that names the present holder", err)
 		}
-		w.wantOps("look")
-		if w.state("job") != lease.Leased {
+		w.WantOps("look")
+		if w.State("job") != lease.Leased {
 			t.Fatal("the stale break has hit")
 		}
-		w.reset()
+		w.Reset()
 		got, err := k.Break(t.Context(), "job", &BreakLockOptions{IfMatch: second.ETag(), Now: true})
 		if err != nil || !got.Broken || got.Owner != "two" || got.After != 0 {
 			t.Errorf("break = %+v, %v", got, err)
 		}
-		w.wantOps("look", "break")
+		w.WantOps("look", "break")
 		<-second.Context().Done()
 		mustLost(t, context.Cause(second.Context()), Broken)
 		_ = second.Release(t.Context())
@@ -151,9 +152,9 @@ func TestABreakEndsALockWhenItWouldHaveEndedUnlessToldOtherwise(t *testing.T) {
 		}
 		_ = h.Release(t.Context())
 		for _, bad := range []BreakLockOptions{{Now: true, Grace: time.Second}, {Grace: 61 * time.Second}, {Grace: 1500 * time.Millisecond}} {
-			w.reset()
-			if _, err := w.lockerOf(nil).Break(t.Context(), "job", &bad); err == nil || len(w.ops()) != 0 {
-				t.Errorf("%+v: err = %v after %v", bad, err, w.ops())
+			w.Reset()
+			if _, err := w.lockerOf(nil).Break(t.Context(), "job", &bad); err == nil || len(w.Ops()) != 0 {
+				t.Errorf("%+v: err = %v after %v", bad, err, w.Ops())
 			}
 		}
 	})
@@ -163,11 +164,11 @@ func TestABreakWhoseAnswerIsLostIsABreak(t *testing.T) {
 	for k := range 2 {
 		inBubble(t, func(t *testing.T, w *world) {
 			h := locked(t, w.direct(nil), "job", nil)
-			w.reset()
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: k, Count: 1})
+			w.Reset()
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: k, Count: 1})
 			got, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true})
-			if err != nil || w.state("job") != lease.Broken {
-				t.Errorf("answer %d lost: %+v, %v; the lock is %v", k, got, err, w.state("job"))
+			if err != nil || w.State("job") != lease.Broken {
+				t.Errorf("answer %d lost: %+v, %v; the lock is %v", k, got, err, w.State("job"))
 			}
 			<-h.Context().Done()
 			_ = h.Release(t.Context())

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -29,8 +30,8 @@ func TestABreakByAnotherLeavesTheTimeThatTheServiceLeaves(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, &AcquireOptions{Duration: tt.duration})
 				began := time.Now()
-				pass(tt.at)
-				if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), tt.opts); err != nil {
+				bubble.Sleep(tt.at)
+				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), tt.opts); err != nil {
 					t.Fatal(err)
 				}
 				<-l.Context().Done()
@@ -40,10 +41,10 @@ func TestABreakByAnotherLeavesTheTimeThatTheServiceLeaves(t *testing.T) {
 				mustLost(t, context.Cause(l.Context()), Broken)
 				free := time.Duration(0)
 				for l.Valid() {
-					if free == 0 && w.state("b").Free() {
+					if free == 0 && w.State("b").Free() {
 						free = time.Since(began)
 					}
-					pass(100 * time.Millisecond)
+					bubble.Sleep(100 * time.Millisecond)
 				}
 				over := time.Since(began)
 				if over < tt.over || over > tt.over+time.Second || free != 0 && over-free > time.Second+200*time.Millisecond {
@@ -58,20 +59,20 @@ func TestABreakByAnotherLeavesTheTimeThatTheServiceLeaves(t *testing.T) {
 func TestABreakingLeaseIsGivenBackBeforeItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), nil); err != nil {
+		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), nil); err != nil {
 			t.Fatal(err)
 		}
 		<-l.Context().Done()
 		if _, end, _ := l.Remaining(); end != 20*time.Second {
 			t.Errorf("%v are left, want 20 s", end)
 		}
-		pass(3 * time.Second)
+		bubble.Sleep(3 * time.Second)
 		if err := l.Renew(t.Context()); err == nil {
 			t.Error("a lease that is broken was renewed")
 		}
 		mustRelease(t, l)
-		if w.state("b") != lease.Available {
-			t.Errorf("it is %v", w.state("b"))
+		if w.State("b") != lease.Available {
+			t.Errorf("it is %v", w.State("b"))
 		}
 	})
 }

@@ -9,21 +9,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
 func TestVerifyAsksWithoutRenewing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		pass(5 * time.Second)
+		bubble.Sleep(5 * time.Second)
 		if err := l.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		w.wantOps("acquire", "look")
-		pass(11 * time.Second) // the renewal came when it was due
-		w.wantOps("acquire", "look", "renew")
-		if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+		w.WantOps("acquire", "look")
+		bubble.Sleep(11 * time.Second) // the renewal came when it was due
+		w.WantOps("acquire", "look", "renew")
+		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		w.steal("b", 15*time.Second)
@@ -36,11 +38,11 @@ func TestVerifyAsksWithoutRenewing(t *testing.T) {
 func TestVerifyWithoutAnAnswerSaysNothingAboutTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthenticationFailed"})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthenticationFailed"})
 		if err := l.Verify(t.Context()); err == nil || errors.Is(err, ErrLost) || l.Err() != nil {
 			t.Errorf("Verify = %v, Err = %v", err, l.Err())
 		}
-		w.faults.SetFaults()
+		w.Faults.SetFaults()
 		mustRelease(t, l)
 	})
 }
@@ -48,25 +50,25 @@ func TestVerifyWithoutAnAnswerSaysNothingAboutTheLease(t *testing.T) {
 func TestRenewGoesOnUntilItHasAnAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse, Count: 3})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse, Count: 3})
 		began := time.Now()
 		if err := l.Renew(t.Context()); err != nil {
 			t.Error(err)
 		}
 		// The renewer, which hears of failures too, may have sent one of its own, refused or not.
-		if n := len(w.ops()); n != 5 && n != 6 {
-			t.Errorf("sent %v", w.ops())
+		if n := len(w.Ops()); n != 5 && n != 6 {
+			t.Errorf("sent %v", w.Ops())
 		}
 		if took := time.Since(began); took < 2*500*time.Millisecond || took > 3*1500*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if err := l.Renew(ctx); !errors.Is(err, context.DeadlineExceeded) || l.Err() != nil {
 			t.Errorf("err = %v, Err = %v", err, l.Err())
 		}
-		w.faults.SetFaults()
+		w.Faults.SetFaults()
 		mustRelease(t, l)
 	})
 }
@@ -81,10 +83,10 @@ func TestChangeLocksOutWhoKnewTheOldID(t *testing.T) {
 		if l.ID() != strings.ToLower(id) {
 			t.Errorf("the id is %s", l.ID())
 		}
-		if err := Blob(w.service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); code(err) != "LeaseIdMismatchWithLeaseOperation" {
+		if err := Blob(w.Service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); pesstest.Code(err) != "LeaseIdMismatchWithLeaseOperation" {
 			t.Errorf("the old id still counts: %v", err)
 		}
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		if l.Err() != nil {
 			t.Error(l.Err())
 		}
@@ -101,12 +103,12 @@ func TestAChangeWhoseAnswerWasLostIsSettled(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, nil)
-				w.faults.SetFaults(aztest.Fault{Kind: kind, Match: changes, Count: 1})
+				w.Faults.SetFaults(aztest.Fault{Kind: kind, Match: changes, Count: 1})
 				id := uuid.NewString()
 				if err := l.Change(t.Context(), id); err != nil || l.ID() != id {
 					t.Errorf("err = %v, id %s", err, l.ID())
 				}
-				pass(time.Minute)
+				bubble.Sleep(time.Minute)
 				mustRelease(t, l)
 			})
 		})
@@ -119,23 +121,23 @@ func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
 		for _, releaseAtOnce := range []bool{false, true} {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, nil)
-				w.faults.SetFaults(aztest.Fault{Kind: kind})
+				w.Faults.SetFaults(aztest.Fault{Kind: kind})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				id := uuid.NewString()
 				if err := l.Change(ctx, id); !errors.Is(err, ErrOutcomeUnknown) {
 					t.Errorf("err = %v", err)
 				}
-				w.faults.SetFaults()
+				w.Faults.SetFaults()
 				if !releaseAtOnce {
-					pass(time.Minute)
+					bubble.Sleep(time.Minute)
 					if l.Err() != nil || l.ID() != id {
 						t.Errorf("%s: Err = %v, id %s, want %s", kind, l.Err(), l.ID(), id)
 					}
 				}
 				mustRelease(t, l)
-				if w.state("b") != lease.Available {
-					t.Errorf("state %v", w.state("b"))
+				if w.State("b") != lease.Available {
+					t.Errorf("state %v", w.State("b"))
 				}
 			})
 		}
@@ -145,13 +147,13 @@ func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
 func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
-		target := Blob(w.blob("b"))
-		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) || w.state("b") != lease.Leased {
-			t.Errorf("err = %v, state %v", err, w.state("b"))
+		target := Blob(w.Blob("b"))
+		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) || w.State("b") != lease.Leased {
+			t.Errorf("err = %v, state %v", err, w.State("b"))
 		}
-		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.look("b").ETag, Grace: 10 * time.Second})
-		if err != nil || left != 10*time.Second || w.state("b") != lease.Breaking {
-			t.Errorf("%v, %v, state %v", left, err, w.state("b"))
+		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.Look("b").ETag, Grace: 10 * time.Second})
+		if err != nil || left != 10*time.Second || w.State("b") != lease.Breaking {
+			t.Errorf("%v, %v, state %v", left, err, w.State("b"))
 		}
 		if left, err = Break(t.Context(), target, nil); err != nil || left != 10*time.Second {
 			t.Errorf("again: %v, %v", left, err)
@@ -163,7 +165,7 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 		if _, err := Break(t.Context(), target, nil); !errors.Is(err, ErrLost) {
 			t.Errorf("nothing was there to be broken: %v", err)
 		}
-		if _, err := Break(t.Context(), Blob(w.blob("missing")), nil); !errors.Is(err, ErrNotFound) {
+		if _, err := Break(t.Context(), Blob(w.Blob("missing")), nil); !errors.Is(err, ErrNotFound) {
 			t.Errorf("err = %v", err)
 		}
 		for _, bad := range []*BreakOptions{{Grace: 61 * time.Second}, {Grace: time.Millisecond}, {Grace: -1}, {Now: true, Grace: time.Second}} {
@@ -178,13 +180,13 @@ func TestABreakWhoseAnswerWasLostIsABreak(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice} {
 		inBubble(t, func(t *testing.T, w *world) {
 			w.steal("b", 60*time.Second)
-			w.faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
-			left, err := Break(t.Context(), Blob(w.blob("b")), &BreakOptions{Grace: 30 * time.Second})
-			if err != nil || left > 30*time.Second || left < 29*time.Second || w.state("b") != lease.Breaking {
-				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.state("b"))
+			w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
+			left, err := Break(t.Context(), Blob(w.Blob("b")), &BreakOptions{Grace: 30 * time.Second})
+			if err != nil || left > 30*time.Second || left < 29*time.Second || w.State("b") != lease.Breaking {
+				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.State("b"))
 			}
-			w.faults.SetFaults(aztest.Fault{Kind: kind})
-			if _, err := Break(t.Context(), Blob(w.blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+			w.Faults.SetFaults(aztest.Fault{Kind: kind})
+			if _, err := Break(t.Context(), Blob(w.Blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("%s without end: %v", kind, err)
 			}
 		})
@@ -205,7 +207,7 @@ func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			l := acquired(t, w, &AcquireOptions{Duration: tt.duration})
-			pass(5 * time.Second)
+			bubble.Sleep(5 * time.Second)
 			began := time.Now()
 			if err := l.Break(t.Context(), tt.opts); err != nil {
 				t.Fatal(err)
@@ -215,13 +217,13 @@ func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
 				t.Errorf("%+v of %v: the work ended after %v, want %v", tt.opts, tt.duration, took, tt.stop)
 			}
 			mustLost(t, context.Cause(l.Context()), Broken)
-			for !w.state("b").Free() {
-				pass(time.Second)
+			for !w.State("b").Free() {
+				bubble.Sleep(time.Second)
 			}
 			if took := time.Since(began).Round(time.Second); took != tt.free || l.Valid() {
 				t.Errorf("%+v of %v: free after %v, want %v; valid %v", tt.opts, tt.duration, took, tt.free, l.Valid())
 			}
-			w.wantOps("acquire", "break")
+			w.WantOps("acquire", "break")
 			mustLost(t, l.Release(t.Context()), Broken)
 		})
 	}
@@ -233,13 +235,13 @@ func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
 		if same, err := l.Reclaim(t.Context()); same != l || err != nil {
 			t.Errorf("a lease that is held: %v, %v", same, err)
 		}
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		pass(2 * time.Minute)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		bubble.Sleep(2 * time.Minute)
 		mustLost(t, l.Err(), Expired)
-		if w.state("b") != lease.Expired {
-			t.Fatalf("state %v", w.state("b"))
+		if w.State("b") != lease.Expired {
+			t.Fatalf("state %v", w.State("b"))
 		}
-		w.faults.SetFaults()
+		w.Faults.SetFaults()
 		again, err := l.Reclaim(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -247,12 +249,12 @@ func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
 		if again.ID() != l.ID() || again.Context().Err() != nil || l.Valid() {
 			t.Errorf("the new one: %v; the old one is valid: %v", again.Context().Err(), l.Valid())
 		}
-		w.reset()
+		w.Reset()
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		w.wantOps() // the old handle has nothing to release
-		pass(time.Minute)
+		w.WantOps() // the old handle has nothing to release
+		bubble.Sleep(time.Minute)
 		if again.Err() != nil {
 			t.Error(again.Err())
 		}
@@ -265,16 +267,16 @@ func TestReclaimFailsWhenSomebodyHasHadIt(t *testing.T) {
 		name string
 		do   func(t *testing.T, w *world)
 	}{
-		{"leased and released", func(_ *testing.T, w *world) { mustRelease(w.t, w.steal("b", 0)) }},
-		{"written", func(_ *testing.T, w *world) { w.put("b", "other") }},
+		{"leased and released", func(_ *testing.T, w *world) { mustRelease(w.T, w.steal("b", 0)) }},
+		{"written", func(_ *testing.T, w *world) { w.Put("b", "other") }},
 	} {
 		t.Run(meanwhile.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, nil)
-				w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-				pass(time.Minute)
+				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+				bubble.Sleep(time.Minute)
 				meanwhile.do(t, w)
-				w.faults.SetFaults()
+				w.Faults.SetFaults()
 				_, err := l.Reclaim(t.Context())
 				mustLost(t, err, Taken)
 				if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
@@ -289,18 +291,18 @@ func TestAdoptTakesOverAnotherProcesssLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: 60 * time.Second})
 		crash(l)
-		adopted, err := Adopt(t.Context(), Blob(w.blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
+		adopted, err := Adopt(t.Context(), Blob(w.Blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(5 * time.Minute)
+		bubble.Sleep(5 * time.Minute)
 		if adopted.Err() != nil {
 			t.Error(adopted.Err())
 		}
 		mustRelease(t, adopted)
-		_, err = Adopt(t.Context(), Blob(w.blob("b")), l.ID(), nil)
+		_, err = Adopt(t.Context(), Blob(w.Blob("b")), l.ID(), nil)
 		mustLost(t, err, Taken)
-		if _, err := Adopt(t.Context(), Blob(w.blob("b")), "", nil); err == nil {
+		if _, err := Adopt(t.Context(), Blob(w.Blob("b")), "", nil); err == nil {
 			t.Error("a lease without an id was adopted")
 		}
 	})

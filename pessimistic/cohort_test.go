@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -45,7 +47,7 @@ func (q *queued) one(ctx context.Context, k *Locker, i int, hold time.Duration) 
 	q.inside++
 	q.worst = max(q.worst, q.inside)
 	q.mu.Unlock()
-	pass(hold)
+	bubble.Sleep(hold)
 	q.mu.Lock()
 	q.inside--
 	q.mu.Unlock()
@@ -85,10 +87,10 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { second = locked(t, k, "job", nil) })
 		synctest.Wait()
-		w.reset()
+		w.Reset()
 		mustRelease(t, first.Lease)
 		all.Wait()
-		w.wantOps("stamp")
+		w.WantOps("stamp")
 		if second.Fence() <= first.Fence() || second.ID() != first.ID() || second.Previous().Fence != first.Fence() {
 			t.Errorf("second: fence %d after %d, previous %+v", second.Fence(), first.Fence(), second.Previous())
 		}
@@ -98,13 +100,13 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 		if info, err := k.Show(t.Context(), "job"); err != nil || info.ETag != second.ETag() || info.Fence != second.Fence() {
 			t.Errorf("shown %+v, %v", info, err)
 		}
-		pass(2 * time.Minute) // it is renewed
+		bubble.Sleep(2 * time.Minute) // it is renewed
 		if err := second.Err(); err != nil {
 			t.Errorf("after two minutes: %v", err)
 		}
 		mustRelease(t, second.Lease)
-		if w.state("job") != lease.Available || len(k.lines.byName) != 0 {
-			t.Errorf("%v, %v", w.state("job"), k.lines.byName)
+		if w.State("job") != lease.Available || len(k.lines.byName) != 0 {
+			t.Errorf("%v, %v", w.State("job"), k.lines.byName)
 		}
 	})
 }
@@ -114,20 +116,20 @@ func TestAHundredGoroutinesPollAsOne(t *testing.T) {
 		var looks int
 		inBubble(t, func(t *testing.T, w *world) {
 			other := locked(t, w.direct(nil), "job", nil)
-			k := w.lockerOf(&LockerOptions{Poll: pollEvery(time.Second)})
+			k := w.lockerOf(&LockerOptions{Poll: pesstest.PollEvery(time.Second)})
 			var q queued
 			q.start(t.Context(), k, n, 10*time.Millisecond)
-			pass(time.Minute)
+			bubble.Sleep(time.Minute)
 			synctest.Wait()
-			looks = len(w.ops())
-			w.reset()
+			looks = len(w.Ops())
+			w.Reset()
 			mustRelease(t, other.Lease)
 			q.done(t, k)
 			if len(q.errs) != 0 || !slices.IsSorted(q.order) || len(q.order) != n {
 				t.Errorf("order %v, errors %v", q.order, q.errs)
 			}
 			// One look that finds it free, one acquire, one release, and a stamp for each.
-			if got := len(w.ops()); got != n+3 {
+			if got := len(w.Ops()); got != n+3 {
 				t.Errorf("%d goroutines: %d requests, want %d", n, got, n+3)
 			}
 		})
@@ -159,7 +161,7 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 						}
 					})
 				}
-				pass(time.Second)
+				bubble.Sleep(time.Second)
 				began := time.Now()
 				limited, cancel := context.WithTimeout(t.Context(), tt.limit)
 				h, err := w.direct(nil).Lock(limited, "job", nil)
@@ -185,7 +187,7 @@ func TestHandOversInARowAreBounded(t *testing.T) {
 				q.start(t.Context(), k, 10, 10*time.Millisecond)
 				q.done(t, k)
 				releases := 0
-				for _, op := range w.ops() {
+				for _, op := range w.Ops() {
 					if op == "release" {
 						releases++
 					}
@@ -212,8 +214,8 @@ func TestAWaiterThatGivesUpHoldsNobodyUp(t *testing.T) {
 				synctest.Wait()
 				q.all.Go(func() { q.one(t.Context(), k, 2, 10*time.Millisecond) })
 				synctest.Wait()
-				q.all.Go(func() { pass(2*time.Second + at); cancel() })
-				pass(2 * time.Second)
+				q.all.Go(func() { bubble.Sleep(2*time.Second + at); cancel() })
+				bubble.Sleep(2 * time.Second)
 				mustRelease(t, first.Lease)
 				q.done(t, k)
 				cancel()
@@ -222,8 +224,8 @@ func TestAWaiterThatGivesUpHoldsNobodyUp(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if !slices.Contains(q.order, 2) || w.state("job") != lease.Available {
-					t.Errorf("order %v, the lock is %v", q.order, w.state("job"))
+				if !slices.Contains(q.order, 2) || w.State("job") != lease.Available {
+					t.Errorf("order %v, the lock is %v", q.order, w.State("job"))
 				}
 			})
 		})
@@ -238,9 +240,9 @@ func TestWhenTheOneInFrontGivesUpTheNextAsks(t *testing.T) {
 		var q queued
 		q.start(ctx, k, 1, time.Second)
 		q.start(t.Context(), k, 2, time.Second)
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		cancel()
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		mustRelease(t, other.Lease)
 		q.done(t, k)
 		if len(q.errs) != 1 || !errors.Is(q.errs[0], context.Canceled) || len(q.order) != 2 {
@@ -253,7 +255,7 @@ func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{Owner: "me"})
 		h := locked(t, k, "job", nil)
-		w.reset()
+		w.Reset()
 		for name, ask := range map[string]func() (*Hold, error){
 			"try":  func() (*Hold, error) { return k.TryLock(t.Context(), "job") },
 			"wait": func() (*Hold, error) { return k.Lock(t.Context(), "job", &LockOptions{Wait: 4 * time.Second}) },
@@ -264,29 +266,29 @@ func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
 				t.Errorf("%s: %#v", name, err)
 			}
 		}
-		w.wantOps()
+		w.WantOps()
 		mustRelease(t, h.Lease)
 	})
 }
 
 func TestWhatEverybodyWouldMeetIsMetOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		k, err := NewLocker(w.service.Container("box"), nil)
+		k, err := NewLocker(w.Service.Container("box"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Container("box").Delete(t.Context(), nil); err != nil {
+		if _, err := w.Service.Container("box").Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Minute)
-		k.client = w.container()
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: time.Second})
-		w.reset()
+		bubble.Sleep(time.Minute)
+		k.client = w.Container()
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: time.Second})
+		w.Reset()
 		var q queued
 		q.start(t.Context(), k, 100, time.Second)
 		q.done(t, k)
-		if len(q.errs) != 100 || !errors.Is(q.errs[99], ErrNotFound) || len(w.ops()) > 2 {
-			t.Errorf("%d errors, the last %v, after %d requests", len(q.errs), q.errs[len(q.errs)-1], len(w.ops()))
+		if len(q.errs) != 100 || !errors.Is(q.errs[99], ErrNotFound) || len(w.Ops()) > 2 {
+			t.Errorf("%d errors, the last %v, after %d requests", len(q.errs), q.errs[len(q.errs)-1], len(w.Ops()))
 		}
 	})
 }
@@ -320,14 +322,14 @@ func TestAFaultInAHandOverLeavesAHolderOrNothing(t *testing.T) {
 				var q queued
 				first := locked(t, k, "job", nil)
 				q.start(t.Context(), k, 3, time.Second)
-				w.faults.SetFaults(aztest.Fault{Kind: kind, Count: 2, Delay: 300 * time.Millisecond})
+				w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 2, Delay: 300 * time.Millisecond})
 				mustRelease(t, first.Lease)
 				q.done(t, k)
 				if len(q.errs) != 0 || !slices.Equal(q.order, []int{0, 1, 2}) {
-					t.Errorf("order %v, errors %v:\n%v", q.order, q.errs, w.sent())
+					t.Errorf("order %v, errors %v:\n%v", q.order, q.errs, w.Sent())
 				}
-				if q.fences[0] <= first.Fence() || w.state("job") != lease.Available {
-					t.Errorf("fences %v after %d; %v", q.fences, first.Fence(), w.state("job"))
+				if q.fences[0] <= first.Fence() || w.State("job") != lease.Available {
+					t.Errorf("fences %v after %d; %v", q.fences, first.Fence(), w.State("job"))
 				}
 			})
 		})
@@ -339,7 +341,7 @@ func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
 		k := w.lockerOf(&LockerOptions{AtLeast: time.Minute})
 		h := locked(t, k, "job", nil)
 		began := time.Now()
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		mustRelease(t, h.Lease)
 		if held := time.Since(began); held != time.Minute {
 			t.Errorf("held for %v, want 1m", held)
@@ -348,8 +350,8 @@ func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began = time.Now()
-		if err := h.Release(ctx); err != nil || time.Since(began) != 5*time.Second || w.state("job") != lease.Available {
-			t.Errorf("a release whose context ends took %v: %v, %v", time.Since(began), err, w.state("job"))
+		if err := h.Release(ctx); err != nil || time.Since(began) != 5*time.Second || w.State("job") != lease.Available {
+			t.Errorf("a release whose context ends took %v: %v, %v", time.Since(began), err, w.State("job"))
 		}
 		h = locked(t, k, "job", nil)
 		began = time.Now()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // turns has processes want one lock again and again, and returns how often each had it, and how many requests were sent.
@@ -34,13 +35,13 @@ func turns(t *testing.T, seed uint64, processes int, hold, span time.Duration) (
 						return
 					}
 					served[i]++
-					pass(hold)
+					bubble.Sleep(hold)
 					mustRelease(t, h.Lease)
 				}
 			})
 		}
 		all.Wait()
-		requests = len(w.ops())
+		requests = len(w.Ops())
 	})
 	return served, requests
 }

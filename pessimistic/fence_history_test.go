@@ -22,7 +22,9 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/history"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -67,7 +69,7 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 	}
 	until := p.until
 	p.mu.Unlock()
-	pass(time.Until(until))
+	bubble.Sleep(time.Until(until))
 	resp, err := p.next.Do(r.WithContext(context.WithoutCancel(r.Context())))
 	if err == nil && write && carriedOut(resp) {
 		p.h.wrote(token)
@@ -110,18 +112,18 @@ type writer struct {
 }
 
 func (p *process) blob() *blockblob.Client {
-	return p.h.w.containerOver(p).NewBlockBlobClient("ledger")
+	return p.h.w.ContainerOver(p).NewBlockBlobClient("ledger")
 }
 
 func (p *process) table() *aztables.Client {
 	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
 	if err != nil {
-		p.h.w.t.Error(err)
+		p.h.w.T.Error(err)
 	}
-	client, err := aztables.NewClientWithSharedKey(p.h.w.service.TableURL()+"/ledgers", credential,
+	client, err := aztables.NewClientWithSharedKey(p.h.w.Service.TableURL()+"/ledgers", credential,
 		&aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: p}})
 	if err != nil {
-		p.h.w.t.Error(err)
+		p.h.w.T.Error(err)
 	}
 	return client
 }
@@ -172,7 +174,7 @@ var uncheckedBlob = writer{"blob with a fence that is checked before the write",
 		if err != nil {
 			return err
 		}
-		_, err = client.Upload(ctx, body(`{"by":[]}`), &blockblob.UploadOptions{
+		_, err = client.Upload(ctx, pesstest.Body(`{"by":[]}`), &blockblob.UploadOptions{
 			Metadata: pointers(map[string]string{fence.Key: h.Fence().String()}), AccessConditions: &blob.AccessConditions{}})
 		return err
 	}}
@@ -206,14 +208,14 @@ func played(t *testing.T, seed uint64, by writer) *play {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
 		h.w = w
-		w.put("ledger", `{"by":[]}`)
-		w.service.Table("ledgers")
+		w.Put("ledger", `{"by":[]}`)
+		w.Service.Table("ledgers")
 		// The lock's own requests meet faults too.
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.05, Match: aztest.Op("Set Blob Metadata", "Lease Blob")},
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.05, Match: aztest.Op("Set Blob Metadata", "Lease Blob")},
 			aztest.Fault{Kind: aztest.LoseRequest, Probability: 0.05, Match: aztest.Op("Set Blob Metadata", "Lease Blob")})
 		var all sync.WaitGroup
 		for i := range 4 {
-			p := &process{h: h, next: w.faults, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+			p := &process{h: h, next: w.Faults, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 			all.Go(func() { p.live(t, by) })
 		}
 		all.Wait()
@@ -222,7 +224,7 @@ func played(t *testing.T, seed uint64, by writer) *play {
 }
 
 func (p *process) live(t *testing.T, by writer) {
-	k, err := NewLocker(p.h.w.containerOver(p), &LockerOptions{Duration: 15 * time.Second})
+	k, err := NewLocker(p.h.w.ContainerOver(p), &LockerOptions{Duration: 15 * time.Second})
 	if err != nil {
 		t.Error(err)
 		return
@@ -269,7 +271,7 @@ func (p *process) hold(h *Hold, by writer) {
 		if err == nil {
 			err = by.write(ctx, p, h)
 		}
-		pass(pause / 3)
+		bubble.Sleep(pause / 3)
 	}
 	_ = h.Release(context.Background())
 }
@@ -322,7 +324,7 @@ func TestFencesGrowAlsoWhenStampsAreLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var fences []fence.Token
 		for range 2 {
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 1})
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 1})
 			h := locked(t, w.lockerOf(nil), "job", nil)
 			fences = append(fences, h.Fence())
 			mustRelease(t, h.Lease)

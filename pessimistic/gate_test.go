@@ -12,7 +12,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -29,7 +31,7 @@ func TestASuspendedMachineNoticesOnWakingUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var machine suspended
 		l := acquired(t, w, &AcquireOptions{clockJump: machine.clockJump})
-		pass(5500 * time.Millisecond)
+		bubble.Sleep(5500 * time.Millisecond)
 		machine.stand(time.Hour)
 		if l.Valid() {
 			t.Error("Valid right after waking up")
@@ -45,8 +47,8 @@ func TestASuspendedMachineNoticesOnWakingUp(t *testing.T) {
 		}
 		mustLost(t, context.Cause(l.Context()), Expired)
 		mustLost(t, l.Release(t.Context()), Expired)
-		if w.state("b") != lease.Available {
-			t.Errorf("state %v: what is left of the lease was not given back", w.state("b"))
+		if w.State("b") != lease.Available {
+			t.Errorf("state %v: what is left of the lease was not given back", w.State("b"))
 		}
 	})
 }
@@ -56,22 +58,22 @@ func TestAShortStandstillClosesTheGateUntilARenewal(t *testing.T) {
 		var machine suspended
 		var seen events
 		l := acquired(t, w, &AcquireOptions{clockJump: machine.clockJump, Hooks: seen.hooks()})
-		pass(2500 * time.Millisecond)
+		bubble.Sleep(2500 * time.Millisecond)
 		machine.stand(5 * time.Second)
-		w.reset()
+		w.Reset()
 		began := time.Now()
 		if err := l.Guard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if w.wantOps("renew"); time.Since(began) != 0 {
+		if w.WantOps("renew"); time.Since(began) != 0 {
 			t.Errorf("the gate opened after %v, want at once: Guard asks for a renewal", time.Since(began))
 		}
 		machine.stand(5 * time.Second)
-		pass(time.Second)
-		if w.wantOps("renew", "renew"); l.Context().Err() != nil {
+		bubble.Sleep(time.Second)
+		if w.WantOps("renew", "renew"); l.Context().Err() != nil {
 			t.Error(context.Cause(l.Context()))
 		}
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		mustRelease(t, l)
 		if got := seen.kinds()[:4]; !slices.Equal(got, []EventKind{Acquired, Renewed, Doubted, Renewed}) {
 			t.Errorf("events %v", got)
@@ -86,12 +88,12 @@ func TestTheGatePausesWritersWhileInDoubt(t *testing.T) {
 		if err := l.Guard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		go func() {
-			pass(27 * time.Second)
-			w.faults.SetFaults()
+			bubble.Sleep(27 * time.Second)
+			w.Faults.SetFaults()
 		}()
-		pass(21 * time.Second) // beyond the deadline for working at 20 s, before the end at 30 s
+		bubble.Sleep(21 * time.Second) // beyond the deadline for working at 20 s, before the end at 30 s
 		mustLost(t, context.Cause(l.Context()), Stopped)
 		if !l.Valid() || l.Err() != nil {
 			t.Errorf("Valid = %v, Err = %v; the lease is still ours", l.Valid(), l.Err())
@@ -117,15 +119,15 @@ func TestTheGatePausesWritersWhileInDoubt(t *testing.T) {
 func TestTheGateClosesForEverWhenTheLeaseRunsOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
-		pass(25 * time.Second)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
+		bubble.Sleep(25 * time.Second)
 		began := time.Now()
 		lost := mustLost(t, l.Guard(t.Context()), Expired)
 		if time.Since(began) != 5*time.Second || lost.Elapsed != 30*time.Second || lost.Err == nil {
 			t.Errorf("closed after %v: %+v", time.Since(began), lost)
 		}
-		w.faults.SetFaults()
-		pass(time.Minute)
+		w.Faults.SetFaults()
+		bubble.Sleep(time.Minute)
 		mustLost(t, l.Guard(t.Context()), Expired)
 		if l.Valid() {
 			t.Error("valid again")
@@ -138,15 +140,15 @@ func TestTheGateClosesForEverWhenTheLeaseRunsOut(t *testing.T) {
 func TestTheGateEndsWithTheCallersContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
-		pass(22 * time.Second)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
+		bubble.Sleep(22 * time.Second)
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { pass(time.Second); cancel(why) }()
+		go func() { bubble.Sleep(time.Second); cancel(why) }()
 		if err := l.Guard(ctx); !errors.Is(err, why) {
 			t.Errorf("err = %v", err)
 		}
-		w.faults.SetFaults()
+		w.Faults.SetFaults()
 		mustRelease(t, l)
 		if err := l.Guard(t.Context()); !errors.Is(err, ErrReleased) {
 			t.Errorf("after release: %v", err)
@@ -159,17 +161,17 @@ func TestASuccessThatComesTooLateDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var machine suspended
 		l := acquired(t, w, &AcquireOptions{clockJump: machine.clockJump})
-		w.witness.on(func(c carried) {
-			if c.op == "renew" {
+		w.Witness.On(func(c pesstest.Carried) {
+			if c.Op == "renew" {
 				machine.stand(40 * time.Second)
 			}
 		})
-		pass(10100 * time.Millisecond)
+		bubble.Sleep(10100 * time.Millisecond)
 		if l.Valid() {
 			t.Error("valid after 40 s without an answer")
 		}
 		mustLost(t, l.Guard(t.Context()), Expired)
-		w.witness.on(nil)
+		w.Witness.On(nil)
 		mustLost(t, l.Release(t.Context()), Expired)
 	})
 }
@@ -179,17 +181,17 @@ func TestASuccessfulRenewalOfAnotherHoldersLeaseIsALoss(t *testing.T) {
 	const other = "33333333-3333-4333-8333-333333333333"
 	inBubble(t, func(t *testing.T, w *world) {
 		liar := transport(func(r *http.Request) (*http.Response, error) {
-			resp, err := w.faults.Do(r)
-			if err == nil && header(r.Header, "x-ms-lease-action") == "renew" {
+			resp, err := w.Faults.Do(r)
+			if err == nil && pesstest.Header(r.Header, "x-ms-lease-action") == "renew" {
 				resp.Header.Set("x-ms-lease-id", other)
 			}
 			return resp, err
 		})
-		l, err := Acquire(t.Context(), Blob(w.containerOver(liar).NewBlobClient("b")), nil)
+		l, err := Acquire(t.Context(), Blob(w.ContainerOver(liar).NewBlobClient("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(11 * time.Second)
+		bubble.Sleep(11 * time.Second)
 		mustLost(t, context.Cause(l.Context()), Taken)
 		_ = l.Release(t.Context())
 	})
@@ -211,16 +213,16 @@ func TestAnUnhealthyProcessLosesItsLease(t *testing.T) {
 			}
 			return nil
 		}})
-		pass(35 * time.Second)
+		bubble.Sleep(35 * time.Second)
 		ill.Store(true)
-		pass(12 * time.Second)
+		bubble.Sleep(12 * time.Second)
 		ill.Store(false) // it recovers in time
-		pass(30 * time.Second)
+		bubble.Sleep(30 * time.Second)
 		if l.Context().Err() != nil {
 			t.Fatalf("lost after recovering: %v", context.Cause(l.Context()))
 		}
 		ill.Store(true)
-		pass(20 * time.Second)
+		bubble.Sleep(20 * time.Second)
 		if lost := mustLost(t, context.Cause(l.Context()), Unhealthy); !errors.Is(lost, sick) {
 			t.Errorf("%v does not say why", lost)
 		}
@@ -239,7 +241,7 @@ func TestTheRenewerSurvivesAPanic(t *testing.T) {
 			}
 			return nil
 		}})
-		pass(5 * time.Minute)
+		bubble.Sleep(5 * time.Minute)
 		if l.Context().Err() != nil {
 			t.Error(context.Cause(l.Context()))
 		}

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // aged makes locks of different ages: "old" and "older" unused for three hours, "held" acquired as long ago,
@@ -16,9 +18,9 @@ func aged(t *testing.T, w *world) *Hold {
 	mustRelease(t, locked(t, k, "old", nil).Lease)
 	mustRelease(t, locked(t, k, "older", nil).Lease)
 	held := locked(t, k, "held", nil)
-	pass(3 * time.Hour)
+	bubble.Sleep(3 * time.Hour)
 	mustRelease(t, locked(t, k, "fresh", nil).Lease)
-	w.reset()
+	w.Reset()
 	return held
 }
 
@@ -32,20 +34,20 @@ func TestCollectingDeletesWhatNobodyHasUsedForLong(t *testing.T) {
 		if err != nil || dry.Deleted != 2 || len(names) != 2 {
 			t.Errorf("dry run: %+v, %v, %q", dry, err, names)
 		}
-		w.wantOps("look", "list")
+		w.WantOps("look", "list")
 		names = nil
-		w.reset()
+		w.Reset()
 		got, err := k.GC(t.Context(), &GCOptions{Unused: 2 * time.Hour, Each: each})
 		slices.Sort(names)
 		if want := (GCResult{Seen: 4, Deleted: 2, Held: 1, Recent: 1, Requests: 8}); err != nil || got != want || !slices.Equal(names, []string{"old", "older"}) {
 			t.Errorf("collected %+v, %v, %q; want %+v", got, err, names, want)
 		}
-		ops := w.ops()
+		ops := w.Ops()
 		slices.Sort(ops)
 		if want := []string{"acquire", "acquire", "delete", "delete", "list", "look", "look", "look"}; !slices.Equal(ops, want) {
 			t.Errorf("sent %v, want %v", ops, want)
 		}
-		if w.get("b") != "content" {
+		if w.Get("b") != "content" {
 			t.Error("a blob that is no lock was touched")
 		}
 		if err := held.Verify(t.Context()); err != nil {
@@ -60,8 +62,8 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
 			held := aged(t, w)
 			var taken *Hold
-			w.witness.on(func(c carried) {
-				if c.op == "get" && taken == nil { // the list is on its way
+			w.Witness.On(func(c pesstest.Carried) {
+				if c.Op == "get" && taken == nil { // the list is on its way
 					taken = locked(t, w.direct(nil), "old", nil)
 					if releaseIt {
 						mustRelease(t, taken.Lease)
@@ -72,7 +74,7 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 			if err != nil || got.Deleted != 1 || got.Held+got.Recent != 3 {
 				t.Errorf("collected %+v, %v", got, err)
 			}
-			if w.look("old").ETag != taken.ETag() {
+			if w.Look("old").ETag != taken.ETag() {
 				t.Error("it is another lock now")
 			}
 			if !releaseIt {
@@ -86,7 +88,7 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 func TestALostAnswerIsStillACollection(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.4})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.4})
 		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
 		if err != nil || got.Deleted != 2 {
 			t.Errorf("collected %+v, %v", got, err)
@@ -97,12 +99,12 @@ func TestALostAnswerIsStillACollection(t *testing.T) {
 
 func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.put("ahead", "")
+		w.Put("ahead", "")
 		ahead := record{owner: "x", nonce: "n", fence: 1 << 60, since: time.Now(), duration: 30 * time.Second}
-		if _, err := w.service.BlockBlob("box", "ahead").SetMetadata(t.Context(), ahead.over(map[string]string{keyKind: kindOwn}), nil); err != nil {
+		if _, err := w.Service.BlockBlob("box", "ahead").SetMetadata(t.Context(), ahead.over(map[string]string{keyKind: kindOwn}), nil); err != nil {
 			t.Fatal(err)
 		}
-		pass(30 * time.Hour)
+		bubble.Sleep(30 * time.Hour)
 		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
 		if err != nil || got.Deleted != 0 || got.Recent != 1 {
 			t.Errorf("collected %+v, %v: the next holder's fence would be smaller", got, err)
@@ -113,8 +115,8 @@ func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
 func TestCollectingTooEagerlyIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{-time.Hour, time.Second} {
-			if _, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: d}); err == nil || len(w.ops()) != 0 {
-				t.Errorf("unused %v: err = %v after %v", d, err, w.ops())
+			if _, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: d}); err == nil || len(w.Ops()) != 0 {
+				t.Errorf("unused %v: err = %v after %v", d, err, w.Ops())
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -30,8 +31,8 @@ func TestAHungRequestDoesNotCostTheLease(t *testing.T) {
 			for at := range 8 {
 				inBubble(t, func(t *testing.T, w *world) {
 					l := acquired(t, w, &AcquireOptions{Duration: d})
-					pass(d/3*time.Duration(at)/4 + time.Millisecond)
-					w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op(tt.op), Count: 1})
+					bubble.Sleep(d/3*time.Duration(at)/4 + time.Millisecond)
+					w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op(tt.op), Count: 1})
 					var all sync.WaitGroup
 					began := time.Now()
 					all.Go(func() {
@@ -42,7 +43,7 @@ func TestAHungRequestDoesNotCostTheLease(t *testing.T) {
 							t.Errorf("%s at %d of %v returned after %v", name, at, d, took)
 						}
 					})
-					pass(3 * d)
+					bubble.Sleep(3 * d)
 					if err := context.Cause(l.Context()); err != nil {
 						t.Errorf("%s at %d of %v cost the lease: %v", name, at, d, err)
 					}
@@ -57,10 +58,10 @@ func TestAHungRequestDoesNotCostTheLease(t *testing.T) {
 func TestARenewalIsSentBesideOneThatHangs(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		pass(8 * time.Second)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Renew Blob Lease"), Count: 1})
+		bubble.Sleep(8 * time.Second)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Renew Blob Lease"), Count: 1})
 		go func() { _ = l.Renew(t.Context()) }()
-		pass(3 * time.Second)
+		bubble.Sleep(3 * time.Second)
 		if stop, _, _ := l.Remaining(); stop != 19*time.Second {
 			t.Errorf("the work may go on for %v, want 19 s since the renewal that was due at 10 s", stop)
 		}
@@ -74,7 +75,7 @@ func TestRequestsThatOverlapWithAChangeDoNotCostTheLease(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 20 * time.Millisecond }})
 			l := acquired(t, w, nil)
-			pass(10*time.Second - 20*time.Millisecond + offset) // a renewal is due every 10 s, from before the acquisition
+			bubble.Sleep(10*time.Second - 20*time.Millisecond + offset) // a renewal is due every 10 s, from before the acquisition
 			var all sync.WaitGroup
 			all.Go(func() {
 				if err := l.Verify(t.Context()); err != nil {
@@ -89,7 +90,7 @@ func TestRequestsThatOverlapWithAChangeDoNotCostTheLease(t *testing.T) {
 				}
 			})
 			all.Wait()
-			pass(time.Minute)
+			bubble.Sleep(time.Minute)
 			if err := l.Err(); err != nil {
 				t.Errorf("offset %v: %v", offset, err)
 			}
@@ -101,9 +102,9 @@ func TestRequestsThatOverlapWithAChangeDoNotCostTheLease(t *testing.T) {
 func TestOfTwoReclaimsOneSucceeds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		pass(25 * time.Second)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 100 * time.Millisecond})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		bubble.Sleep(25 * time.Second)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 100 * time.Millisecond})
 		var mu sync.Mutex
 		var won []*Lease
 		var all sync.WaitGroup
@@ -136,9 +137,9 @@ func TestAReclaimAndAReleaseAtOnceLeaveNoLease(t *testing.T) {
 	for range 20 {
 		inBubble(t, func(t *testing.T, w *world) {
 			l := acquired(t, w, nil)
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-			pass(25 * time.Second)
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 100 * time.Millisecond})
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+			bubble.Sleep(25 * time.Second)
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 100 * time.Millisecond})
 			var again *Lease
 			var err error
 			var all sync.WaitGroup
@@ -155,8 +156,8 @@ func TestAReclaimAndAReleaseAtOnceLeaveNoLease(t *testing.T) {
 				}
 				mustRelease(t, again)
 			}
-			if w.state("b") != lease.Available {
-				t.Errorf("reclaim: %v; the lease is left %v", err, w.state("b"))
+			if w.State("b") != lease.Available {
+				t.Errorf("reclaim: %v; the lease is left %v", err, w.State("b"))
 			}
 		})
 	}

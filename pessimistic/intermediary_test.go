@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -14,27 +15,27 @@ func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
 		return aztest.Fault{Kind: aztest.Page, Match: aztest.Op(op...), Count: 1}
 	}
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(portal("Acquire Blob Lease"), portal("Renew Blob Lease"), portal("Release Blob Lease"))
+		w.Faults.SetFaults(portal("Acquire Blob Lease"), portal("Renew Blob Lease"), portal("Release Blob Lease"))
 		l := acquired(t, w, nil)
-		pass(13 * time.Second) // a renewal after 10 s, and again about 1 s later
-		if seen := w.state("b"); seen != lease.Leased || !l.Valid() {
+		bubble.Sleep(13 * time.Second) // a renewal after 10 s, and again about 1 s later
+		if seen := w.State("b"); seen != lease.Leased || !l.Valid() {
 			t.Errorf("the lease is %s", seen)
 		}
 		mustRelease(t, l)
-		w.wantOps("acquire", "acquire", "renew", "renew", "release", "release")
-		if seen := w.state("b"); seen != lease.Available {
+		w.WantOps("acquire", "acquire", "renew", "renew", "release", "release")
+		if seen := w.State("b"); seen != lease.Available {
 			t.Errorf("after the release the lease is %s", seen)
 		}
 	})
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(portal("Set Blob Metadata"), portal("Put Blob"), portal("Break Blob Lease"), portal("Get Blob Properties"))
+		w.Faults.SetFaults(portal("Set Blob Metadata"), portal("Put Blob"), portal("Break Blob Lease"), portal("Get Blob Properties"))
 		k := w.lockerOf(nil)
 		h := locked(t, k, "job", nil)
-		if seen := w.look("job"); recordIn(seen.Metadata).fence != h.Fence() || seen.ETag != h.ETag() {
+		if seen := w.Look("job"); recordIn(seen.Metadata).fence != h.Fence() || seen.ETag != h.ETag() {
 			t.Errorf("the lock blob has %+v, want the holder's record", seen)
 		}
-		if broken, err := k.Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil || !broken.Broken || w.state("job") != lease.Broken {
-			t.Errorf("Break = %+v, %v; the lease is %s", broken, err, w.state("job"))
+		if broken, err := k.Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil || !broken.Broken || w.State("job") != lease.Broken {
+			t.Errorf("Break = %+v, %v; the lease is %s", broken, err, w.State("job"))
 		}
 		_ = h.Release(t.Context())
 	})

@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
 func acquired(t *testing.T, w *world, opts *AcquireOptions) *Lease {
 	t.Helper()
-	l, err := Acquire(t.Context(), Blob(w.blob("b")), opts)
+	l, err := Acquire(t.Context(), Blob(w.Blob("b")), opts)
 	if err != nil {
 		t.Fatalf("acquire: %v", err)
 	}
@@ -25,13 +27,13 @@ func acquired(t *testing.T, w *world, opts *AcquireOptions) *Lease {
 func TestAFreeLeaseTakesOneRequestToAcquireAndOneToRelease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		if !l.Valid() || l.Err() != nil || w.state("b") != lease.Leased {
-			t.Errorf("Valid = %v, Err = %v, state %v", l.Valid(), l.Err(), w.state("b"))
+		if !l.Valid() || l.Err() != nil || w.State("b") != lease.Leased {
+			t.Errorf("Valid = %v, Err = %v, state %v", l.Valid(), l.Err(), w.State("b"))
 		}
 		mustRelease(t, l)
-		w.wantOps("acquire", "release")
-		if w.state("b") != lease.Available {
-			t.Errorf("state after release is %v", w.state("b"))
+		w.WantOps("acquire", "release")
+		if w.State("b") != lease.Available {
+			t.Errorf("state after release is %v", w.State("b"))
 		}
 		if l.Valid() || !errors.Is(l.Err(), ErrReleased) || !errors.Is(context.Cause(l.Context()), ErrReleased) {
 			t.Errorf("after release: Valid %v, Err %v, cause %v", l.Valid(), l.Err(), context.Cause(l.Context()))
@@ -48,14 +50,14 @@ func TestAFreeLeaseTakesOneRequestToAcquireAndOneToRelease(t *testing.T) {
 func TestALeaseOutlivesItsDurationByBeingRenewedEveryThird(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{15 * time.Second, 30 * time.Second, 60 * time.Second} {
-			w.reset()
+			w.Reset()
 			l := acquired(t, w, &AcquireOptions{Duration: d})
-			pass(10*d + time.Second)
+			bubble.Sleep(10*d + time.Second)
 			if l.Context().Err() != nil {
 				t.Fatalf("%v: lost: %v", d, context.Cause(l.Context()))
 			}
 			mustRelease(t, l)
-			if got := len(w.ops()); got != 30+2 {
+			if got := len(w.Ops()); got != 30+2 {
 				t.Errorf("%v: %d requests in ten durations, want 30 renewals, an acquire and a release", d, got)
 			}
 		}
@@ -66,14 +68,14 @@ func TestALeaseOutlivesItsDurationByBeingRenewedEveryThird(t *testing.T) {
 // not push the following ones back.
 func TestRenewalsAreSpacedFromStartToStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 4 * time.Second, Match: aztest.Op("Renew Blob Lease")})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 4 * time.Second, Match: aztest.Op("Renew Blob Lease")})
 		l := acquired(t, w, nil)
 		began := time.Now()
-		pass(95 * time.Second)
+		bubble.Sleep(95 * time.Second)
 		mustRelease(t, l)
 		var at []time.Duration
-		for _, r := range w.faults.Log() {
-			if short(r.Op) == "renew" {
+		for _, r := range w.Faults.Log() {
+			if pesstest.Short(r.Op) == "renew" {
 				at = append(at, r.At.Sub(began))
 			}
 		}
@@ -90,21 +92,21 @@ func TestRenewalsAreSpacedFromStartToStart(t *testing.T) {
 func TestDurationsThatTheServiceRefusesAreRefusedBeforeSending(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{time.Second, 14 * time.Second, 61 * time.Second, 20*time.Second + 1, -2} {
-			_, err := Acquire(t.Context(), Blob(w.blob("b")), &AcquireOptions{Duration: d})
+			_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Duration: d})
 			if err == nil || !strings.Contains(err.Error(), "Duration") || !strings.Contains(err.Error(), "15s") {
 				t.Errorf("%v: err = %v, want one that names field and range", d, err)
 			}
 		}
-		if _, err := Acquire(t.Context(), Blob(w.blob("b")), &AcquireOptions{LeaseID: "abc"}); err == nil {
+		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{LeaseID: "abc"}); err == nil {
 			t.Error("an id that is no GUID was taken; an emulator would take it too, the service not")
 		}
-		if _, err := Acquire(t.Context(), Container(w.container()), &AcquireOptions{IfMatch: "x"}); err == nil {
+		if _, err := Acquire(t.Context(), Container(w.Container()), &AcquireOptions{IfMatch: "x"}); err == nil {
 			t.Error("a condition that the SDK drops was taken")
 		}
 		if _, err := Acquire(t.Context(), nil, nil); err == nil {
 			t.Error("nothing was leased without an error")
 		}
-		w.wantOps()
+		w.WantOps()
 	})
 }
 
@@ -112,15 +114,15 @@ func TestTryAcquireDoesNotWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		began := time.Now()
-		_, err := TryAcquire(t.Context(), Blob(w.blob("b")), nil)
+		_, err := TryAcquire(t.Context(), Blob(w.Blob("b")), nil)
 		held, ok := errors.AsType[*HeldError](err)
-		if !ok || !errors.Is(err, ErrHeld) || held.Resource != "box/b" || code(err) != "LeaseAlreadyPresent" {
-			t.Errorf("err = %v (%s)", err, code(err))
+		if !ok || !errors.Is(err, ErrHeld) || held.Resource != "box/b" || pesstest.Code(err) != "LeaseAlreadyPresent" {
+			t.Errorf("err = %v (%s)", err, pesstest.Code(err))
 		}
 		if time.Since(began) != 0 {
 			t.Errorf("it took %v", time.Since(began))
 		}
-		w.wantOps("acquire")
+		w.WantOps("acquire")
 		mustRelease(t, holder)
 	})
 }
@@ -130,7 +132,7 @@ func TestWaitersOnlyLookUntilTheLeaseIsFree(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		go func() {
-			pass(100 * time.Second)
+			bubble.Sleep(100 * time.Second)
 			mustRelease(t, holder)
 		}()
 		began := time.Now()
@@ -139,7 +141,7 @@ func TestWaitersOnlyLookUntilTheLeaseIsFree(t *testing.T) {
 		if took < 100*time.Second || took > 105*time.Second {
 			t.Errorf("acquired after %v, want within the longest pause of 5 s after 100 s", took)
 		}
-		ops := w.ops()
+		ops := w.Ops()
 		if ops[0] != "acquire" || ops[len(ops)-1] != "acquire" || slices.ContainsFunc(ops[1:len(ops)-1], func(op string) bool { return op != "look" }) {
 			t.Errorf("sent %v, want looks between two acquires", ops)
 		}
@@ -150,8 +152,8 @@ func TestWaitersOnlyLookUntilTheLeaseIsFree(t *testing.T) {
 			t.Errorf("Waited = %v", got)
 		}
 		var last time.Time
-		for _, r := range w.faults.Log()[1:] {
-			if gap := r.At.Sub(last); !last.IsZero() && short(r.Op) == "look" && (gap < 250*time.Millisecond || gap > 5*time.Second) {
+		for _, r := range w.Faults.Log()[1:] {
+			if gap := r.At.Sub(last); !last.IsZero() && pesstest.Short(r.Op) == "look" && (gap < 250*time.Millisecond || gap > 5*time.Second) {
 				t.Errorf("a pause of %v, want 250 ms to 5 s", gap)
 			}
 			last = r.At
@@ -164,12 +166,12 @@ func TestWaitingEndsWhenItsTimeIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		began := time.Now()
-		_, err := Acquire(t.Context(), Blob(w.blob("b")), &AcquireOptions{Wait: 20 * time.Second})
+		_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Wait: 20 * time.Second})
 		held, ok := errors.AsType[*HeldError](err)
 		if !ok || held.Waited != 20*time.Second || time.Since(began) != 20*time.Second {
 			t.Errorf("err = %v after %v, want a *HeldError after 20 s", err, time.Since(began))
 		}
-		if last := w.faults.Log()[len(w.ops())-1]; !last.At.Equal(began.Add(20 * time.Second)) {
+		if last := w.Faults.Log()[len(w.Ops())-1]; !last.At.Equal(began.Add(20 * time.Second)) {
 			t.Errorf("the last look was %v after the start, want one at the end", last.At.Sub(began))
 		}
 		mustRelease(t, holder)
@@ -182,11 +184,11 @@ func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
 		why := errors.New("closing time")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			pass(7 * time.Second)
+			bubble.Sleep(7 * time.Second)
 			cancel(why)
 		}()
 		began := time.Now()
-		if _, err := Acquire(ctx, Blob(w.blob("b")), nil); !errors.Is(err, why) || time.Since(began) != 7*time.Second {
+		if _, err := Acquire(ctx, Blob(w.Blob("b")), nil); !errors.Is(err, why) || time.Since(began) != 7*time.Second {
 			t.Errorf("err = %v after %v, want the context's cause after 7 s", err, time.Since(began))
 		}
 		mustRelease(t, holder)
@@ -198,21 +200,21 @@ func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
 func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		down := aztest.Fault{Kind: aztest.Refuse}
-		w.faults.SetFaults(down)
-		if _, err := Acquire(t.Context(), Blob(w.blob("b")), nil); err == nil || errors.Is(err, ErrHeld) {
+		w.Faults.SetFaults(down)
+		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), nil); err == nil || errors.Is(err, ErrHeld) {
 			t.Errorf("err = %v, want the refusal", err)
 		}
-		if got := len(w.ops()); got != 6 {
+		if got := len(w.Ops()); got != 6 {
 			t.Errorf("%d tries, want 6", got)
 		}
 		holder := w.steal("b", 0)
-		w.faults.SetFaults()
+		w.Faults.SetFaults()
 		go func() {
-			pass(5 * time.Second)
-			w.faults.SetFaults(down)
-			pass(10 * time.Minute)
+			bubble.Sleep(5 * time.Second)
+			w.Faults.SetFaults(down)
+			bubble.Sleep(10 * time.Minute)
 			mustRelease(t, holder)
-			w.faults.SetFaults()
+			w.Faults.SetFaults()
 		}()
 		mustRelease(t, acquired(t, w, nil))
 	})
@@ -220,22 +222,22 @@ func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
 
 func TestWhatDoesNotExistIsNotWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		_, err := Acquire(t.Context(), Blob(w.blob("missing")), nil)
-		if !errors.Is(err, ErrNotFound) || code(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
+		_, err := Acquire(t.Context(), Blob(w.Blob("missing")), nil)
+		if !errors.Is(err, ErrNotFound) || pesstest.Code(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
 			t.Errorf("err = %v", err)
 		}
-		w.wantOps("acquire")
+		w.WantOps("acquire")
 	})
 }
 
 // A 403 says nothing about a lease that is held, but it ends an acquisition.
 func TestTheFirst403IsFinal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
-		if _, err := Acquire(t.Context(), Blob(w.blob("b")), nil); code(err) != "AuthorizationPermissionMismatch" {
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
+		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), nil); pesstest.Code(err) != "AuthorizationPermissionMismatch" {
 			t.Errorf("err = %v", err)
 		}
-		w.wantOps("acquire")
+		w.WantOps("acquire")
 	})
 }
 
@@ -243,19 +245,19 @@ func TestAnAcquireWhoseAnswerWasLostIsAskedForAgainWithTheSameID(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.AnswerTwice, aztest.LoseRequest, aztest.Throttle} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				w.faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
-				l, err := TryAcquire(t.Context(), Blob(w.blob("b")), nil)
+				w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
+				l, err := TryAcquire(t.Context(), Blob(w.Blob("b")), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, c := range w.witness.seen() {
-					if c.status != 201 || c.lease != l.ID() {
+				for _, c := range w.Witness.Seen() {
+					if c.Status != 201 || c.Lease != l.ID() {
 						t.Errorf("carried out %+v, want acquisitions of %s only", c, l.ID())
 					}
 				}
 				mustRelease(t, l)
-				if w.state("b") != lease.Available {
-					t.Errorf("state %v", w.state("b"))
+				if w.State("b") != lease.Available {
+					t.Errorf("state %v", w.State("b"))
 				}
 			})
 		})
@@ -265,11 +267,11 @@ func TestAnAcquireWhoseAnswerWasLostIsAskedForAgainWithTheSameID(t *testing.T) {
 // The time of a grant counts from the try that succeeded: a lease acquired by the second try lasts from there.
 func TestTheTimeCountsFromTheTryThatSucceeded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(
+		w.Faults.SetFaults(
 			aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Acquire Blob Lease"), Count: 1},
 			aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Renew Blob Lease")})
 		l := acquired(t, w, nil)
-		log := w.faults.Log()
+		log := w.Faults.Log()
 		sent := log[len(log)-1].At
 		<-l.Context().Done()
 		if got := time.Since(sent); got != 20*time.Second {
@@ -284,14 +286,14 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var jump time.Duration
 		first := true
-		w.witness.on(func(c carried) {
-			if c.op == "acquire" && first {
+		w.Witness.On(func(c pesstest.Carried) {
+			if c.Op == "acquire" && first {
 				first = false
 				jump = 16 * time.Second // the machine stands still while the answer is on its way
 			}
 		})
 		l := acquired(t, w, &AcquireOptions{clockJump: func() time.Duration { return jump }})
-		w.wantOps("acquire", "acquire")
+		w.WantOps("acquire", "acquire")
 		mustRelease(t, l)
 	})
 }
@@ -299,19 +301,19 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 func TestAnInfiniteLeaseStaysAndItsLossIsFound(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
-		if seen := w.look("b"); seen.Term != lease.Infinite {
+		if seen := w.Look("b"); seen.Term != lease.Infinite {
 			t.Errorf("seen %+v, want an infinite lease", seen)
 		}
 		if _, bounded := l.Deadline(); bounded {
 			t.Error("an infinite lease has a deadline")
 		}
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		pass(time.Hour)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		bubble.Sleep(time.Hour)
 		if l.Context().Err() != nil || l.Guard(t.Context()) != nil {
 			t.Errorf("ended by an outage: %v", context.Cause(l.Context()))
 		}
-		w.faults.SetFaults()
-		if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+		w.Faults.SetFaults()
+		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -326,28 +328,28 @@ func TestAnInfiniteLeaseStaysAndItsLossIsFound(t *testing.T) {
 
 func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		l, err := Acquire(t.Context(), Container(w.container()), nil)
+		l, err := Acquire(t.Context(), Container(w.Container()), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Container("box").Delete(t.Context(), nil); code(err) != "LeaseIdMissing" {
+		if _, err := w.Service.Container("box").Delete(t.Context(), nil); pesstest.Code(err) != "LeaseIdMissing" {
 			t.Errorf("a leased container was deleted: %v", err)
 		}
 		if err := l.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		if err := l.Change(t.Context(), ""); err != nil {
 			t.Error(err)
 		}
 		if err := l.Renew(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := TryAcquire(t.Context(), Container(w.container()), nil); !errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box: held") {
+		if _, err := TryAcquire(t.Context(), Container(w.Container()), nil); !errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box: held") {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l)
-		if seen, err := Look(t.Context(), Container(w.container()), nil); err != nil || !seen.State.Free() {
+		if seen, err := Look(t.Context(), Container(w.Container()), nil); err != nil || !seen.State.Free() {
 			t.Errorf("%+v, %v", seen, err)
 		}
 	})
@@ -356,20 +358,20 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 func TestDoReleasesWhateverTheWorkDoes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mine := errors.New("my own error")
-		if err := Do(t.Context(), Blob(w.blob("b")), nil, func(context.Context, *Lease) error { return mine }); err != mine {
+		if err := Do(t.Context(), Blob(w.Blob("b")), nil, func(context.Context, *Lease) error { return mine }); err != mine {
 			t.Errorf("err = %v, want the work's own", err)
 		}
-		if err := Do(t.Context(), Blob(w.blob("b")), nil, func(ctx context.Context, l *Lease) error { return l.Guard(ctx) }); err != nil {
+		if err := Do(t.Context(), Blob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error { return l.Guard(ctx) }); err != nil {
 			t.Error(err)
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_ = Do(t.Context(), Blob(w.blob("b")), nil, func(context.Context, *Lease) error { panic("work") })
+			_ = Do(t.Context(), Blob(w.Blob("b")), nil, func(context.Context, *Lease) error { panic("work") })
 		}()
-		if w.state("b") != lease.Available {
-			t.Errorf("state %v", w.state("b"))
+		if w.State("b") != lease.Available {
+			t.Errorf("state %v", w.State("b"))
 		}
-		w.wantOps("acquire", "release", "acquire", "release", "acquire", "release")
+		w.WantOps("acquire", "release", "acquire", "release", "acquire", "release")
 	})
 }
 
@@ -378,8 +380,8 @@ func TestDoTellsOfALossBesideTheWorksOwnError(t *testing.T) {
 	mine := errors.New("my own error")
 	for _, own := range []error{nil, mine} {
 		inBubble(t, func(t *testing.T, w *world) {
-			err := Do(t.Context(), Blob(w.blob("b")), nil, func(ctx context.Context, l *Lease) error {
-				if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			err := Do(t.Context(), Blob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error {
+				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 					t.Fatal(err)
 				}
 				<-ctx.Done()
@@ -396,9 +398,9 @@ func TestDoTellsOfALossBesideTheWorksOwnError(t *testing.T) {
 // A release that the service never confirms is the lease's matter, not the work's.
 func TestDoSucceedsWhenOnlyTheReleaseIsUnclear(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Release Blob Lease")})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Release Blob Lease")})
 		var seen events
-		err := Do(t.Context(), Blob(w.blob("b")), &AcquireOptions{Hooks: seen.hooks()}, func(context.Context, *Lease) error { return nil })
+		err := Do(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Hooks: seen.hooks()}, func(context.Context, *Lease) error { return nil })
 		if err != nil {
 			t.Error(err)
 		}
@@ -418,10 +420,10 @@ func TestHooksTellTheStoryOfALease(t *testing.T) {
 			return ctx, func(err error) { traced = append(traced, fmt.Sprint(err == nil)) }
 		}
 		holder := w.steal("b", 15*time.Second)
-		go func() { pass(time.Second); mustRelease(t, holder) }()
-		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pollEvery(time.Second)})
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
-		pass(15 * time.Second)
+		go func() { bubble.Sleep(time.Second); mustRelease(t, holder) }()
+		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pesstest.PollEvery(time.Second)})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
+		bubble.Sleep(15 * time.Second)
 		mustRelease(t, l)
 		if got, want := seen.kinds(), []EventKind{Waiting, Acquired, RenewFailed, Renewed, Released}; !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)

@@ -9,27 +9,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
 // lockerOf has the faults of the world before it.
 func (w *world) lockerOf(opts *LockerOptions) *Locker {
-	w.t.Helper()
-	k, err := NewLocker(w.container(), opts)
+	w.T.Helper()
+	k, err := NewLocker(w.Container(), opts)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return k
 }
 
 // direct is another client's Locker, without faults and without being counted.
 func (w *world) direct(opts *LockerOptions) *Locker {
-	w.t.Helper()
-	k, err := NewLocker(w.service.Container("box"), opts)
+	w.T.Helper()
+	k, err := NewLocker(w.Service.Container("box"), opts)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return k
 }
@@ -48,11 +50,11 @@ func TestAFreeLockTakesFourRequestsFromLockToRelease(t *testing.T) {
 		k := w.lockerOf(nil)
 		first := locked(t, k, "job", nil)
 		mustRelease(t, first.Lease)
-		w.wantOps("look", "put", "acquire", "stamp", "release") // the blob has to be made, once
-		w.reset()
+		w.WantOps("look", "put", "acquire", "stamp", "release") // the blob has to be made, once
+		w.Reset()
 		second := locked(t, k, "job", nil)
 		mustRelease(t, second.Lease)
-		w.wantOps("look", "acquire", "stamp", "release")
+		w.WantOps("look", "acquire", "stamp", "release")
 		if second.Stats().Requests != 4 {
 			t.Errorf("Stats = %+v, want 4 requests", second.Stats())
 		}
@@ -73,7 +75,7 @@ func TestTryLockSaysWhoHoldsItAfterOneRequest(t *testing.T) {
 		if !ok || held.Holder != "web 1/ü" || held.Fence != h.Fence() || held.Since.IsZero() || held.Resource != "box/job" {
 			t.Errorf("err = %+v", err)
 		}
-		w.wantOps("look")
+		w.WantOps("look")
 		mustRelease(t, h.Lease)
 	})
 }
@@ -81,7 +83,7 @@ func TestTryLockSaysWhoHoldsItAfterOneRequest(t *testing.T) {
 func TestALockNeverShowsItsLeaseID(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.lockerOf(nil), "job", nil)
-		if text := fmt.Sprintf("%+v", w.look("job")); strings.Contains(text, h.ID()) {
+		if text := fmt.Sprintf("%+v", w.Look("job")); strings.Contains(text, h.ID()) {
 			t.Errorf("who looks at the lock sees %s", text)
 		}
 		mustRelease(t, h.Lease)
@@ -96,7 +98,7 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 		{EndedByRelease, func(t *testing.T, _ *world, h *Hold) { mustRelease(t, h.Lease) }},
 		{EndedByExpiry, func(t *testing.T, w *world, h *Hold) { crash(h.Lease) }},
 		{EndedByBreak, func(t *testing.T, w *world, h *Hold) {
-			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 			crash(h.Lease)
@@ -105,7 +107,7 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 		t.Run(string(tt.want), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				h := locked(t, w.direct(&LockerOptions{Owner: "one"}), "job", nil)
-				go func() { pass(5 * time.Second); tt.end(t, w, h) }()
+				go func() { bubble.Sleep(5 * time.Second); tt.end(t, w, h) }()
 				next := locked(t, w.lockerOf(nil), "job", nil)
 				if got := next.Previous(); got.Ended != tt.want || got.Owner != "one" || got.Fence != h.Fence() || next.Fence() <= h.Fence() {
 					t.Errorf("previous %+v, want %s", got, tt.want)
@@ -132,7 +134,7 @@ func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testin
 		if _, err := k.Lock(ctx, "job", nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("err = %v, want the end of the context during the delay", err)
 		}
-		if got := w.state("job"); got != lease.Broken {
+		if got := w.State("job"); got != lease.Broken {
 			t.Errorf("a takeover that was given up leaves the lock %v", got)
 		}
 		began := time.Now()
@@ -155,10 +157,10 @@ func TestTheFenceGrowsOverADeletionOfTheLock(t *testing.T) {
 		k := w.lockerOf(nil)
 		h := locked(t, k, "job", nil)
 		mustRelease(t, h.Lease)
-		if _, err := w.service.BlockBlob("box", "job").Delete(t.Context(), nil); err != nil {
+		if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Second) // the service's clock shows whole seconds
+		bubble.Sleep(time.Second) // the service's clock shows whole seconds
 		again := locked(t, k, "job", nil)
 		if again.Fence() <= h.Fence() || again.Previous().Ended != NoneBefore {
 			t.Errorf("fence %d after %d, %+v", again.Fence(), h.Fence(), again.Previous())
@@ -174,22 +176,22 @@ func TestAFaultAtAnyRequestOfALockLeavesAHolderOrNothing(t *testing.T) {
 		for at := range 4 {
 			for _, lasting := range []int{1, 1000} {
 				inBubble(t, func(t *testing.T, w *world) {
-					w.faults.SetFaults(aztest.Fault{Kind: kind, Skip: at, Count: lasting})
+					w.Faults.SetFaults(aztest.Fault{Kind: kind, Skip: at, Count: lasting})
 					ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 					defer cancel()
 					h, err := w.lockerOf(nil).Lock(ctx, "job", nil)
-					w.faults.SetFaults()
+					w.Faults.SetFaults()
 					if err != nil {
-						pass(time.Minute) // where not even a release gets through, the lease runs out
+						bubble.Sleep(time.Minute) // where not even a release gets through, the lease runs out
 						if lasting == 1 && kind != aztest.Hang {
 							t.Errorf("%s at %d: one fault made it fail: %v", kind, at, err)
 						}
-						if _, err := w.service.BlockBlob("box", "job").GetProperties(ctx, nil); err == nil && !w.state("job").Free() {
+						if _, err := w.Service.BlockBlob("box", "job").GetProperties(ctx, nil); err == nil && !w.State("job").Free() {
 							t.Errorf("%s at %d: %v, and a lease is left", kind, at, err)
 						}
 						return
 					}
-					seen := w.look("job")
+					seen := w.Look("job")
 					if r := recordIn(seen.Metadata); r.fence != h.Fence() || r.owner != h.Owner() || seen.ETag != h.ETag() || seen.State != lease.Leased {
 						t.Errorf("%s at %d: the blob says %+v (%s), the holder %d (%s)", kind, at, r, seen.ETag, h.Fence(), h.ETag())
 					}
@@ -207,12 +209,12 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 				why := errors.New("closing time")
 				ctx, cancel := context.WithCancelCause(t.Context())
 				sent := 0
-				w.witness.tell = func(carried) {
+				w.Witness.On(func(pesstest.Carried) {
 					if sent++; sent == at+1 && late {
 						cancel(why)
 						<-ctx.Done()
 					}
-				}
+				})
 				hooks := Hooks{Trace: func(c context.Context, _, _ string) (context.Context, func(error)) {
 					if sent == at && !late {
 						cancel(why)
@@ -225,8 +227,8 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 				} else if !errors.Is(err, why) {
 					t.Errorf("at %d, late %v: err = %v, want the cause", at, late, err)
 				}
-				if _, err := w.service.BlockBlob("box", "job").GetProperties(t.Context(), nil); err == nil && w.state("job") != lease.Available {
-					t.Errorf("at %d, late %v: the lock is %v", at, late, w.state("job"))
+				if _, err := w.Service.BlockBlob("box", "job").GetProperties(t.Context(), nil); err == nil && w.State("job") != lease.Available {
+					t.Errorf("at %d, late %v: the lock is %v", at, late, w.State("job"))
 				}
 			})
 		}
@@ -237,12 +239,12 @@ func TestALostStampIsSettledByItsNonce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
-		w.reset()
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Blob Metadata"), Count: 1})
+		w.Reset()
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Blob Metadata"), Count: 1})
 		h := locked(t, k, "job", nil)
-		w.wantOps("look", "acquire", "stamp", "stamp", "look")
-		stamps := slices.DeleteFunc(w.witness.seen(), func(c carried) bool { return c.op != "stamp" })
-		if len(stamps) != 2 || stamps[0].status != 200 || stamps[1].status != 412 {
+		w.WantOps("look", "acquire", "stamp", "stamp", "look")
+		stamps := slices.DeleteFunc(w.Witness.Seen(), func(c pesstest.Carried) bool { return c.Op != "stamp" })
+		if len(stamps) != 2 || stamps[0].Status != 200 || stamps[1].Status != 412 {
 			t.Errorf("stamps %+v, want one carried out and one refused", stamps)
 		}
 		mustRelease(t, h.Lease)
@@ -253,14 +255,14 @@ func TestADamagedFenceIsNotTakenForNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
-		if _, err := w.service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(map[string]string{fence.Key: "many"}), nil); err != nil {
+		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(map[string]string{fence.Key: "many"}), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := k.Lock(t.Context(), "job", nil); err == nil || !strings.Contains(err.Error(), `"many"`) {
 			t.Errorf("err = %v", err)
 		}
-		if w.state("job") != lease.Available {
-			t.Errorf("the lock is %v", w.state("job"))
+		if w.State("job") != lease.Available {
+			t.Errorf("the lock is %v", w.State("job"))
 		}
 	})
 }
@@ -272,15 +274,15 @@ func TestWhatOthersKeepOnTheLockBlobStays(t *testing.T) {
 		}
 		h := locked(t, w.lockerOf(&LockerOptions{AllowContent: true}), "b", nil)
 		mustRelease(t, h.Lease)
-		if got := w.look("b").Metadata["team"]; got != "blue" || w.get("b") != "content" || h.Previous().Ended != NoneBefore {
-			t.Errorf("team = %q, content %q, previous %+v", got, w.get("b"), h.Previous())
+		if got := w.Look("b").Metadata["team"]; got != "blue" || w.Get("b") != "content" || h.Previous().Ended != NoneBefore {
+			t.Errorf("team = %q, content %q, previous %+v", got, w.Get("b"), h.Previous())
 		}
 	})
 }
 
 func TestALockInAMissingContainerIsNotFound(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		k, err := NewLocker(w.service.Container("none"), nil)
+		k, err := NewLocker(w.Service.Container("none"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +299,7 @@ func TestALockerRefusesWhatCannotWork(t *testing.T) {
 			"TakeoverDelay": {TakeoverDelay: time.Hour},
 			"Owner":         {Owner: strings.Repeat("x", 600)},
 		} {
-			if _, err := NewLocker(w.container(), opts); err == nil || !strings.Contains(err.Error(), field) {
+			if _, err := NewLocker(w.Container(), opts); err == nil || !strings.Contains(err.Error(), field) {
 				t.Errorf("err = %v, want one that names %s", err, field)
 			}
 		}
@@ -309,7 +311,7 @@ func TestALockerRefusesWhatCannotWork(t *testing.T) {
 				t.Errorf("a name of %d bytes was taken", len(name))
 			}
 		}
-		w.wantOps()
+		w.WantOps()
 	})
 }
 
@@ -318,14 +320,14 @@ func TestDoHoldsTheLockForAsLongAsTheWorkTakes(t *testing.T) {
 		k := w.lockerOf(nil)
 		wrong := errors.New("wrong")
 		err := k.Do(t.Context(), "job", nil, func(ctx context.Context, h *Hold) error {
-			pass(2 * time.Minute)
-			if ctx.Err() != nil || w.state("job") != lease.Leased || h.Name() != "job" {
-				t.Errorf("after two minutes: %v, %v", ctx.Err(), w.state("job"))
+			bubble.Sleep(2 * time.Minute)
+			if ctx.Err() != nil || w.State("job") != lease.Leased || h.Name() != "job" {
+				t.Errorf("after two minutes: %v, %v", ctx.Err(), w.State("job"))
 			}
 			return wrong
 		})
-		if err != wrong || w.state("job") != lease.Available {
-			t.Errorf("err = %v, state %v", err, w.state("job"))
+		if err != wrong || w.State("job") != lease.Available {
+			t.Errorf("err = %v, state %v", err, w.State("job"))
 		}
 	})
 }

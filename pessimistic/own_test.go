@@ -6,15 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
 // What others have made is never deleted, whatever is done with it.
 func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.put("marker", "") // another program's empty blob
-		w.put("old", "")    // a lock of a version that marked what it had not made
+		w.Put("marker", "") // another program's empty blob
+		w.Put("old", "")    // a lock of a version that marked what it had not made
 		if err := rewrite(t.Context(), w, "old", "", func(m map[string]string) { m[keyKind] = "1"; m[keyNonce] = "n" }); err != nil {
 			t.Fatal(err)
 		}
@@ -23,20 +25,20 @@ func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
 			mustRelease(t, locked(t, allowing, name, nil).Lease)
 		}
 		// Data that is put into a blob of ours, by a program that keeps the metadata.
-		if _, err := w.service.BlockBlob("box", "filled").Upload(t.Context(), body("data"), nil); err != nil {
+		if _, err := w.Service.BlockBlob("box", "filled").Upload(t.Context(), pesstest.Body("data"), nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := rewrite(t.Context(), w, "filled", "", func(m map[string]string) { m[keyKind] = kindOwn; m[keyNonce] = "n" }); err != nil {
 			t.Fatal(err)
 		}
-		pass(30 * 24 * time.Hour)
+		bubble.Sleep(30 * 24 * time.Hour)
 		for _, dry := range []bool{true, false} {
 			got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{DryRun: dry})
 			if want := (GCResult{Seen: 5, Foreign: 4, Deleted: 1, Requests: got.Requests}); err != nil || got != want {
 				t.Errorf("dry run %v: %+v, %v, want %+v", dry, got, err, want)
 			}
 		}
-		if w.get("b") != "content" || w.get("filled") != "data" || w.get("marker") != "" || w.get("old") != "" {
+		if w.Get("b") != "content" || w.Get("filled") != "data" || w.Get("marker") != "" || w.Get("old") != "" {
 			t.Error("a blob has changed")
 		}
 		// They go on to work as locks.
@@ -51,19 +53,19 @@ func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		gets := 0
-		w.witness.on(func(c carried) {
-			if c.op != "get" {
+		w.Witness.On(func(c pesstest.Carried) {
+			if c.Op != "get" {
 				return
 			}
 			if gets++; gets == 2 { // the list, after the look at the container
-				if _, err := w.service.BlockBlob("box", "old").Upload(t.Context(), body("data"), nil); err != nil {
+				if _, err := w.Service.BlockBlob("box", "old").Upload(t.Context(), pesstest.Body("data"), nil); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 		got, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
-		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.get("old") != "data" || w.state("old") != lease.Available {
-			t.Errorf("%+v, %v; the blob is %v", got, err, w.state("old"))
+		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.Get("old") != "data" || w.State("old") != lease.Available {
+			t.Errorf("%+v, %v; the blob is %v", got, err, w.State("old"))
 		}
 		mustRelease(t, held.Lease)
 	})
@@ -77,8 +79,8 @@ func TestACollectionThatFailsHidesNoCrash(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			end(locked(t, w.direct(nil), "job", nil))
-			pass(30 * 24 * time.Hour)
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob")})
+			bubble.Sleep(30 * 24 * time.Hour)
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob")})
 			if _, err := w.lockerOf(nil).GC(t.Context(), nil); err == nil {
 				t.Error("a refused deletion is no failure")
 			}
@@ -94,17 +96,17 @@ func TestACollectionThatFailsHidesNoCrash(t *testing.T) {
 func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		before := w.look("b")
+		before := w.Look("b")
 		for _, wait := range []bool{true, false} {
-			w.reset()
+			w.Reset()
 			_, err := k.Lock(t.Context(), "b", &LockOptions{NoWait: !wait})
 			content, ok := errors.AsType[*ContentError](err)
 			if !ok || !errors.Is(err, ErrContent) || content.Size != 7 || content.Resource != "box/b" || !strings.Contains(err.Error(), "another name") {
 				t.Errorf("err = %v", err)
 			}
-			w.wantOps("look")
+			w.WantOps("look")
 		}
-		if after := w.look("b"); after.ETag != before.ETag || after.State != lease.Available {
+		if after := w.Look("b"); after.ETag != before.ETag || after.State != lease.Available {
 			t.Errorf("it has changed: %+v", after)
 		}
 		allowing := w.lockerOf(&LockerOptions{AllowContent: true})
@@ -113,7 +115,7 @@ func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 			t.Errorf("shown %+v, %v", info, err)
 		}
 		mustRelease(t, h.Lease)
-		if w.look("b").Metadata[keyKind] != "" {
+		if w.Look("b").Metadata[keyKind] != "" {
 			t.Error("a blob of somebody's is marked as ours")
 		}
 	})

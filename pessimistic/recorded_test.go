@@ -18,7 +18,7 @@ func TestALeaseWhoseBreakHasElapsedIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, &AcquireOptions{Duration: duration})
-				if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 					t.Fatal(err)
 				}
 				if lost := mustLost(t, l.Verify(t.Context()), Broken); !azerr.Has(lost, "LeaseLost") {
@@ -34,7 +34,7 @@ func TestAWriteUnderABrokenLeaseIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		id := l.ID()
-		client := w.service.BlockBlob("box", "b")
+		client := w.Service.BlockBlob("box", "b")
 		if _, err := Break(t.Context(), Blob(client), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}

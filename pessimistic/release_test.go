@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -20,11 +22,11 @@ func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, nil)
-				w.faults.SetFaults(aztest.Fault{Kind: kind, Match: releases, Count: 1})
+				w.Faults.SetFaults(aztest.Fault{Kind: kind, Match: releases, Count: 1})
 				mustRelease(t, l)
-				w.wantOps("acquire", "release", "release")
-				if w.state("b") != lease.Available {
-					t.Errorf("state %v", w.state("b"))
+				w.WantOps("acquire", "release", "release")
+				if w.State("b") != lease.Available {
+					t.Errorf("state %v", w.State("b"))
 				}
 			})
 		})
@@ -34,7 +36,7 @@ func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
 func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: releases})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: releases})
 		began := time.Now()
 		err := l.Release(t.Context())
 		if took := time.Since(began); took < 9*time.Second || took > 10*time.Second {
@@ -47,7 +49,7 @@ func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
 			t.Errorf("a second release: %v", again)
 		}
 		// About one request a second.
-		if n := len(w.ops()); n < 10 || n > 40 {
+		if n := len(w.Ops()); n < 10 || n > 40 {
 			t.Errorf("%d requests were sent", n)
 		}
 	})
@@ -58,17 +60,17 @@ func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
 func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
-		l, err := Acquire(ctx, Blob(w.blob("b")), nil)
+		l, err := Acquire(ctx, Blob(w.Blob("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cancel()
-		if err := l.Release(ctx); err != nil || w.state("b") != lease.Available {
-			t.Errorf("err = %v, state %v", err, w.state("b"))
+		if err := l.Release(ctx); err != nil || w.State("b") != lease.Available {
+			t.Errorf("err = %v, state %v", err, w.State("b"))
 		}
 		l = acquired(t, w, &AcquireOptions{Duration: 15 * time.Second})
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
-		pass(8 * time.Second)
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang})
+		bubble.Sleep(8 * time.Second)
 		began := time.Now()
 		if err := l.Release(ctx); !errors.Is(err, ErrOutcomeUnknown) || time.Since(began) > 7*time.Second {
 			t.Errorf("err = %v after %v, want unknown within what was left of the lease, 7 s", err, time.Since(began))
@@ -80,15 +82,15 @@ func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 func TestTheLeaseIsRenewedUntilTheWorkHasStopped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
-		l, err := Acquire(ctx, Blob(w.blob("b")), nil)
+		l, err := Acquire(ctx, Blob(w.Blob("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		<-l.Context().Done()
-		pass(5 * time.Minute) // of tidying up
-		if !l.Valid() || w.state("b") != lease.Leased {
-			t.Errorf("valid %v, state %v", l.Valid(), w.state("b"))
+		bubble.Sleep(5 * time.Minute) // of tidying up
+		if !l.Valid() || w.State("b") != lease.Leased {
+			t.Errorf("valid %v, state %v", l.Valid(), w.State("b"))
 		}
 		mustRelease(t, l)
 	})
@@ -102,29 +104,29 @@ func TestReleasingWhatIsLostSaysHowItWasLost(t *testing.T) {
 		ops    []string
 	}{
 		{"broken, and nobody has it", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
-			pass(11 * time.Second)
+			bubble.Sleep(11 * time.Second)
 		}, Broken, []string{"acquire", "renew", "look", "release"}},
 		{"taken before we knew", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
 			w.steal("b", 15*time.Second)
 		}, Taken, []string{"acquire", "release"}},
 		{"taken, and we knew", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
 			w.steal("b", 15*time.Second)
-			pass(11 * time.Second)
+			bubble.Sleep(11 * time.Second)
 		}, Taken, []string{"acquire", "renew"}},
 		{"deleted", func(t *testing.T, w *world, l *Lease) {
-			if _, err := w.service.BlockBlob("box", "b").Delete(t.Context(), deleteWith(l.ID())); err != nil {
+			if _, err := w.Service.BlockBlob("box", "b").Delete(t.Context(), pesstest.DeleteWith(l.ID())); err != nil {
 				t.Fatal(err)
 			}
-			pass(11 * time.Second)
+			bubble.Sleep(11 * time.Second)
 		}, Deleted, []string{"acquire", "renew"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,8 +134,8 @@ func TestReleasingWhatIsLostSaysHowItWasLost(t *testing.T) {
 				l := acquired(t, w, nil)
 				tt.happen(t, w, l)
 				mustLost(t, l.Release(t.Context()), tt.reason)
-				w.wantOps(tt.ops...)
-				w.witness.on(nil)
+				w.WantOps(tt.ops...)
+				w.Witness.On(nil)
 			})
 		})
 	}
@@ -145,9 +147,9 @@ func TestTheRenewerIsJoinedBeforeTheRelease(t *testing.T) {
 		var released, renewed atomic.Bool
 		// A line that holds a renewal for a while, even if nobody waits for its answer any more.
 		slow := transport(func(r *http.Request) (*http.Response, error) {
-			switch header(r.Header, "x-ms-lease-action") {
+			switch pesstest.Header(r.Header, "x-ms-lease-action") {
 			case "renew":
-				pass(3 * time.Second)
+				bubble.Sleep(3 * time.Second)
 				renewed.Store(true)
 				if released.Load() {
 					t.Error("a renewal arrived after the release")
@@ -155,15 +157,15 @@ func TestTheRenewerIsJoinedBeforeTheRelease(t *testing.T) {
 			case "release":
 				released.Store(true)
 			}
-			return w.faults.Do(r)
+			return w.Faults.Do(r)
 		})
-		l, err := Acquire(t.Context(), Blob(w.containerOver(slow).NewBlobClient("b")), nil)
+		l, err := Acquire(t.Context(), Blob(w.ContainerOver(slow).NewBlobClient("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(11 * time.Second)
+		bubble.Sleep(11 * time.Second)
 		_ = l.Release(t.Context())
-		pass(5 * time.Second)
+		bubble.Sleep(5 * time.Second)
 		if !renewed.Load() {
 			t.Error("no renewal was under way")
 		}
@@ -181,21 +183,21 @@ func TestACancelledAcquireLeavesNoLease(t *testing.T) {
 				inBubble(t, func(t *testing.T, _ *world) {
 					w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 0 }})
 					slow := transport(func(r *http.Request) (*http.Response, error) {
-						return latent(r, w.faults, 200*time.Millisecond)
+						return latent(r, w.Faults, 200*time.Millisecond)
 					})
-					w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1}, aztest.Fault{Kind: aztest.Throttle, Count: 1})
+					w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1}, aztest.Fault{Kind: aztest.Throttle, Count: 1})
 					holder := w.steal("b", 15*time.Second)
-					go func() { pass(2 * time.Second); _ = holder.Release(context.Background()) }()
+					go func() { bubble.Sleep(2 * time.Second); _ = holder.Release(context.Background()) }()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(step)*50*time.Millisecond)
 					defer cancel()
-					l, err := Acquire(ctx, Blob(w.containerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pollEvery(400 * time.Millisecond)})
+					l, err := Acquire(ctx, Blob(w.ContainerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pesstest.PollEvery(400 * time.Millisecond)})
 					if err == nil {
 						mustRelease(t, l)
 					} else {
 						cancelled++
 					}
-					pass(3 * time.Second)
-					if w.state("b") != lease.Available {
+					bubble.Sleep(3 * time.Second)
+					if w.State("b") != lease.Available {
 						leaks++
 					}
 				})

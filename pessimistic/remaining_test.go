@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
@@ -28,9 +30,9 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 			}
 		}
 		want("acquired", 10*time.Second, 15*time.Second)
-		pass(4 * time.Second)
+		bubble.Sleep(4 * time.Second)
 		changed := want("4 s later", 6*time.Second, 11*time.Second)
-		pass(time.Second)
+		bubble.Sleep(time.Second)
 		closed("renewed", changed)
 		changed = want("renewed", 10*time.Second, 15*time.Second)
 		if err := l.Break(t.Context(), &BreakOptions{Grace: 6 * time.Second}); err != nil {
@@ -38,7 +40,7 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 		}
 		closed("broken", changed)
 		changed = want("broken", 4*time.Second, 6*time.Second)
-		pass(4 * time.Second)
+		bubble.Sleep(4 * time.Second)
 		closed("stopped", changed)
 		changed = want("stopped", 0, 2*time.Second)
 		mustRelease(t, l)

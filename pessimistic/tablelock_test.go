@@ -46,7 +46,7 @@ func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
 
 func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		table := w.service.Table("orders")
+		table := w.Service.Table("orders")
 		lock, err := w.lockerOf(nil).Table("orders", "")
 		if err != nil {
 			t.Fatal(err)

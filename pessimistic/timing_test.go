@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // A trial holds a lease for ten fake minutes while things go wrong, and judges when the context of the work ended. The judge
@@ -45,8 +47,8 @@ type answered struct{ sent, at time.Time }
 // Do is what the holder's client talks to: it notes what the holder gets to know, and when.
 func (tr *trial) Do(r *http.Request) (*http.Response, error) {
 	sent := time.Now()
-	resp, err := tr.w.faults.Do(r)
-	action := header(r.Header, "x-ms-lease-action")
+	resp, err := tr.w.Faults.Do(r)
+	action := pesstest.Header(r.Header, "x-ms-lease-action")
 	if err == nil && resp.StatusCode < 300 && (action == "acquire" || action == "renew") {
 		tr.mu.Lock()
 		defer tr.mu.Unlock()
@@ -76,22 +78,22 @@ func (tr *trial) inBubble(t *testing.T) (findings []string) {
 	}
 	tr.w, tr.answered = newWorld(t), nil
 	var until time.Time // when the lease ends at the service
-	tr.w.witness.on(func(c carried) {
-		if c.status < 300 && (c.op == "acquire" || c.op == "renew") {
+	tr.w.Witness.On(func(c pesstest.Carried) {
+		if c.Status < 300 && (c.Op == "acquire" || c.Op == "renew") {
 			mu.Lock()
 			if end := time.Now().Add(tr.duration); end.After(until) {
 				until = end
 			}
 			mu.Unlock()
-			pass(tr.answer)
+			bubble.Sleep(tr.answer)
 		}
 	})
-	l, err := Acquire(t.Context(), Blob(tr.w.containerOver(tr).NewBlobClient("b")), &AcquireOptions{Duration: tr.duration, clockJump: tr.machine.clockJump})
+	l, err := Acquire(t.Context(), Blob(tr.w.ContainerOver(tr).NewBlobClient("b")), &AcquireOptions{Duration: tr.duration, clockJump: tr.machine.clockJump})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr.lease = l
-	tr.w.faults.SetFaults(tr.faults...)
+	tr.w.Faults.SetFaults(tr.faults...)
 	began := time.Now()
 	over := make(chan struct{})
 	var wg sync.WaitGroup
@@ -119,7 +121,7 @@ func (tr *trial) inBubble(t *testing.T) (findings []string) {
 	if tr.during != nil {
 		wg.Go(func() { tr.during(t, tr) })
 	}
-	pass(trialLength)
+	bubble.Sleep(trialLength)
 	close(over)
 	wg.Wait()
 	tr.judgeEnd(began, ended, found)
@@ -140,7 +142,7 @@ func (tr *trial) steal(over <-chan struct{}, found func(string, ...any), left fu
 			return
 		case <-time.After(pause):
 		}
-		thief, err := TryAcquire(context.Background(), Blob(tr.w.service.BlockBlob("box", "b")), &AcquireOptions{Duration: 15 * time.Second})
+		thief, err := TryAcquire(context.Background(), Blob(tr.w.Service.BlockBlob("box", "b")), &AcquireOptions{Duration: 15 * time.Second})
 		if err != nil {
 			continue
 		}
@@ -200,8 +202,8 @@ var renewals = aztest.Op("Renew Blob Lease")
 // broken makes another client break the lease after a while.
 func broken(after time.Duration, opts *BreakOptions) func(*testing.T, *trial) {
 	return func(t *testing.T, tr *trial) {
-		pass(after)
-		if _, err := Break(context.Background(), Blob(tr.w.service.BlockBlob("box", "b")), opts); err != nil {
+		bubble.Sleep(after)
+		if _, err := Break(context.Background(), Blob(tr.w.Service.BlockBlob("box", "b")), opts); err != nil {
 			t.Error(err)
 		}
 	}
@@ -211,10 +213,10 @@ func broken(after time.Duration, opts *BreakOptions) func(*testing.T, *trial) {
 func spells(fault aztest.Fault, lasting, every time.Duration) func(*testing.T, *trial) {
 	return func(_ *testing.T, tr *trial) {
 		for began := time.Now(); time.Since(began) < trialLength-2*every; {
-			pass(every - lasting)
-			tr.w.faults.SetFaults(fault)
-			pass(lasting)
-			tr.w.faults.SetFaults()
+			bubble.Sleep(every - lasting)
+			tr.w.Faults.SetFaults(fault)
+			bubble.Sleep(lasting)
+			tr.w.Faults.SetFaults()
 		}
 	}
 }
@@ -246,19 +248,19 @@ func trials() []*trial {
 		{name: "broken in its natural time", during: broken(109*time.Second, nil), reason: Broken},
 		{name: "broken at once", during: broken(101*time.Second, &BreakOptions{Now: true}), excused: 10 * time.Second},
 		{name: "deleted", during: func(t *testing.T, tr *trial) {
-			pass(101 * time.Second)
-			if _, err := tr.w.service.BlockBlob("box", "b").Delete(context.Background(), deleteWith(tr.lease.ID())); err != nil {
+			bubble.Sleep(101 * time.Second)
+			if _, err := tr.w.Service.BlockBlob("box", "b").Delete(context.Background(), pesstest.DeleteWith(tr.lease.ID())); err != nil {
 				t.Error(err)
 			}
 		}, reason: Deleted, excused: 10 * time.Second},
 		{name: "the container is deleted", during: func(t *testing.T, tr *trial) {
-			pass(101 * time.Second)
-			if _, err := tr.w.service.Container("box").Delete(context.Background(), nil); err != nil {
+			bubble.Sleep(101 * time.Second)
+			if _, err := tr.w.Service.Container("box").Delete(context.Background(), nil); err != nil {
 				t.Error(err)
 			}
 		}, reason: Deleted, excused: 10 * time.Second},
 		{name: "stands still for 5 s", during: func(_ *testing.T, tr *trial) {
-			pass(101 * time.Second)
+			bubble.Sleep(101 * time.Second)
 			tr.machine.stand(5 * time.Second)
 		}, survives: true},
 	}
@@ -288,8 +290,8 @@ func mixture(seed uint64) *trial {
 		tr.faults = append(tr.faults, aztest.Fault{Kind: kinds[i], Probability: share / 3, Delay: time.Duration(rng.IntN(30_000)) * time.Millisecond, RetryAfter: 2 * time.Second})
 	}
 	tr.during = func(_ *testing.T, tr *trial) {
-		pass(trialLength * 3 / 4)
-		tr.w.faults.SetFaults(aztest.Fault{Kind: kinds[rng.IntN(2)], Match: renewals}) // nothing gets through any more
+		bubble.Sleep(trialLength * 3 / 4)
+		tr.w.Faults.SetFaults(aztest.Fault{Kind: kinds[rng.IntN(2)], Match: renewals}) // nothing gets through any more
 	}
 	return tr
 }

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -20,18 +22,18 @@ import (
 // ruin is what others do to a lock blob, and to those who hold it.
 var ruin = map[string]func(ctx context.Context, w *world) error{
 	"delete": func(ctx context.Context, w *world) error {
-		_, err := w.service.BlockBlob("box", "job").Delete(ctx, nil)
+		_, err := w.Service.BlockBlob("box", "job").Delete(ctx, nil)
 		return err
 	},
 	"break and delete": func(ctx context.Context, w *world) error {
-		if _, err := Break(ctx, Blob(w.service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+		if _, err := Break(ctx, Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 			return err
 		}
-		_, err := w.service.BlockBlob("box", "job").Delete(ctx, nil)
+		_, err := w.Service.BlockBlob("box", "job").Delete(ctx, nil)
 		return err
 	},
 	"wipe the metadata": func(ctx context.Context, w *world) error {
-		_, err := w.service.BlockBlob("box", "job").SetMetadata(ctx, nil, nil)
+		_, err := w.Service.BlockBlob("box", "job").SetMetadata(ctx, nil, nil)
 		return err
 	},
 	"lower the fence": func(ctx context.Context, w *world) error {
@@ -41,7 +43,7 @@ var ruin = map[string]func(ctx context.Context, w *world) error{
 		return rewrite(ctx, w, "job", "", func(m map[string]string) { delete(m, fence.Key) })
 	},
 	"replace the blob": func(ctx context.Context, w *world) error {
-		_, err := w.service.BlockBlob("box", "job").Upload(ctx, body(""), nil)
+		_, err := w.Service.BlockBlob("box", "job").Upload(ctx, pesstest.Body(""), nil)
 		return err
 	},
 }
@@ -53,11 +55,11 @@ type tokens struct {
 	max time.Duration // by which a token was ahead of the service's clock
 }
 
-func (s *tokens) note(c carried) {
-	if c.op != "stamp" || c.status != 200 {
+func (s *tokens) note(c pesstest.Carried) {
+	if c.Op != "stamp" || c.Status != 200 {
 		return
 	}
-	token, err := fence.Parse(c.fence)
+	token, err := fence.Parse(c.Fence)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -90,11 +92,11 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 			return rng.IntN(n)
 		}
 		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return time.Duration(draw(4000)) * time.Microsecond }})
-		w.witness.on(s.note)
+		w.Witness.On(s.note)
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for i := range 3 {
-			k := w.lockerOf(&LockerOptions{Owner: fmt.Sprint(i), Poll: pollEvery(20 * time.Millisecond), HandOvers: 5})
+			k := w.lockerOf(&LockerOptions{Owner: fmt.Sprint(i), Poll: pesstest.PollEvery(20 * time.Millisecond), HandOvers: 5})
 			began := time.Now()
 			skew := time.Duration(i-1) * time.Hour
 			k.opts.clockJump = func() time.Duration { // the wall clock, an hour off, and jumping
@@ -110,7 +112,7 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 							}
 							return
 						}
-						pass(time.Duration(draw(20)) * time.Millisecond)
+						bubble.Sleep(time.Duration(draw(20)) * time.Millisecond)
 						_ = h.Release(context.WithoutCancel(ctx))
 					}
 				})
@@ -119,7 +121,7 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 		all.Go(func() {
 			names := []string{"delete", "break and delete", "wipe the metadata", "lower the fence", "drop the fence", "replace the blob"}
 			for ctx.Err() == nil {
-				pass(time.Duration(draw(3000)) * time.Millisecond)
+				bubble.Sleep(time.Duration(draw(3000)) * time.Millisecond)
 				_ = ruin[names[draw(len(names))]](ctx, w) // refused while the lock is held, mostly
 				if draw(3) == 0 {
 					_ = ruin["break and delete"](ctx, w)
@@ -127,7 +129,7 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 			}
 		})
 		for n := 0; n < holders; {
-			pass(time.Second)
+			bubble.Sleep(time.Second)
 			s.mu.Lock()
 			n = len(s.all)
 			s.mu.Unlock()
@@ -185,14 +187,14 @@ func TestAProcessRemembersItsOwnFence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
-		old := w.look("job").Metadata
+		old := w.Look("job").Metadata
 		var last fence.Token
 		for range 5 {
 			h := locked(t, k, "job", nil)
 			last = h.Fence()
 			mustRelease(t, h.Lease)
 		}
-		if _, err := w.service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(old), nil); err != nil {
+		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(old), nil); err != nil {
 			t.Fatal(err)
 		}
 		h := locked(t, k, "job", nil)
@@ -212,23 +214,23 @@ func TestWhatTheFenceCosts(t *testing.T) {
 	}
 	for _, at := range []time.Duration{0, 300 * time.Millisecond, 990 * time.Millisecond} {
 		inBubble(t, func(t *testing.T, w *world) {
-			pass(at)
+			bubble.Sleep(at)
 			k := w.lockerOf(nil)
 			if first := took(t, k); first > time.Second+50*time.Millisecond {
 				t.Errorf("the first holder took %v", first)
 			} else {
 				t.Logf("%v into a second, the first holder takes %v", at, first)
 			}
-			w.wantOps("look", "put", "acquire", "stamp", "release")
-			w.reset()
+			w.WantOps("look", "put", "acquire", "stamp", "release")
+			w.Reset()
 			if second := took(t, w.lockerOf(nil)); second != 0 {
 				t.Errorf("the second took %v", second)
 			}
-			w.wantOps("look", "acquire", "stamp", "release")
-			if _, err := w.service.BlockBlob("box", "job").SetMetadata(t.Context(), nil, nil); err != nil {
+			w.WantOps("look", "acquire", "stamp", "release")
+			if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			pass(1100 * time.Millisecond)
+			bubble.Sleep(1100 * time.Millisecond)
 			if later := took(t, k); later != 0 {
 				t.Errorf("a second after a change by others it took %v", later)
 			}
@@ -236,13 +238,13 @@ func TestWhatTheFenceCosts(t *testing.T) {
 	}
 	// A clock of ours that is off costs one second more at most.
 	inBubble(t, func(t *testing.T, w *world) {
-		pass(400 * time.Millisecond)
+		bubble.Sleep(400 * time.Millisecond)
 		k := w.lockerOf(nil)
 		k.opts.clockJump = func() time.Duration { return 550 * time.Millisecond }
 		if first := took(t, k); first > 1500*time.Millisecond || first < 600*time.Millisecond {
 			t.Errorf("with a clock that is off the first holder took %v", first)
 		}
-		w.wantOps("look", "put", "acquire", "stamp", "release")
+		w.WantOps("look", "put", "acquire", "stamp", "release")
 	})
 }
 
@@ -270,7 +272,7 @@ func TestQuickFirstDoesNotWaitForANewBlob(t *testing.T) {
 func TestHandOversDoNotRunAheadOfTheServicesClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var s tokens
-		w.witness.on(s.note)
+		w.Witness.On(s.note)
 		k := w.lockerOf(&LockerOptions{HandOvers: 5000})
 		var q queued
 		for i := range 2500 {
@@ -306,8 +308,8 @@ func TestAFenceThatCannotGrowIsAnError(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
-		if w.state("job") != lease.Available {
-			t.Errorf("the lock is %v", w.state("job"))
+		if w.State("job") != lease.Available {
+			t.Errorf("the lock is %v", w.State("job"))
 		}
 	})
 }

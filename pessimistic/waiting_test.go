@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // TestFiftyProcessesThatWaitAreGentleAndNobodyStarves has them want one lock again and again.
@@ -53,7 +54,7 @@ func TestFiftyProcessesThatWaitAreGentleAndNobodyStarves(t *testing.T) {
 							mu.Lock()
 							served[i]++
 							mu.Unlock()
-							pass(hold)
+							bubble.Sleep(hold)
 							mustRelease(t, h.Lease)
 						}
 					})
@@ -64,7 +65,7 @@ func TestFiftyProcessesThatWaitAreGentleAndNobodyStarves(t *testing.T) {
 					total, least, worst = total+served[i], min(least, served[i]), max(worst, longest[i])
 				}
 				looks := 0
-				for _, op := range w.ops() {
+				for _, op := range w.Ops() {
 					if op == "look" {
 						looks++
 					}

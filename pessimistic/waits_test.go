@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // A lock that is broken, or deleted, while it is handed over is not the loss of those who only wait for it.
@@ -27,12 +29,12 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.Lease) })
 		},
 		"deleted": func(t *testing.T, w *world, h *Hold) {
-			if _, err := w.service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(h.ID())); err != nil {
+			if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), pesstest.DeleteWith(h.ID())); err != nil {
 				t.Error(err)
 			}
 		},
 		"changed by its holder": func(t *testing.T, w *world, h *Hold) {
-			if _, err := w.service.BlockBlob("box", "job").Upload(t.Context(), body(""), nil); err == nil {
+			if _, err := w.Service.BlockBlob("box", "job").Upload(t.Context(), pesstest.Body(""), nil); err == nil {
 				t.Error("a leased blob was overwritten without the lease")
 			}
 			if err := rewrite(t.Context(), w, "job", h.ID(), func(m map[string]string) { m["team"] = "blue" }); err != nil {
@@ -46,7 +48,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 				h := locked(t, k, "job", nil)
 				var q queued
 				q.start(t.Context(), k, 10, time.Second)
-				pass(time.Second)
+				bubble.Sleep(time.Second)
 				strike(t, w, h)
 				_ = h.Release(t.Context())
 				q.done(t, k)
@@ -64,10 +66,10 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
 		breaks := 2
-		w.witness.on(func(c carried) {
-			if c.op == "acquire" && c.status == 201 && breaks > 0 {
+		w.Witness.On(func(c pesstest.Carried) {
+			if c.Op == "acquire" && c.Status == 201 && breaks > 0 {
 				breaks--
-				if _, err := Break(context.Background(), Blob(w.service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+				if _, err := Break(context.Background(), Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -87,7 +89,7 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context, w *world, clockJump func() time.Duration) error{
 		"Acquire": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
-			_, err := Acquire(ctx, Blob(w.blob("job")), &AcquireOptions{Wait: 20 * time.Second, clockJump: clockJump})
+			_, err := Acquire(ctx, Blob(w.Blob("job")), &AcquireOptions{Wait: 20 * time.Second, clockJump: clockJump})
 			return err
 		},
 		"Lock": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
@@ -121,7 +123,7 @@ func TestTheRestBetweenTwoHoldingsEndsWithWait(t *testing.T) {
 		other := locked(t, w.direct(nil), "job", nil)
 		time.AfterFunc(5*time.Second, func() { mustRelease(t, other.Lease) })
 		h := locked(t, k, "job", nil) // it has met another
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		mustRelease(t, h.Lease)
 		began := time.Now()
 		h = locked(t, k, "job", &LockOptions{Wait: time.Second})
@@ -137,11 +139,11 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, nil)
 		h := locked(t, w.direct(nil), "job", nil)
-		k := w.lockerOf(&LockerOptions{Poll: pollEvery(5 * time.Second)})
+		k := w.lockerOf(&LockerOptions{Poll: pesstest.PollEvery(5 * time.Second)})
 		began := time.Now()
 		time.AfterFunc(8*time.Second, func() { mustRelease(t, h.Lease) })
 		time.AfterFunc(9*time.Second, func() {
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Get Blob Properties"), Count: 1})
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Get Blob Properties"), Count: 1})
 		})
 		next := locked(t, k, "job", nil)
 		if took := time.Since(began); took > 11*time.Second {

@@ -10,6 +10,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/election"
+	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -141,7 +143,7 @@ func readersAndWriter(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				l, err := pessimistic.NewRWLock(k, "l", &pessimistic.RWLockOptions{Readers: 1})
+				l, err := shared.NewRWLock(k, "l", &shared.RWLockOptions{Readers: 1})
 				if err != nil {
 					return err
 				}
@@ -153,7 +155,7 @@ func readersAndWriter(clients int) func(*explore.World) explore.Program {
 				if i == 0 {
 					return l.Do(ctx, patient, func(ctx context.Context, _ *pessimistic.Hold) error { return look(ctx, false) })
 				}
-				return l.RDo(ctx, patient, func(ctx context.Context, _ *pessimistic.Slot) error { return look(ctx, true) })
+				return l.RDo(ctx, patient, func(ctx context.Context, _ *shared.Slot) error { return look(ctx, true) })
 			})
 		}
 		p.Check = func() error { return errors.Join(d.overlap, nothingLeaked(w, "l/gate", "l/slot/0")) }
@@ -177,11 +179,11 @@ func slots(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				s, err := pessimistic.NewSemaphore(k, "s", 1)
+				s, err := shared.NewSemaphore(k, "s", 1)
 				if err != nil {
 					return err
 				}
-				return s.Do(ctx, patient, func(ctx context.Context, _ *pessimistic.Slot) error {
+				return s.Do(ctx, patient, func(ctx context.Context, _ *shared.Slot) error {
 					defer d.enter(ctx, i, false)()
 					_, err := c.BlockBlob("box", "page").GetProperties(ctx, nil)
 					return err
@@ -210,7 +212,7 @@ func candidates(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				e, err := pessimistic.NewElection(k, "lead", nil)
+				e, err := election.New(k, "lead", nil)
 				if err != nil {
 					return err
 				}

@@ -33,8 +33,8 @@ func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Hold, d time
 	}
 }
 
-// shared marks the notes of holds that do not exclude each other.
-const shared = 1
+// nonExclusive marks the notes of holds that do not exclude each other.
+const nonExclusive = 1
 
 // holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service forgets
 // its leases.
@@ -55,7 +55,7 @@ func (j *judgement) holds() map[string][]history.Hold {
 			}
 		}
 		all[n.Of] = append(all[n.Of], history.Hold{Who: n.Process + " " + n.Lane, Fence: n.V, Asked: time.Unix(0, n.Begin),
-			From: time.Unix(0, n.End), To: time.Unix(0, to), Shared: n.N == shared})
+			From: time.Unix(0, n.End), To: time.Unix(0, to), Shared: n.N == nonExclusive})
 	}
 	return all
 }

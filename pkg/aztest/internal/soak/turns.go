@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/election"
+	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest/history"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -28,11 +30,11 @@ func (turns) work(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("turns"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
 		Poll: retry.Backoff{Base: 200 * time.Millisecond, Cap: time.Second}})
 	must(err)
-	rw, err := pessimistic.NewRWLock(locker, "paper", &pessimistic.RWLockOptions{Readers: readers})
+	rw, err := shared.NewRWLock(locker, "paper", &shared.RWLockOptions{Readers: readers})
 	must(err)
-	semaphore, err := pessimistic.NewSemaphore(locker, "seats", seats)
+	semaphore, err := shared.NewSemaphore(locker, "seats", seats)
 	must(err)
-	election, err := pessimistic.NewElection(locker, "leader", nil)
+	election, err := election.New(locker, "leader", nil)
 	must(err)
 	wait := &pessimistic.LockOptions{Wait: lockPatient}
 	w.lanes("turn", 2*turnLanes+1, func(l *lane) {
@@ -54,7 +56,7 @@ func (turns) work(ctx context.Context, w *worker) {
 					return h, h.Release, nil
 				})
 			default:
-				l.turn(ctx, "paper", shared, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
+				l.turn(ctx, "paper", nonExclusive, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
 					return slot(rw.RLock(ctx, wait))
 				})
 			}
@@ -63,7 +65,7 @@ func (turns) work(ctx context.Context, w *worker) {
 	})
 }
 
-func slot(s *pessimistic.Slot, err error) (*pessimistic.Hold, func(context.Context) error, error) {
+func slot(s *shared.Slot, err error) (*pessimistic.Hold, func(context.Context) error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +85,7 @@ func (l *lane) turn(ctx context.Context, of string, n int64, take func(ctx conte
 }
 
 // campaign runs for the lead until it has had it once, or the weather is over.
-func (l *lane) campaign(ctx context.Context, e *pessimistic.Election) {
+func (l *lane) campaign(ctx context.Context, e *election.Election) {
 	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: "leader"})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/shared"
 )
 
 type semaphoreRunOptions struct {
@@ -64,7 +65,7 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 	if err != nil {
 		return err
 	}
-	s, err := pessimistic.NewSemaphore(k, opts.Semaphore.Blob, opts.Slots)
+	s, err := shared.NewSemaphore(k, opts.Semaphore.Blob, opts.Slots)
 	if err != nil {
 		return &fail.UsageError{Err: err}
 	}
@@ -79,22 +80,22 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 			return slot, nil
 		},
 		Env: func(h Held) []string {
-			slot := h.(*pessimistic.Slot)
+			slot := h.(*shared.Slot)
 			return append(Env(name, slot.Hold), fmt.Sprint("AZCONC_SLOT=", slot.Number))
 		},
 		Facts: func(h Held) map[string]any {
-			slot := h.(*pessimistic.Slot)
+			slot := h.(*shared.Slot)
 			facts := Facts(name, slot.Hold)
 			facts["slot"] = slot.Number
 			return facts
 		},
 		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return Breaking(ctx, k, h.(*pessimistic.Slot).Hold)
+			return Breaking(ctx, k, h.(*shared.Slot).Hold)
 		},
 	})
 }
 
-func (opts *semaphoreRunOptions) slot(ctx context.Context, s *pessimistic.Semaphore) (*pessimistic.Slot, error) {
+func (opts *semaphoreRunOptions) slot(ctx context.Context, s *shared.Semaphore) (*shared.Slot, error) {
 	if opts.NoWait {
 		return s.TryAcquire(ctx)
 	}

@@ -26,7 +26,9 @@ import (
 	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/election"
 	"github.com/azconc/azconc/pessimistic/files"
+	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -111,14 +113,14 @@ func storeLocks(t *testing.T, s *shelf) {
 			defer func() { _ = h.Release(context.Background()) }()
 		}
 	}
-	pool, err := pessimistic.NewSemaphore(k, "pool", 2)
+	pool, err := shared.NewSemaphore(k, "pool", 2)
 	s.fail(err)
-	s.fail(pool.Do(ctx, nil, func(context.Context, *pessimistic.Slot) error { return nil }))
-	rw, err := pessimistic.NewRWLock(k, "shared", nil)
+	s.fail(pool.Do(ctx, nil, func(context.Context, *shared.Slot) error { return nil }))
+	rw, err := shared.NewRWLock(k, "shared", nil)
 	s.fail(err)
-	s.fail(rw.RDo(ctx, nil, func(context.Context, *pessimistic.Slot) error { return nil }))
+	s.fail(rw.RDo(ctx, nil, func(context.Context, *shared.Slot) error { return nil }))
 	s.fail(rw.Do(ctx, nil, func(context.Context, *pessimistic.Hold) error { return nil }))
-	leader, err := pessimistic.NewElection(k, "leader", nil)
+	leader, err := election.New(k, "leader", nil)
 	s.fail(err)
 	done := errors.New("done")
 	if err := leader.Run(ctx, func(context.Context, *pessimistic.Hold) error { return done }); err != nil && !errors.Is(err, done) {

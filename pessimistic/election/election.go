@@ -1,4 +1,4 @@
-package pessimistic
+package election
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -24,9 +25,9 @@ var ErrResigned = errors.New("resigned")
 //
 // An Election is safe for concurrent use, except that only one Run may be active at a time.
 type Election struct {
-	locker *Locker
+	locker *pessimistic.Locker
 	name   string
-	opts   ElectionOptions
+	opts   Options
 
 	mu   sync.Mutex
 	lead *lead // nil while this process does not lead
@@ -38,8 +39,8 @@ type lead struct {
 	done chan struct{}
 }
 
-// ElectionOptions configures an Election. The zero value selects the defaults.
-type ElectionOptions struct {
+// Options configures an Election. The zero value selects the defaults.
+type Options struct {
 	// Preemptible makes a leader check, every third of its lease's duration, whether another candidate has asked for
 	// the lead, at the cost of one HEAD request each. Defaults to false: the leader leads until it resigns or loses the
 	// lead.
@@ -48,8 +49,8 @@ type ElectionOptions struct {
 	_ struct{}
 }
 
-// NewElection returns an Election. It sends no request.
-func NewElection(k *Locker, name string, opts *ElectionOptions) (*Election, error) {
+// New returns an Election. It sends no request.
+func New(k *pessimistic.Locker, name string, opts *Options) (*Election, error) {
 	if k == nil {
 		return nil, errors.New("election: no Locker")
 	}
@@ -76,9 +77,9 @@ const intentSuffix = "/intent" // the lock of the candidate that wants to take o
 //
 // Other errors: the cause of ctx, ErrNotFound if the container does not exist, or the service's refusal. Requests: as
 // for Locker.Lock, plus one renewal every third of the duration while leading.
-func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *Hold) error) error {
+func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *pessimistic.Hold) error) error {
 	for {
-		h, err := e.locker.Lock(ctx, e.name, &LockOptions{Patient: true})
+		h, err := e.locker.Lock(ctx, e.name, &pessimistic.LockOptions{Patient: true})
 		if err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func (e *Election) standBack() time.Duration {
 var errAgain = errors.New("the lead has ended")
 
 // govern runs one term.
-func (e *Election) govern(ctx context.Context, h *Hold, onElected func(context.Context, *Hold) error) (err error) {
+func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{end: end, done: make(chan struct{})}
 	e.mu.Lock()
@@ -125,7 +126,7 @@ func (e *Election) govern(ctx context.Context, h *Hold, onElected func(context.C
 		e.mu.Lock()
 		e.lead = nil
 		e.mu.Unlock()
-		if released := h.Release(ctx); errors.Is(released, ErrLost) && err == nil {
+		if released := h.Release(ctx); errors.Is(released, pessimistic.ErrLost) && err == nil {
 			err = released
 		}
 		close(l.done)
@@ -135,16 +136,16 @@ func (e *Election) govern(ctx context.Context, h *Hold, onElected func(context.C
 	switch _, stop := retry.Stopped(err); {
 	case stop, cause == nil:
 		return err
-	case errors.Is(cause, ErrLost), errors.Is(cause, ErrPreempted), errors.Is(cause, ErrResigned):
+	case errors.Is(cause, pessimistic.ErrLost), errors.Is(cause, ErrPreempted), errors.Is(cause, ErrResigned):
 		return errAgain
 	}
 	return err
 }
 
 // watchIntent ends the term when another candidate has asked for the lead.
-func (e *Election) watchIntent(ctx context.Context, h *Hold, end context.CancelCauseFunc) {
+func (e *Election) watchIntent(ctx context.Context, h *pessimistic.Hold, end context.CancelCauseFunc) {
 	every := h.Duration() / 3
-	if h.Duration() == Infinite {
+	if h.Duration() == pessimistic.Infinite {
 		every = 10 * time.Second
 	}
 	for retry.Sleep(ctx, every) == nil {
@@ -190,11 +191,11 @@ func (e *Election) Preempt(ctx context.Context) error {
 	if err != nil || e.Leads() || !first.Held {
 		return err
 	}
-	h, err := e.locker.Lock(ctx, e.name+intentSuffix, &LockOptions{Patient: true})
+	h, err := e.locker.Lock(ctx, e.name+intentSuffix, &pessimistic.LockOptions{Patient: true})
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error {
+	return locks.Do(ctx, h, pessimistic.ErrLost, func(ctx context.Context) error {
 		p := poll.Pace{Backoff: e.locker.Options().Poll}
 		for {
 			now, err := e.leaderUntilHeard(ctx)
@@ -216,12 +217,12 @@ func (e *Election) Preempt(ctx context.Context) error {
 }
 
 // leaderUntilHeard calls Leader until it is answered. A missing lock counts as a lock that nobody holds.
-func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
+func (e *Election) leaderUntilHeard(ctx context.Context) (pessimistic.LockInfo, error) {
 	for n := 0; ; n++ {
 		info, err := e.Leader(ctx)
 		switch o := azerr.Classify(err); {
-		case errors.Is(err, ErrNotFound) && !azerr.Has(err, "ContainerNotFound"):
-			return LockInfo{}, nil
+		case errors.Is(err, pessimistic.ErrNotFound) && !azerr.Has(err, "ContainerNotFound"):
+			return pessimistic.LockInfo{}, nil
 		case err == nil, ctx.Err() != nil, !o.Transient():
 			return info, err
 		}
@@ -233,7 +234,7 @@ func (e *Election) leaderUntilHeard(ctx context.Context) (LockInfo, error) {
 
 // Leader returns who leads, or who led last: Held tells which. Errors: ErrNotFound if there has been no leader yet.
 // Requests: 1.
-func (e *Election) Leader(ctx context.Context) (LockInfo, error) {
+func (e *Election) Leader(ctx context.Context) (pessimistic.LockInfo, error) {
 	return e.locker.Show(ctx, e.name)
 }
 

@@ -1,4 +1,4 @@
-package pessimistic
+package shared
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -29,7 +30,7 @@ import (
 //
 // A Semaphore is safe for concurrent use.
 type Semaphore struct {
-	locker *Locker
+	locker *pessimistic.Locker
 	prefix string // of the slots' names
 	path   string
 	slots  int
@@ -46,7 +47,7 @@ type Semaphore struct {
 const maxSlots = 1000
 
 // NewSemaphore returns a Semaphore with n slots, 1 to 1000. It sends no request.
-func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
+func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error) {
 	if k == nil {
 		return nil, errors.New("semaphore: no Locker")
 	}
@@ -68,7 +69,7 @@ func NewSemaphore(k *Locker, name string, n int) (*Semaphore, error) {
 
 // Slot is a slot of a Semaphore that this process holds.
 type Slot struct {
-	*Hold
+	*pessimistic.Hold
 	Number int // 0 to n-1
 
 	semaphore *Semaphore
@@ -91,8 +92,8 @@ func (s *Semaphore) slotName(i int) string { return s.prefix + strconv.Itoa(i) }
 //
 // Requests: 3 if the first slot tried is free, 4 the first time; otherwise 1 to look at that slot, 1 to list all slots,
 // and 3 for a free one. Waiting costs one list request per poll, for all goroutines together.
-func (s *Semaphore) Acquire(ctx context.Context, opts *LockOptions) (*Slot, error) {
-	var o LockOptions
+func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
+	var o pessimistic.LockOptions
 	if opts != nil {
 		o = *opts
 	}
@@ -102,19 +103,19 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *LockOptions) (*Slot, erro
 // TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already
 // waiting.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
-	return s.acquire(ctx, LockOptions{}, false)
+	return s.acquire(ctx, pessimistic.LockOptions{}, false)
 }
 
 // Do acquires a slot, runs fn, and releases the slot when fn has returned. Errors are those of the package's Do.
-func (s *Semaphore) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, slot *Slot) error) error {
+func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, slot *Slot) error) error {
 	slot, err := s.Acquire(ctx, opts)
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, slot, ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
+	return locks.Do(ctx, slot, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
 }
 
-func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slot, error) {
+func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait bool) (*Slot, error) {
 	began := time.Now()
 	limited := ctx
 	if o.Wait > 0 {
@@ -126,20 +127,20 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 		select {
 		case <-s.front:
 		default:
-			return nil, &HeldError{Resource: s.path, State: lease.Leased, Local: true}
+			return nil, &pessimistic.HeldError{Resource: s.path, State: lease.Leased, Local: true}
 		}
 	} else {
 		select {
 		case <-s.front:
 		case <-limited.Done():
-			return nil, s.waited(limited, began, LockInfo{Owner: s.locker.Options().Owner}, true)
+			return nil, s.waited(limited, began, pessimistic.LockInfo{Owner: s.locker.Options().Owner}, true)
 		}
 	}
 	defer func() { s.front <- struct{}{} }()
 	slot, err := s.try(ctx, s.sticky(), o)
 	p, failed := poll.Pace{Backoff: s.poll}, 0
 	for slot == nil {
-		var holder LockInfo
+		var holder pessimistic.LockInfo
 		if err == nil {
 			slot, holder, err = s.sweep(ctx, limited, o)
 		}
@@ -169,14 +170,14 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, wait bool) (*Slo
 }
 
 // bears reports whether a call that waits retries a fault; see LockOptions.Patient.
-func bears(k *Locker, err error, o LockOptions) bool {
+func bears(k *pessimistic.Locker, err error, o pessimistic.LockOptions) bool {
 	return (o.Wait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
 }
 
 var errWaited = errors.New("the time to wait has passed")
 
 // waited returns the error with which the wait ends.
-func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo, local bool) error {
+func (s *Semaphore) waited(ctx context.Context, began time.Time, holder pessimistic.LockInfo, local bool) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return azerr.Op(ctx, "acquire", s.path, cause)
 	}
@@ -185,8 +186,8 @@ func (s *Semaphore) waited(ctx context.Context, began time.Time, holder LockInfo
 	return e
 }
 
-func (s *Semaphore) heldBy(holder LockInfo, began time.Time) *HeldError {
-	return &HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: lease.Leased, Waited: time.Since(began)}
+func (s *Semaphore) heldBy(holder pessimistic.LockInfo, began time.Time) *pessimistic.HeldError {
+	return &pessimistic.HeldError{Resource: s.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: lease.Leased, Waited: time.Since(began)}
 }
 
 // pause waits until the next poll, or until a slot of this process is released.
@@ -209,10 +210,10 @@ func (s *Semaphore) sticky() int {
 }
 
 // try acquires one slot if it is free.
-func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error) {
+func (s *Semaphore) try(ctx context.Context, i int, o pessimistic.LockOptions) (*Slot, error) {
 	o.NoWait = true
 	h, err := s.locker.Lock(ctx, s.slotName(i), &o)
-	if errors.Is(err, ErrHeld) {
+	if errors.Is(err, pessimistic.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {
@@ -226,10 +227,10 @@ func (s *Semaphore) try(ctx context.Context, i int, o LockOptions) (*Slot, error
 
 // sweep lists all slots and acquires a free one. If there is none, it returns one of the holders. limited bounds the
 // listing.
-func (s *Semaphore) sweep(ctx, limited context.Context, o LockOptions) (*Slot, LockInfo, error) {
+func (s *Semaphore) sweep(ctx, limited context.Context, o pessimistic.LockOptions) (*Slot, pessimistic.LockInfo, error) {
 	taken := make([]bool, s.slots)
-	var holder LockInfo
-	for info, err := range s.locker.List(limited, &ListOptions{Prefix: s.prefix, Held: true}) {
+	var holder pessimistic.LockInfo
+	for info, err := range s.locker.List(limited, &pessimistic.ListOptions{Prefix: s.prefix, Held: true}) {
 		if err != nil {
 			return nil, holder, err
 		}

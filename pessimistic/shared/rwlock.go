@@ -1,4 +1,4 @@
-package pessimistic
+package shared
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -25,7 +26,7 @@ import (
 //
 // An RWLock binds only clients that use it. It is safe for concurrent use.
 type RWLock struct {
-	locker  *Locker
+	locker  *pessimistic.Locker
 	gate    string
 	readers *Semaphore
 }
@@ -40,7 +41,7 @@ type RWLockOptions struct {
 }
 
 // NewRWLock returns an RWLock. It sends no request.
-func NewRWLock(k *Locker, name string, opts *RWLockOptions) (*RWLock, error) {
+func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock, error) {
 	var o RWLockOptions
 	if opts != nil {
 		o = *opts
@@ -56,8 +57,8 @@ func NewRWLock(k *Locker, name string, opts *RWLockOptions) (*RWLock, error) {
 // caller must call Release.
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
-func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Hold, error) {
-	var o LockOptions
+func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+	var o pessimistic.LockOptions
 	if opts != nil {
 		o = *opts
 	}
@@ -78,7 +79,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *LockOptions) (*Hold, error) {
 }
 
 // TryLock is Lock without waiting.
-func (w *RWLock) TryLock(ctx context.Context) (*Hold, error) {
+func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
 	h, err := w.locker.TryLock(ctx, w.gate)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (w *RWLock) TryLock(ctx context.Context) (*Hold, error) {
 }
 
 // drain waits until no reader is left, while h keeps new ones out.
-func (w *RWLock) drain(ctx context.Context, h *Hold, limit time.Duration, wait bool) error {
+func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Duration, wait bool) error {
 	began := time.Now()
 	p, failed := poll.Pace{Backoff: w.readers.poll}, 0
 	for {
@@ -120,19 +121,19 @@ func (w *RWLock) drain(ctx context.Context, h *Hold, limit time.Duration, wait b
 }
 
 // reader returns one of the readers.
-func (w *RWLock) reader(ctx context.Context) (LockInfo, bool, error) {
-	for info, err := range w.locker.List(ctx, &ListOptions{Prefix: w.readers.prefix, Held: true}) {
+func (w *RWLock) reader(ctx context.Context) (pessimistic.LockInfo, bool, error) {
+	for info, err := range w.locker.List(ctx, &pessimistic.ListOptions{Prefix: w.readers.prefix, Held: true}) {
 		return info, err == nil, err
 	}
-	return LockInfo{}, false, nil
+	return pessimistic.LockInfo{}, false, nil
 }
 
 // RLock waits until no writer holds the lock or waits for it. Errors are those of Locker.Lock; on any error nothing is
 // left behind. The caller must call Release.
 //
 // Requests: those of Semaphore.Acquire, and 1 to look at the gate. Waiting costs one HEAD request per poll.
-func (w *RWLock) RLock(ctx context.Context, opts *LockOptions) (*Slot, error) {
-	var o LockOptions
+func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
+	var o pessimistic.LockOptions
 	if opts != nil {
 		o = *opts
 	}
@@ -197,28 +198,28 @@ func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 }
 
 // writer looks at the gate. A gate that was never used is open.
-func (w *RWLock) writer(ctx context.Context) (LockInfo, error) {
+func (w *RWLock) writer(ctx context.Context) (pessimistic.LockInfo, error) {
 	info, err := w.locker.Show(ctx, w.gate)
-	if errors.Is(err, ErrNotFound) {
-		return LockInfo{}, nil
+	if errors.Is(err, pessimistic.ErrNotFound) {
+		return pessimistic.LockInfo{}, nil
 	}
 	return info, err
 }
 
 // Do runs fn while holding the lock alone. Errors are those of the package's Do.
-func (w *RWLock) Do(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, h *Hold) error) error {
+func (w *RWLock) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, h *pessimistic.Hold) error) error {
 	h, err := w.Lock(ctx, opts)
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
 // RDo runs fn as one of the readers. Errors are those of the package's Do.
-func (w *RWLock) RDo(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, s *Slot) error) error {
+func (w *RWLock) RDo(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, s *Slot) error) error {
 	s, err := w.RLock(ctx, opts)
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, s, ErrLost, func(ctx context.Context) error { return fn(ctx, s) })
+	return locks.Do(ctx, s, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, s) })
 }

@@ -1,4 +1,4 @@
-package pessimistic
+package election
 
 import (
 	"context"
@@ -7,16 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-func (w *world) election(k *Locker, o *ElectionOptions) *Election {
-	w.t.Helper()
-	e, err := NewElection(k, "leader", o)
+func electionOf(w *pesstest.World, k *pessimistic.Locker, o *Options) *Election {
+	w.T.Helper()
+	e, err := New(k, "leader", o)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return e
 }
@@ -29,7 +32,7 @@ type terms struct {
 }
 
 // until leads until the term ends, and notes why it did.
-func (s *terms) until(ctx context.Context, h *Hold) error {
+func (s *terms) until(ctx context.Context, h *pessimistic.Hold) error {
 	<-ctx.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,12 +41,12 @@ func (s *terms) until(ctx context.Context, h *Hold) error {
 }
 
 func TestALeaderLeadsUntilItIsDone(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		e := w.election(w.lockerOf(nil), nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		e := electionOf(w, lockerOf(w, nil), nil)
 		failed := errors.New("failed")
 		for _, want := range []error{nil, failed, retry.Stop(failed)} {
 			led := false
-			err := e.Run(t.Context(), func(ctx context.Context, h *Hold) error {
+			err := e.Run(t.Context(), func(ctx context.Context, h *pessimistic.Hold) error {
 				info, err := e.Leader(ctx)
 				if err != nil || !info.Held || info.Fence != h.Fence() || !e.Leads() {
 					t.Errorf("leader %+v, %v; we lead: %v", info, err, e.Leads())
@@ -62,8 +65,8 @@ func TestALeaderLeadsUntilItIsDone(t *testing.T) {
 }
 
 func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		e := w.election(w.lockerOf(nil), nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		e := electionOf(w, lockerOf(w, nil), nil)
 		var s terms
 		ctx, cancel := context.WithCancelCause(t.Context())
 		over := errors.New("over")
@@ -73,64 +76,64 @@ func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
 				t.Errorf("Run = %v, want the cause", err)
 			}
 		})
-		pass(time.Minute)
-		if _, err := w.direct(nil).Break(t.Context(), "leader", &BreakLockOptions{Now: true}); err != nil {
+		bubble.Sleep(time.Minute)
+		if _, err := direct(w, nil).Break(t.Context(), "leader", &pessimistic.BreakLockOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		cancel(over)
 		all.Wait()
-		if len(s.causes) != 2 || !errors.Is(s.causes[0], ErrLost) || !errors.Is(s.causes[1], over) || !strictlyGrowing(s.fences) {
+		if len(s.causes) != 2 || !errors.Is(s.causes[0], pessimistic.ErrLost) || !errors.Is(s.causes[1], over) || s.fences[1] <= s.fences[0] {
 			t.Errorf("terms ended by %v, with %v", s.causes, s.fences)
 		}
-		if w.state("leader") != lease.Available {
-			t.Errorf("the lead is left %v", w.state("leader"))
+		if w.State("leader") != lease.Available {
+			t.Errorf("the lead is left %v", w.State("leader"))
 		}
 	})
 }
 
 func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		e := w.election(w.lockerOf(nil), nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		e := electionOf(w, lockerOf(w, nil), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = e.Run(ctx, func(ctx context.Context, h *Hold) error {
+			_ = e.Run(ctx, func(ctx context.Context, h *pessimistic.Hold) error {
 				<-ctx.Done()
-				pass(5 * time.Minute) // it takes long to stop
+				bubble.Sleep(5 * time.Minute) // it takes long to stop
 				if err := h.Err(); err != nil {
 					t.Errorf("meanwhile the lead was lost: %v", err)
 				}
 				return nil
 			})
 		})
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		cancel()
-		pass(4 * time.Minute)
-		if w.state("leader") != lease.Leased {
-			t.Errorf("it is %v before the leader has stopped", w.state("leader"))
+		bubble.Sleep(4 * time.Minute)
+		if w.State("leader") != lease.Leased {
+			t.Errorf("it is %v before the leader has stopped", w.State("leader"))
 		}
 		all.Wait()
 	})
 }
 
 func TestWhoResignsLetsAnotherLead(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		one, two := w.election(w.lockerOf(nil), nil), w.election(w.direct(nil), nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		one, two := electionOf(w, lockerOf(w, nil), nil), electionOf(w, direct(w, nil), nil)
 		var first, second terms
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = one.Run(ctx, first.until) })
-		pass(2 * time.Second)
+		bubble.Sleep(2 * time.Second)
 		all.Go(func() { _ = two.Run(ctx, second.until) })
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		if led, err := two.Resign(t.Context()); led || err != nil {
 			t.Errorf("who does not lead resigns: %v, %v", led, err)
 		}
 		if led, err := one.Resign(t.Context()); !led || err != nil || one.Leads() {
 			t.Errorf("Resign = %v, %v", led, err)
 		}
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		if !two.Leads() || one.Leads() {
 			t.Errorf("one leads: %v, two: %v", one.Leads(), two.Leads())
 		}
@@ -143,13 +146,13 @@ func TestWhoResignsLetsAnotherLead(t *testing.T) {
 }
 
 func TestACandidateCanAskForTheLead(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		one, two := w.election(w.lockerOf(nil), &ElectionOptions{Preemptible: true}), w.election(w.direct(nil), nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		one, two := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true}), electionOf(w, direct(w, nil), nil)
 		var first, second terms
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = one.Run(ctx, first.until) })
-		pass(time.Minute)
+		bubble.Sleep(time.Minute)
 		all.Go(func() { _ = two.Run(ctx, second.until) })
 		began := time.Now()
 		if err := two.Preempt(t.Context()); err != nil {
@@ -158,11 +161,11 @@ func TestACandidateCanAskForTheLead(t *testing.T) {
 		if took := time.Since(began); took > 16*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		pass(30 * time.Second)
+		bubble.Sleep(30 * time.Second)
 		if !two.Leads() || one.Leads() {
 			t.Errorf("one leads: %v, two: %v", one.Leads(), two.Leads())
 		}
-		if w.state("leader/intent") != lease.Available {
+		if w.State("leader/intent") != lease.Available {
 			t.Error("the intent stays")
 		}
 		cancel()
@@ -170,25 +173,25 @@ func TestACandidateCanAskForTheLead(t *testing.T) {
 		if len(first.causes) < 1 || !errors.Is(first.causes[0], ErrPreempted) {
 			t.Errorf("the first term ended by %v", first.causes)
 		}
-		if err := w.election(w.direct(nil), nil).Preempt(t.Context()); err != nil {
+		if err := electionOf(w, direct(w, nil), nil).Preempt(t.Context()); err != nil {
 			t.Errorf("nobody leads: %v", err)
 		}
 	})
 }
 
 func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		e := w.election(w.lockerOf(nil), &ElectionOptions{Preemptible: true})
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		e := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true})
 		func() {
 			defer func() {
 				if recover() != "bang" {
 					t.Error("the panic is swallowed")
 				}
 			}()
-			_ = e.Run(t.Context(), func(context.Context, *Hold) error { panic("bang") })
+			_ = e.Run(t.Context(), func(context.Context, *pessimistic.Hold) error { panic("bang") })
 		}()
-		if w.state("leader") != lease.Available || e.Leads() {
-			t.Errorf("the lead is left %v", w.state("leader"))
+		if w.State("leader") != lease.Available || e.Leads() {
+			t.Errorf("the lead is left %v", w.State("leader"))
 		}
 	})
 }

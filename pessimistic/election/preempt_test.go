@@ -1,4 +1,4 @@
-package pessimistic
+package election
 
 import (
 	"context"
@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -20,8 +23,8 @@ type led struct {
 	log   []string
 }
 
-func (l *led) as(name string) func(context.Context, *Hold) error {
-	return func(ctx context.Context, h *Hold) error {
+func (l *led) as(name string) func(context.Context, *pessimistic.Hold) error {
+	return func(ctx context.Context, h *pessimistic.Hold) error {
 		l.mu.Lock()
 		l.now, l.fence, l.log = name, h.Fence(), append(l.log, name)
 		l.mu.Unlock()
@@ -46,28 +49,28 @@ func (l *led) get() (string, fence.Token) {
 func TestPreemptDeposesTheLeaderAlthoughResponsesAreLost(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
+			w := pesstest.New(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
 			ctx, cancel := context.WithCancel(t.Context())
 			var l led
 			var all sync.WaitGroup
-			one := w.election(w.lockerOf(&LockerOptions{Owner: "one"}), &ElectionOptions{Preemptible: true})
-			two := w.election(w.lockerOf(&LockerOptions{Owner: "two"}), &ElectionOptions{Preemptible: true})
-			w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+			one := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Owner: "one"}), &Options{Preemptible: true})
+			two := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Owner: "two"}), &Options{Preemptible: true})
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
 			all.Go(func() { _ = one.Run(ctx, l.as("one")) })
 			for name, _ := l.get(); name == ""; name, _ = l.get() {
-				pass(10 * time.Millisecond)
+				bubble.Sleep(10 * time.Millisecond)
 			}
 			_, before := l.get()
-			pass(time.Duration(seed) * 137 * time.Millisecond)
+			bubble.Sleep(time.Duration(seed) * 137 * time.Millisecond)
 			all.Go(func() { _ = two.Run(ctx, l.as("two")) })
-			pass(time.Second)
+			bubble.Sleep(time.Second)
 			if err := two.Preempt(ctx); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 			if name, token := l.get(); name == "one" && token == before {
 				t.Errorf("seed %d: the leader of the beginning leads on", seed)
 			}
-			pass(time.Minute)
+			bubble.Sleep(time.Minute)
 			if name, _ := l.get(); name != "two" {
 				t.Errorf("seed %d: %q leads a minute later; leaders were %v", seed, name, l.log)
 			}
@@ -80,19 +83,21 @@ func TestPreemptDeposesTheLeaderAlthoughResponsesAreLost(t *testing.T) {
 // A leader that is seen between its acquisition and its stamp looks like the holder before it.
 func TestPreemptIsNotDeceivedByAStampThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+		w := pesstest.New(t, &aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
 		ctx, cancel := context.WithCancel(t.Context())
 		var l led
 		var all sync.WaitGroup
-		mustRelease(t, locked(t, w.direct(nil), "leader", nil).Lease)
-		pass(time.Minute)
-		one := w.election(w.lockerOf(nil), &ElectionOptions{Preemptible: true})
-		w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 4})
-		all.Go(func() { _ = one.Run(ctx, l.as("one")) })
-		for w.state("leader") != lease.Leased {
-			pass(time.Millisecond)
+		if h, err := direct(w, nil).Lock(t.Context(), "leader", nil); err != nil || h.Release(t.Context()) != nil {
+			t.Fatal("the lock was not acquired and released", err)
 		}
-		two := w.election(w.direct(nil), nil)
+		bubble.Sleep(time.Minute)
+		one := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true})
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 4})
+		all.Go(func() { _ = one.Run(ctx, l.as("one")) })
+		for w.State("leader") != lease.Leased {
+			bubble.Sleep(time.Millisecond)
+		}
+		two := electionOf(w, direct(w, nil), nil)
 		if err := two.Preempt(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package pessimistic
+package shared
 
 import (
 	"context"
@@ -9,14 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-func (w *world) semaphore(k *Locker, n int) *Semaphore {
-	w.t.Helper()
+func semaphoreOf(w *pesstest.World, k *pessimistic.Locker, n int) *Semaphore {
+	w.T.Helper()
 	s, err := NewSemaphore(k, "pool", n)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return s
 }
@@ -38,42 +41,42 @@ func releaseSlot(t *testing.T, s *Slot) {
 }
 
 func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		s := w.semaphore(w.lockerOf(nil), 3)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		s := semaphoreOf(w, lockerOf(w, nil), 3)
 		first := slotOf(t, s)
-		w.wantOps("look", "put", "acquire", "stamp")
+		w.WantOps("look", "put", "acquire", "stamp")
 		releaseSlot(t, first)
-		w.reset()
+		w.Reset()
 		again := slotOf(t, s)
 		if again.Number != first.Number || again.Fence() <= first.Fence() {
 			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Fence(), first.Number, first.Fence())
 		}
 		releaseSlot(t, again)
-		w.wantOps("look", "acquire", "stamp", "release")
+		w.WantOps("look", "acquire", "stamp", "release")
 	})
 }
 
 func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		theirs := w.semaphore(w.direct(&LockerOptions{Owner: "web-1"}), 2)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		theirs := semaphoreOf(w, direct(w, &pessimistic.LockerOptions{Owner: "web-1"}), 2)
 		a, b := slotOf(t, theirs), slotOf(t, theirs)
 		if a.Number == b.Number {
 			t.Fatalf("both have slot %d", a.Number)
 		}
-		s := w.semaphore(w.lockerOf(nil), 2)
-		w.reset()
+		s := semaphoreOf(w, lockerOf(w, nil), 2)
+		w.Reset()
 		_, err := s.TryAcquire(t.Context())
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != "web-1" || held.Resource != "box/pool" || held.Fence == 0 {
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != "web-1" || held.Resource != "box/pool" || held.Fence == 0 {
 			t.Errorf("err = %+v", err)
 		}
-		w.wantOps("look", "list")
+		w.WantOps("look", "list")
 		began := time.Now()
-		_, err = s.Acquire(t.Context(), &LockOptions{Wait: 10 * time.Second})
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Waited != 10*time.Second || time.Since(began) != 10*time.Second {
+		_, err = s.Acquire(t.Context(), &pessimistic.LockOptions{Wait: 10 * time.Second})
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Waited != 10*time.Second || time.Since(began) != 10*time.Second {
 			t.Errorf("err = %+v after %v", err, time.Since(began))
 		}
 		releaseSlot(t, a)
-		w.reset()
+		w.Reset()
 		c := slotOf(t, s)
 		if c.Number != a.Number {
 			t.Errorf("slot %d, want the free one %d", c.Number, a.Number)
@@ -84,8 +87,8 @@ func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
 }
 
 func TestGoroutinesThatWantASlotLookAsOneAndServeThemselvesAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		s := w.semaphore(w.lockerOf(nil), 2)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		s := semaphoreOf(w, lockerOf(w, nil), 2)
 		a, b := slotOf(t, s), slotOf(t, s)
 		var all sync.WaitGroup
 		for range 20 {
@@ -95,14 +98,14 @@ func TestGoroutinesThatWantASlotLookAsOneAndServeThemselvesAtOnce(t *testing.T) 
 					t.Error(err)
 					return
 				}
-				pass(time.Second)
+				bubble.Sleep(time.Second)
 				releaseSlot(t, slot)
 			})
 		}
 		synctest.Wait()
-		w.reset()
-		pass(30 * time.Second)
-		if n := len(w.ops()); n > 40 {
+		w.Reset()
+		bubble.Sleep(30 * time.Second)
+		if n := len(w.Ops()); n > 40 {
 			t.Errorf("20 waiters send %d requests in 30s", n)
 		}
 		began := time.Now()
@@ -117,17 +120,17 @@ func TestGoroutinesThatWantASlotLookAsOneAndServeThemselvesAtOnce(t *testing.T) 
 
 func TestAnAcquireGivenUpAtAnyRequestLeavesNoSlot(t *testing.T) {
 	for k := range 12 {
-		inBubble(t, func(t *testing.T, w *world) {
-			theirs := w.semaphore(w.direct(nil), 2)
+		pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+			theirs := semaphoreOf(w, direct(w, nil), 2)
 			other := slotOf(t, theirs)
 			ctx, cancel := context.WithCancel(t.Context())
 			n := 0
-			w.witness.on(func(carried) {
+			w.Witness.On(func(pesstest.Carried) {
 				if n++; n == k+1 {
 					cancel()
 				}
 			})
-			l, err := NewRWLock(w.lockerOf(nil), "pool", &RWLockOptions{Readers: 2})
+			l, err := NewRWLock(lockerOf(w, nil), "pool", &RWLockOptions{Readers: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +140,7 @@ func TestAnAcquireGivenUpAtAnyRequestLeavesNoSlot(t *testing.T) {
 			}
 			cancel()
 			releaseSlot(t, other)
-			if left := w.stillLeased(); len(left) > 0 {
+			if left := w.Leased(); len(left) > 0 {
 				t.Errorf("given up at request %d: %v", k+1, left)
 			}
 		})
@@ -145,8 +148,8 @@ func TestAnAcquireGivenUpAtAnyRequestLeavesNoSlot(t *testing.T) {
 }
 
 func TestASemaphoreRefusesWhatCannotWork(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		k := w.lockerOf(nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		k := lockerOf(w, nil)
 		for _, n := range []int{-1, 0, 1001} {
 			if _, err := NewSemaphore(k, "pool", n); err == nil {
 				t.Errorf("%d slots: no error", n)
@@ -165,39 +168,39 @@ func TestASemaphoreRefusesWhatCannotWork(t *testing.T) {
 }
 
 func TestAReaderTakesFiveRequestsAndAWriterFive(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		l, err := NewRWLock(w.lockerOf(nil), "data", nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		l, err := NewRWLock(lockerOf(w, nil), "data", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // the first time makes the blobs
-			w.reset()
+			w.Reset()
 			slot, err := l.RLock(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			releaseSlot(t, slot)
 		}
-		w.wantOps("look", "acquire", "stamp", "look", "release")
+		w.WantOps("look", "acquire", "stamp", "look", "release")
 		for range 2 {
-			w.reset()
+			w.Reset()
 			h, err := l.Lock(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustRelease(t, h.Lease)
+			_ = h.Release(t.Context())
 		}
-		w.wantOps("look", "acquire", "stamp", "list", "release")
+		w.WantOps("look", "acquire", "stamp", "list", "release")
 	})
 }
 
 func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		theirs, err := NewRWLock(w.direct(&LockerOptions{Owner: "reader"}), "data", nil)
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		theirs, err := NewRWLock(direct(w, &pessimistic.LockerOptions{Owner: "reader"}), "data", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := NewRWLock(w.lockerOf(&LockerOptions{Owner: "writer"}), "data", nil)
+		ours, err := NewRWLock(lockerOf(w, &pessimistic.LockerOptions{Owner: "writer"}), "data", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,10 +208,10 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ours.TryLock(t.Context()); !errors.Is(err, ErrHeld) {
+		if _, err := ours.TryLock(t.Context()); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a writer beside a reader: %v", err)
 		}
-		if _, err := ours.Lock(t.Context(), &LockOptions{Wait: 3 * time.Second}); !errors.Is(err, ErrHeld) {
+		if _, err := ours.Lock(t.Context(), &pessimistic.LockOptions{Wait: 3 * time.Second}); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a writer who has waited: %v", err)
 		}
 		var order []string
@@ -216,16 +219,16 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 		note := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = ours.Do(t.Context(), nil, func(context.Context, *Hold) error { note("writer"); pass(time.Second); return nil })
+			_ = ours.Do(t.Context(), nil, func(context.Context, *pessimistic.Hold) error { note("writer"); bubble.Sleep(time.Second); return nil })
 		})
-		pass(10 * time.Second)
-		if _, err := theirs.TryRLock(t.Context()); !errors.Is(err, ErrHeld) {
+		bubble.Sleep(10 * time.Second)
+		if _, err := theirs.TryRLock(t.Context()); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a reader beside a writer who waits: %v", err)
 		}
 		all.Go(func() {
 			_ = theirs.RDo(t.Context(), nil, func(context.Context, *Slot) error { note("reader"); return nil })
 		})
-		pass(10 * time.Second)
+		bubble.Sleep(10 * time.Second)
 		note("left")
 		releaseSlot(t, slot)
 		all.Wait()
@@ -242,11 +245,11 @@ func TestAStrategySaysWhoMayBeInTogether(t *testing.T) {
 		SharedWriteExclusiveRead:    {true, false},
 	} {
 		t.Run(string(strategy), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
-				w.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
-				type entry func(context.Context, *LockOptions) (Access, error)
-				one, _ := NewStrategist(w.lockerOf(nil), "data", strategy, nil)
-				two, _ := NewStrategist(w.direct(nil), "data", strategy, nil)
+			pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+				w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
+				type entry func(context.Context, *pessimistic.LockOptions) (Access, error)
+				one, _ := NewStrategist(lockerOf(w, nil), "data", strategy, nil)
+				two, _ := NewStrategist(direct(w, nil), "data", strategy, nil)
 				for _, tt := range []struct {
 					name          string
 					first, second entry
@@ -261,15 +264,15 @@ func TestAStrategySaysWhoMayBeInTogether(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b, err := tt.second(t.Context(), &LockOptions{Wait: 2 * time.Second})
-					if together := err == nil; together != tt.together || !together && !errors.Is(err, ErrHeld) {
+					b, err := tt.second(t.Context(), &pessimistic.LockOptions{Wait: 2 * time.Second})
+					if together := err == nil; together != tt.together || !together && !errors.Is(err, pessimistic.ErrHeld) {
 						t.Errorf("%s: %v, want together = %v", tt.name, err, tt.together)
 					}
 					if b != nil {
 						_ = b.Release(t.Context())
 					}
 					_ = a.Release(t.Context())
-					pass(time.Minute)
+					bubble.Sleep(time.Minute)
 				}
 			})
 		})

@@ -1,8 +1,10 @@
-package pessimistic
+package shared
 
 import (
 	"context"
 	"fmt"
+
+	"github.com/azconc/azconc/pessimistic"
 )
 
 // Strategy says which kinds of access to a resource may overlap. The names are those of Microsoft's "Managing
@@ -36,7 +38,7 @@ type Strategist struct {
 }
 
 // NewStrategist returns a Strategist. It sends no request.
-func NewStrategist(k *Locker, name string, s Strategy, opts *RWLockOptions) (*Strategist, error) {
+func NewStrategist(k *pessimistic.Locker, name string, s Strategy, opts *RWLockOptions) (*Strategist, error) {
 	switch s {
 	case ExclusiveWriteSharedRead, ExclusiveWriteExclusiveRead, SharedWriteExclusiveRead:
 	default:
@@ -50,16 +52,16 @@ func NewStrategist(k *Locker, name string, s Strategy, opts *RWLockOptions) (*St
 }
 
 // Write waits for permission to write. Errors are those of Locker.Lock.
-func (s *Strategist) Write(ctx context.Context, opts *LockOptions) (Access, error) {
+func (s *Strategist) Write(ctx context.Context, opts *pessimistic.LockOptions) (Access, error) {
 	return s.enter(ctx, opts, s.strategy == SharedWriteExclusiveRead)
 }
 
 // Read waits for permission to read. Errors are those of Locker.Lock.
-func (s *Strategist) Read(ctx context.Context, opts *LockOptions) (Access, error) {
+func (s *Strategist) Read(ctx context.Context, opts *pessimistic.LockOptions) (Access, error) {
 	return s.enter(ctx, opts, s.strategy == ExclusiveWriteSharedRead)
 }
 
-func (s *Strategist) enter(ctx context.Context, opts *LockOptions, shared bool) (Access, error) {
+func (s *Strategist) enter(ctx context.Context, opts *pessimistic.LockOptions, shared bool) (Access, error) {
 	if shared {
 		slot, err := s.lock.RLock(ctx, opts)
 		if err != nil {

@@ -1,0 +1,34 @@
+package election
+
+import (
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lockerOf returns a Locker whose requests meet the faults of w.
+func lockerOf(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.Locker {
+	w.T.Helper()
+	return lockerOver(w.T, w.Container(), opts)
+}
+
+// direct returns the Locker of another client, which meets no faults and is not counted.
+func direct(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.Locker {
+	w.T.Helper()
+	return lockerOver(w.T, w.Service.Container("box"), opts)
+}
+
+func lockerOver(t *testing.T, client *container.Client, opts *pessimistic.LockerOptions) *pessimistic.Locker {
+	t.Helper()
+	k, err := pessimistic.NewLocker(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

@@ -1,0 +1,107 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+)
+
+// locker returns the Locker of a process, with the shortest lease.
+func locker(p *pesstest.Process) *pessimistic.Locker {
+	return lockerOver(p.T, p.Client, &pessimistic.LockerOptions{Duration: 15 * time.Second, Owner: fmt.Sprint(p.ID)})
+}
+
+func TestNeverMoreThanNHoldASemaphore(t *testing.T) {
+	crowded := 0
+	for seed := range uint64(20) {
+		var v pesstest.Visits
+		pesstest.Among(t, seed, 6, func(p *pesstest.Process) {
+			s, err := NewSemaphore(locker(p), "pool", 3)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 4 {
+				slot, err := s.Acquire(context.Background(), nil)
+				if errors.Is(err, pessimistic.ErrLost) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				v.Visit(p, "slot", slot, slot.Release)
+			}
+		})
+		if n := v.Most("slot"); n > 3 {
+			t.Errorf("seed %d: %d at once", seed, n)
+		} else if n == 3 {
+			crowded++
+		}
+	}
+	if crowded < 10 {
+		t.Errorf("all slots were taken in %d of 20 runs: too few to say anything", crowded)
+	}
+}
+
+func TestTheCountingConvictsASemaphoreOfAnotherSize(t *testing.T) {
+	var v pesstest.Visits
+	pesstest.Among(t, 1, 6, func(p *pesstest.Process) {
+		s, _ := NewSemaphore(locker(p), "pool", 4)
+		if slot, err := s.Acquire(context.Background(), nil); err == nil {
+			v.Visit(p, "slot", slot, slot.Release)
+		}
+	})
+	if n := v.Most("slot"); n != 4 {
+		t.Errorf("%d at once, want 4 to be seen", n)
+	}
+}
+
+// readersAndWriters runs one history; writers take part in it more rarely than readers.
+func readersAndWriters(t *testing.T, seed uint64) *pesstest.Visits {
+	var v pesstest.Visits
+	pesstest.Among(t, seed, 6, func(p *pesstest.Process) {
+		l, err := NewRWLock(locker(p), "data", &RWLockOptions{Readers: 4})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 4 {
+			if p.Rand.IntN(3) == 0 {
+				h, err := l.Lock(context.Background(), nil)
+				if err == nil {
+					v.Visit(p, "write", h, h.Release)
+				} else if !errors.Is(err, pessimistic.ErrLost) {
+					t.Error(err)
+				}
+				continue
+			}
+			slot, err := l.RLock(context.Background(), nil)
+			if err == nil {
+				v.Visit(p, "read", slot, slot.Release)
+			} else if !errors.Is(err, pessimistic.ErrLost) {
+				t.Error(err)
+			}
+		}
+	})
+	return &v
+}
+
+func TestAWriterIsAloneAndReadersAreNot(t *testing.T) {
+	together := 0
+	for seed := range uint64(20) {
+		v := readersAndWriters(t, seed)
+		if n := v.Overlaps(); n > 0 {
+			t.Errorf("seed %d: a writer overlapped with another holder %d times:\n%v", seed, n, v.All())
+		}
+		together = max(together, v.Most("read"))
+	}
+	if together < 2 {
+		t.Error("no two readers held the lock at the same time")
+	}
+}
