@@ -6,6 +6,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 // TestOneSentinelMatchesTheErrorsOfEveryPackage: a caller that uses both packages asks once.
@@ -14,7 +15,7 @@ func TestOneSentinelMatchesTheErrorsOfEveryPackage(t *testing.T) {
 		"conflict":        {&optimistic.ConflictError{}, pessimistic.ErrConflict},
 		"not found":       {&optimistic.NotFoundError{}, pessimistic.ErrNotFound},
 		"outcome unknown": {&pessimistic.UnknownError{}, optimistic.ErrOutcomeUnknown},
-		"fenced":          {optimistic.ErrFenced, pessimistic.ErrFenced},
+		"fenced":          {optimistic.ErrFenced, fence.ErrFenced},
 	} {
 		if !errors.Is(pair[0], pair[1]) {
 			t.Errorf("%s: %v is not %v", name, pair[0], pair[1])

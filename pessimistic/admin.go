@@ -32,7 +32,7 @@ type LockInfo struct {
 	Since    time.Time     // by the service's clock
 	Duration time.Duration // of the lease; Infinite if it does not expire
 
-	ETag     azcore.ETag // identifies this acquisition: see BreakLockOptions.IfMatch
+	ETag     azcore.ETag // identifies this acquisition: Break with it as IfMatch affects no later one
 	Observed time.Time   // the service's clock when it answered; zero in a list: use Modified there
 	Modified time.Time   // when the last stamp was written
 
@@ -158,19 +158,6 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 	return infoOf((*item.Name)[len(k.opts.Prefix):], seen), true
 }
 
-// BreakLockOptions configures Locker.Break. The zero value ends the lock when it would have expired.
-type BreakLockOptions struct {
-	// IfMatch is the ETag of the acquisition to break, as returned by Show and Hold.ETag: a later acquisition is not
-	// affected. Defaults to the one that Break finds.
-	IfMatch azcore.ETag
-
-	// Now and Grace are those of BreakOptions.
-	Now   bool
-	Grace time.Duration
-
-	_ struct{}
-}
-
 // BrokenLock is the result of a break.
 type BrokenLock struct {
 	LockInfo               // as it was before the break
@@ -184,22 +171,21 @@ type BrokenLock struct {
 // the holder keeps working while others may acquire the lock: use these only for holders that are known to have
 // crashed. Break leaves a free lock as it is, and returns no error.
 //
+// With IfMatch, the ETag of an acquisition as returned by Show and Hold.ETag, a later acquisition is not affected; by
+// default Break breaks the one that it finds. Events go to the Locker's Hooks.
+//
 // Errors: ErrNotFound; ErrConflict if IfMatch names an acquisition other than the current one; *UnknownError if there
 // was no response: calling Break again is safe.
 //
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
 // not match. Between an acquisition and its stamp the new holder cannot be distinguished from the previous one; a break in that
 // moment sends the new one back to waiting.
-func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions) (BrokenLock, error) {
-	var o BreakLockOptions
-	if opts != nil {
-		o = *opts
-	}
+func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BrokenLock, error) {
 	w, err := k.remote(name)
 	if err != nil {
 		return BrokenLock{}, err
 	}
-	_, period, err := (&BreakOptions{Now: o.Now, Grace: o.Grace}).withDefaults(w.target)
+	o, period, err := opts.withDefaults(w.target)
 	if err != nil {
 		return BrokenLock{}, err
 	}
@@ -218,7 +204,8 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakLockOptions)
 	if !out.Held {
 		return out, nil
 	}
-	out.After, err = breakUntil(ctx, w, period, seen.ETag)
+	o.IfMatch = seen.ETag
+	out.After, err = breakUntil(ctx, w, period, o.Conditions)
 	if v, reason := judge(err); v == definitive && reason != Deleted {
 		return out, nil // released or expired in between, or broken by the first try
 	}

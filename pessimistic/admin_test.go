@@ -120,7 +120,7 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 		mustRelease(t, first.Lease)
 		second := locked(t, w.direct(&LockerOptions{Owner: "two"}), "job", nil)
 		w.Reset()
-		_, err := k.Break(t.Context(), "job", &BreakLockOptions{IfMatch: stale, Now: true})
+		_, err := k.Break(t.Context(), "job", &BreakOptions{Conditions: lease.Conditions{IfMatch: stale}, Now: true})
 		if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "two") {
 			t.Errorf("err = %v, want ErrConflict that names the present holder", err)
 		}
@@ -129,7 +129,7 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 			t.Fatal("the stale break has hit")
 		}
 		w.Reset()
-		got, err := k.Break(t.Context(), "job", &BreakLockOptions{IfMatch: second.ETag(), Now: true})
+		got, err := k.Break(t.Context(), "job", &BreakOptions{Conditions: lease.Conditions{IfMatch: second.ETag()}, Now: true})
 		if err != nil || !got.Broken || got.Owner != "two" || got.After != 0 {
 			t.Errorf("break = %+v, %v", got, err)
 		}
@@ -151,7 +151,7 @@ func TestABreakEndsALockWhenItWouldHaveEndedUnlessToldOtherwise(t *testing.T) {
 			t.Errorf("break = %+v, %v, want the rest of 30s", got, err)
 		}
 		_ = h.Release(t.Context())
-		for _, bad := range []BreakLockOptions{{Now: true, Grace: time.Second}, {Grace: 61 * time.Second}, {Grace: 1500 * time.Millisecond}} {
+		for _, bad := range []BreakOptions{{Now: true, Grace: time.Second}, {Grace: 61 * time.Second}, {Grace: 1500 * time.Millisecond}} {
 			w.Reset()
 			if _, err := w.lockerOf(nil).Break(t.Context(), "job", &bad); err == nil || len(w.Ops()) != 0 {
 				t.Errorf("%+v: err = %v after %v", bad, err, w.Ops())
@@ -166,7 +166,7 @@ func TestABreakWhoseAnswerIsLostIsABreak(t *testing.T) {
 			h := locked(t, w.direct(nil), "job", nil)
 			w.Reset()
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: k, Count: 1})
-			got, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true})
+			got, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakOptions{Now: true})
 			if err != nil || w.State("job") != lease.Broken {
 				t.Errorf("answer %d lost: %+v, %v; the lock is %v", k, got, err, w.State("job"))
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // real is a real Azurite, with faults before it.
@@ -76,13 +77,13 @@ func TestLocksOnAzurite(t *testing.T) {
 			t.Errorf("listed %+v, %v", listed, err)
 		}
 	}
-	if _, err := two.Break(t.Context(), "job", &BreakLockOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) {
+	if _, err := two.Break(t.Context(), "job", &BreakOptions{Conditions: lease.Conditions{IfMatch: `"0x1"`}, Now: true}); !errors.Is(err, ErrConflict) {
 		t.Errorf("a stale break: %v", err)
 	}
 	if err := first.Verify(t.Context()); err != nil {
 		t.Errorf("after a stale break: %v", err)
 	}
-	if _, err := two.Break(t.Context(), "job", &BreakLockOptions{IfMatch: info.ETag, Now: true}); err != nil {
+	if _, err := two.Break(t.Context(), "job", &BreakOptions{Conditions: lease.Conditions{IfMatch: info.ETag}, Now: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Verify(t.Context()); !errors.Is(err, ErrLost) {
@@ -187,7 +188,7 @@ func TestFencedWritesOnAzurite(t *testing.T) {
 		if err := do(late); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := do(early); !errors.Is(err, ErrFenced) {
+		if err := do(early); !errors.Is(err, fence.ErrFenced) {
 			t.Errorf("%s: the holder before is told %v", name, err)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -25,8 +23,8 @@ type BreakOptions struct {
 	// lease: use it only if the holder is known to have crashed. Defaults to false.
 	Now bool
 
-	// IfMatch requires a version of the blob. Containers do not support it. Defaults to none.
-	IfMatch azcore.ETag
+	// Conditions are required of the resource, as far as it supports them: see lease.Support. Defaults to none.
+	lease.Conditions
 
 	// Hooks report events to the program. Defaults to none.
 	Hooks Hooks
@@ -54,8 +52,8 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	case out.Grace > 0:
 		period = int32(out.Grace / time.Second)
 	}
-	if out.IfMatch != "" && !supportOf(target).ETags {
-		return out, 0, errors.New("BreakOptions.IfMatch: leases of containers do not support ETag conditions")
+	if err := supportOf(target).Check(out.Conditions); err != nil {
+		return out, 0, fmt.Errorf("BreakOptions.Conditions: %w", err)
 	}
 	return out, period, nil
 }
@@ -75,7 +73,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
-	remaining, err = breakUntil(ctx, w, period, o.IfMatch)
+	remaining, err = breakUntil(ctx, w, period, o.Conditions)
 	if err == nil {
 		return remaining, nil
 	}
@@ -94,9 +92,9 @@ func adminAgain(try time.Duration) wire.Again {
 }
 
 // breakUntil breaks a lease, and repeats the request after transient faults.
-func breakUntil(ctx context.Context, w remote, period int32, match azcore.ETag) (remaining time.Duration, err error) {
+func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions) (remaining time.Duration, err error) {
 	sent, err := w.wire().Send(ctx, "break", adminAgain(adminTry), func(ctx context.Context) (err error) {
-		remaining, err = w.target.Break(ctx, period, ifMatch(match))
+		remaining, err = w.target.Break(ctx, period, c)
 		return err
 	})
 	if err != nil && sent.Ambiguous > 0 {
@@ -122,7 +120,7 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 	}
 	defer l.give()
 	at := l.remote.clock().now()
-	remaining, err := breakUntil(ctx, l.remote, period, o.IfMatch)
+	remaining, err := breakUntil(ctx, l.remote, period, o.Conditions)
 	if v, reason := judge(err); v == definitive {
 		return l.lose(reason, err)
 	}

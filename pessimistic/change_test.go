@@ -148,10 +148,10 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
 		target := Blob(w.Blob("b"))
-		if _, err := Break(t.Context(), target, &BreakOptions{IfMatch: `"0x1"`, Now: true}); !errors.Is(err, ErrConflict) || w.State("b") != lease.Leased {
+		if _, err := Break(t.Context(), target, &BreakOptions{Conditions: ifMatch(`"0x1"`), Now: true}); !errors.Is(err, ErrConflict) || w.State("b") != lease.Leased {
 			t.Errorf("err = %v, state %v", err, w.State("b"))
 		}
-		left, err := Break(t.Context(), target, &BreakOptions{IfMatch: w.Look("b").ETag, Grace: 10 * time.Second})
+		left, err := Break(t.Context(), target, &BreakOptions{Conditions: ifMatch(w.Look("b").ETag), Grace: 10 * time.Second})
 		if err != nil || left != 10*time.Second || w.State("b") != lease.Breaking {
 			t.Errorf("%v, %v, state %v", left, err, w.State("b"))
 		}

@@ -301,7 +301,7 @@ func TestALeaseThatIsLostIsNotHandedOver(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { second = locked(t, k, "job", nil) })
 		synctest.Wait()
-		if _, err := k.Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+		if _, err := k.Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		<-first.Context().Done()
@@ -355,7 +355,7 @@ func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
 		}
 		h = locked(t, k, "job", nil)
 		began = time.Now()
-		if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+		if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || time.Since(began) > 10*time.Second {

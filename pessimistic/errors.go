@@ -32,14 +32,6 @@ var (
 
 	// ErrConflict reports that the resource is at a version other than the one the caller named.
 	ErrConflict = azerr.ErrConflict
-
-	// ErrContent reports that the blob named like a lock has content and hence is not a lock. The error in the chain is
-	// a *ContentError.
-	ErrContent = errors.New("the blob has content")
-
-	// ErrFenced reports that a later holder has fenced this one off: it may not write any more. The error in the chain
-	// is a *fence.Error.
-	ErrFenced = fence.ErrFenced
 )
 
 // HeldError describes the current holder. Fields that are not known are zero.
@@ -100,9 +92,6 @@ func (e *ContentError) Error() string {
 
 // About returns the path of the resource.
 func (e *ContentError) About() string { return e.Resource }
-
-// Unwrap returns the sentinel.
-func (e *ContentError) Unwrap() error { return ErrContent }
 
 // Reason is why a lease was lost.
 type Reason uint8

@@ -208,7 +208,7 @@ func (c *collection) giveBack(ctx context.Context, mine *claim, info LockInfo) {
 	if info.State == lease.Expired || info.State == lease.Broken {
 		ctx, cancel := retry.Detached(ctx, releaseTime)
 		defer cancel()
-		_, _ = breakUntil(ctx, mine.remote, 0, info.ETag)
+		_, _ = breakUntil(ctx, mine.remote, 0, ifMatch(info.ETag))
 		return
 	}
 	mine.abandon(ctx)

@@ -34,7 +34,7 @@ func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
 		if seen := w.Look("job"); recordIn(seen.Metadata).fence != h.Fence() || seen.ETag != h.ETag() {
 			t.Errorf("the lock blob has %+v, want the holder's record", seen)
 		}
-		if broken, err := k.Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil || !broken.Broken || w.State("job") != lease.Broken {
+		if broken, err := k.Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil || !broken.Broken || w.State("job") != lease.Broken {
 			t.Errorf("Break = %+v, %v; the lease is %s", broken, err, w.State("job"))
 		}
 		_ = h.Release(t.Context())

@@ -349,7 +349,7 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l)
-		if seen, err := Look(t.Context(), Container(w.Container()), nil); err != nil || !seen.State.Free() {
+		if seen, err := Look(t.Context(), Container(w.Container())); err != nil || !seen.State.Free() {
 			t.Errorf("%+v, %v", seen, err)
 		}
 	})

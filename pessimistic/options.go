@@ -3,7 +3,6 @@ package pessimistic
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -82,8 +81,8 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		}
 		out.LeaseID = id.String() // lower case, as an emulator compares it
 	}
-	if out.IfMatch != "" && !supportOf(target).ETags {
-		return out, t, errors.New("AcquireOptions.IfMatch: leases of containers do not support ETag conditions")
+	if err := supportOf(target).Check(ifMatch(out.IfMatch)); err != nil {
+		return out, t, fmt.Errorf("AcquireOptions.IfMatch: %w", err)
 	}
 	return out, t, nil
 }

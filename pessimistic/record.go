@@ -92,14 +92,6 @@ func pointers(metadata map[string]string) map[string]*string {
 	return out
 }
 
-// HolderRecord is what a holder has recorded about itself in the metadata of a lock blob or of a file. The record remains
-// when the lease is over. A holder that does not use azconc records nothing.
-type HolderRecord struct {
-	Name  string
-	Since time.Time // when it acquired the lease
-	Heard time.Time // the last heartbeat; files only
-}
-
 // recordOf returns the holder's record if it can belong to the present lease: a holder with expiring leases has no
 // infinite one, nor the reverse. If they do not match, the lease belongs to a program that does not use azconc.
 func recordOf(o lease.Observation) record {
@@ -111,12 +103,4 @@ func recordOf(o lease.Observation) record {
 		}
 	}
 	return r
-}
-
-// HolderRecordOf returns the holder's record in what Look has seen. Missing or damaged fields are empty.
-func HolderRecordOf(o lease.Observation) HolderRecord {
-	r := recordOf(o)
-	h := HolderRecord{Name: r.owner, Since: r.since}
-	h.Heard, _ = time.Parse(time.RFC3339, o.Metadata[holder.KeyHeartbeat])
-	return h
 }

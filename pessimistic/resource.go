@@ -44,12 +44,8 @@ func Blob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client
 func Container(client *container.Client) Resource { return bloblease.Container(client) }
 
 // Look requests the state of a resource's lease: one HEAD request.
-func Look(ctx context.Context, target Resource, opts *LookOptions) (lease.Observation, error) {
-	var o LookOptions
-	if opts != nil {
-		o = *opts
-	}
-	w := newRemote(target, o.Hooks)
+func Look(ctx context.Context, target Resource) (lease.Observation, error) {
+	w := newRemote(target, Hooks{})
 	if err := w.usable(); err != nil {
 		return lease.Observation{}, err
 	}
@@ -58,13 +54,6 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (lease.Observ
 		return lease.Observation{}, azerr.Op(ctx, "look at", w.path, err)
 	}
 	return seen, nil
-}
-
-// LookOptions configures Look. The zero value selects the defaults.
-type LookOptions struct {
-	Hooks Hooks // Defaults to none.
-
-	_ struct{}
 }
 
 // supportOf returns what the leases of target can do. A nil Resource is refused later.

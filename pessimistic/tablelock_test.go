@@ -18,16 +18,16 @@ func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
 		k := w.lockerOf(nil)
 		var names []string
 		for _, of := range [][2]string{{"orders", ""}, {"orders", "eu/west 1"}, {"orders", "eu"}} {
-			lock, err := k.Table(of[0], of[1])
+			name, err := k.TableLock(of[0], of[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, err := lock.TryLock(t.Context())
+			h, err := k.TryLock(t.Context(), name)
 			if err != nil {
 				t.Errorf("%v: %v, though it is another lock", of, err)
 				continue
 			}
-			if _, err := lock.TryLock(t.Context()); !errors.Is(err, ErrHeld) {
+			if _, err := k.TryLock(t.Context(), name); !errors.Is(err, ErrHeld) {
 				t.Errorf("%v: locked twice: %v", of, err)
 			}
 			names = append(names, h.Name())
@@ -37,7 +37,7 @@ func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
 			t.Errorf("names %q, want %q", names, want)
 		}
 		for _, bad := range [][2]string{{"", "p"}, {"t", strings.Repeat("/", 500)}} {
-			if _, err := k.Table(bad[0], bad[1]); err == nil {
+			if _, err := k.TableLock(bad[0], bad[1]); err == nil {
 				t.Errorf("%.20q: no error", bad)
 			}
 		}
@@ -47,7 +47,8 @@ func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
 func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		table := w.Service.Table("orders")
-		lock, err := w.lockerOf(nil).Table("orders", "")
+		k := w.lockerOf(nil)
+		lock, err := k.TableLock("orders", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +58,12 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 			}, &tables.TransactOptions{Holder: h})
 			return err
 		}
-		stale, err := lock.Lock(t.Context(), nil)
+		stale, err := k.Lock(t.Context(), lock, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		crash(stale.Lease) // and goes on writing
-		err = w.direct(nil).Do(t.Context(), lock.Name(), nil, func(ctx context.Context, h *Hold) error {
+		err = w.direct(nil).Do(t.Context(), lock, nil, func(ctx context.Context, h *Hold) error {
 			if err := put(ctx, stale, "before"); err != nil && !errors.Is(err, ErrLost) {
 				t.Errorf("the lease is over, and the write is refused by %v", err)
 			}
@@ -75,7 +76,7 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 		_, err = tables.Transact(t.Context(), table, "p", func(_ context.Context, tx *tables.Tx) error {
 			return tx.Insert("after", map[string]int{"n": 1})
 		}, &tables.TransactOptions{Holder: blind})
-		if !errors.Is(err, ErrFenced) {
+		if !errors.Is(err, fence.ErrFenced) {
 			t.Errorf("err = %v, want ErrFenced", err)
 		}
 		if rows := rowsOf(t, table); !slices.Equal(rows, []string{"azconcfence", "mine"}) {

@@ -223,6 +223,6 @@ func (l *Lease) forsake(ctx context.Context, base lease.Observation) {
 		l.keepers.Wait()
 		ctx, cancel := retry.Detached(ctx, releaseTry)
 		defer cancel()
-		_, _ = breakUntil(ctx, l.remote, 0, base.ETag)
+		_, _ = breakUntil(ctx, l.remote, 0, ifMatch(base.ETag))
 	})
 }

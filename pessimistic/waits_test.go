@@ -17,12 +17,12 @@ import (
 func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 	for name, strike := range map[string]func(t *testing.T, w *world, h *Hold){
 		"broken": func(t *testing.T, w *world, h *Hold) {
-			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 		},
 		"broken, and taken by another": func(t *testing.T, w *world, h *Hold) {
-			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakLockOptions{Now: true}); err != nil {
+			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 			other := locked(t, w.direct(nil), "job", nil)

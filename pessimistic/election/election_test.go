@@ -77,7 +77,7 @@ func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
 			}
 		})
 		bubble.Sleep(time.Minute)
-		if _, err := direct(w, nil).Break(t.Context(), "leader", &pessimistic.BreakLockOptions{Now: true}); err != nil {
+		if _, err := direct(w, nil).Break(t.Context(), "leader", &pessimistic.BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		bubble.Sleep(time.Minute)

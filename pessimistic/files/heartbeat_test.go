@@ -45,8 +45,8 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 		if err != nil || beat.Sub(began) < 10*time.Second {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
-		seen, err := pessimistic.Look(t.Context(), File(f), nil)
-		if h := pessimistic.HolderRecordOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
+		seen, err := pessimistic.Look(t.Context(), File(f))
+		if h := HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heard.After(beat) || h.Heard.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {

@@ -54,7 +54,7 @@ func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.
 
 func leaseState(t *testing.T, f pessimistic.Resource) lease.State {
 	t.Helper()
-	seen, err := pessimistic.Look(context.Background(), f, nil)
+	seen, err := pessimistic.Look(context.Background(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +83,13 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
 			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
 		}
-		seen, err := pessimistic.Look(t.Context(), File(f), nil)
+		seen, err := pessimistic.Look(t.Context(), File(f))
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
 		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || pessimistic.HolderRecordOf(seen).Name != holder.Own() {
+		if last.Sub(since) != 20*time.Second || HolderOf(seen).Name != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})

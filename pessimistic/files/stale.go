@@ -107,7 +107,7 @@ func (s *stale) look(ctx context.Context) error {
 	if seen.State.Free() {
 		return &pessimistic.LostError{Resource: s.call.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite}
 	}
-	if h := pessimistic.HolderRecordOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
+	if h := HolderOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
 		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
 	}
 	return nil

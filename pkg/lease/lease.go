@@ -2,6 +2,8 @@ package lease
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -57,6 +59,21 @@ type Conditions struct {
 	IfModifiedSince   time.Time
 	IfUnmodifiedSince time.Time
 	IfTags            string
+}
+
+// Check returns an error that names the conditions in c that are not supported.
+func (s Support) Check(c Conditions) error {
+	var refused []string
+	if !s.ETags && (c.IfMatch != "" || c.IfNoneMatch != "" || c.IfTags != "") {
+		refused = append(refused, "ETags or tags")
+	}
+	if !s.Dates && !(c.IfModifiedSince.IsZero() && c.IfUnmodifiedSince.IsZero()) {
+		refused = append(refused, "dates")
+	}
+	if refused == nil {
+		return nil
+	}
+	return errors.New("a lease of this resource does not support conditions on " + strings.Join(refused, " and "))
 }
 
 // Reply is the service's response to a successful request.

@@ -52,7 +52,7 @@ func leasers(clients int) func(*explore.World) explore.Program {
 // leaseIsOver fails if the blob is still leased when every lease that a client may have left behind is over.
 func leaseIsOver(w *explore.World) error {
 	bubble.Sleep(19 * time.Second)
-	seen, err := pessimistic.Look(context.Background(), pessimistic.Blob(w.Service.BlockBlob("box", "n")), nil)
+	seen, err := pessimistic.Look(context.Background(), pessimistic.Blob(w.Service.BlockBlob("box", "n")))
 	if err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the blob is still leased: %v", seen)
 	}
@@ -141,14 +141,14 @@ func editors(clients int) func(*explore.World) explore.Program {
 func fileLeaseIsOver(client *file.Client) error {
 	ctx := context.Background()
 	bubble.Sleep(time.Minute)
-	seen, err := pessimistic.Look(ctx, files.File(client), nil)
+	seen, err := pessimistic.Look(ctx, files.File(client))
 	if err != nil || seen.State.Free() {
 		return err
 	}
 	if err := files.BreakStale(ctx, client, 30*time.Second); err != nil {
 		return err
 	}
-	if seen, err = pessimistic.Look(ctx, files.File(client), nil); err == nil && !seen.State.Free() {
+	if seen, err = pessimistic.Look(ctx, files.File(client)); err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the file is still leased: %v", seen)
 	}
 	return err

@@ -110,7 +110,7 @@ func usurpers(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				if _, err := k.Break(ctx, "l", &pessimistic.BreakLockOptions{Now: true}); err != nil && !errors.Is(err, pessimistic.ErrNotFound) {
+				if _, err := k.Break(ctx, "l", &pessimistic.BreakOptions{Now: true}); err != nil && !errors.Is(err, pessimistic.ErrNotFound) {
 					return err
 				}
 				h, err := k.Lock(ctx, "l", patient)

@@ -29,9 +29,6 @@ func Check(fsys fs.FS, module string, files []string) ([]string, error) {
 		if !p.documented {
 			c.found(dir, "package %s has no doc comment", p.name)
 		}
-		if larger[dir] != "" {
-			continue
-		}
 		if p.files > maxFiles {
 			c.found(dir, "has %d files, more than %d: it has more than one subject", p.files, maxFiles)
 		}

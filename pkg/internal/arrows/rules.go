@@ -14,11 +14,6 @@ const (
 	maxExported = 60
 )
 
-// larger are the packages that may be larger, each with its reason.
-var larger = map[string]string{
-	"pessimistic": "a lease, a lock and what is made of them share their options, errors and events",
-}
-
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
 // longest one that fits decides. A folder may always import from itself.
 type layer struct {
@@ -69,11 +64,11 @@ type ban struct {
 var bans = []ban{
 	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
 		"only the command line knows cobra"},
-	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest"}, false,
+	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"a service in memory must never reach production code"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "pkg/aztest/internal/soak"}, false,
 		"a library does not start processes; azconc dev, the demo and the soak do"},
-	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest"}, false,
+	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }
 

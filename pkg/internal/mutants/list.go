@@ -167,7 +167,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a reader does not look for a writer",
-		file: "pessimistic/rwlock.go",
+		file: "pessimistic/shared/rwlock.go",
 		old:  "if err == nil && !writer.Held {",
 		new:  "if err == nil {",
 		pkg:  "./pkg/aztest/explore", run: "TestAWriterIsAloneInEverySchedule",

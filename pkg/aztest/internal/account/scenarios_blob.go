@@ -143,7 +143,7 @@ func lockAndFence(t conformance.T, r *rig) {
 	_, err = optimistic.Update(t.Context(), blobs.Fenced(stale, target), increment, nil)
 	show(t, "fenced write of the holder", "ok", outcome(err))
 
-	_, err = second.Break(t.Context(), "nightly", &pessimistic.BreakLockOptions{Now: true})
+	_, err = second.Break(t.Context(), "nightly", &pessimistic.BreakOptions{Now: true})
 	show(t, "break", "ok", outcome(err))
 	next, err := second.TryLock(t.Context(), "nightly")
 	show(t, "lock what was broken", "ok", outcome(err))

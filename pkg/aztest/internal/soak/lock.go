@@ -72,7 +72,7 @@ func (locks) work(ctx context.Context, w *worker) {
 				l.done(ctx, n, err)
 			}
 			if strings.HasPrefix(name, "broken") && l.roll(4) == 0 {
-				_, _ = locker.Break(ctx, name, &pessimistic.BreakLockOptions{Now: true})
+				_, _ = locker.Break(ctx, name, &pessimistic.BreakOptions{Now: true})
 			}
 			l.rest(ctx, 200*time.Millisecond)
 		}

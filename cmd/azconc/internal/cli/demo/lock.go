@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 // pausedHolder loses its lock while it is paused, and then writes: once without a fence, and once with it.
@@ -32,7 +33,7 @@ func (d *demo) pausedHolder(ctx context.Context) error {
 		return err
 	}
 	defer paused.Release(ctx) //nolint:errcheck // it is lost, which is the point
-	if _, err := second.Break(ctx, "lock", &pessimistic.BreakLockOptions{Now: true}); err != nil {
+	if _, err := second.Break(ctx, "lock", &pessimistic.BreakOptions{Now: true}); err != nil {
 		return err
 	}
 	now, err := second.Lock(ctx, "lock", nil)
@@ -52,7 +53,7 @@ func (d *demo) pausedHolder(ctx context.Context) error {
 		return err
 	}
 	_, late := optimistic.Update(ctx, blobs.Fenced(paused, target), set(1), nil)
-	d.result.FenceRefused = errors.Is(late, pessimistic.ErrFenced)
+	d.result.FenceRefused = errors.Is(late, fence.ErrFenced)
 	d.say("   with the fence of azconc lock run: %v", late)
 	if _, err := client.Upload(ctx, streaming.NopCloser(strings.NewReader(`{"n":1}`)), nil); err != nil {
 		return err

@@ -57,6 +57,7 @@ func Judge(err error) Verdict {
 	if _, ok := errors.AsType[*TimeoutError](err); ok {
 		return Verdict{Code: ExitTimeout, Outcome: "timed_out"}
 	}
+	_, content := errors.AsType[*pessimistic.ContentError](err)
 	switch {
 	case errors.Is(err, files.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
 		return Verdict{Code: ExitFailed, Outcome: "torn"}
@@ -70,7 +71,7 @@ func Judge(err error) Verdict {
 		return Verdict{Code: ExitLost, Outcome: "lost"}
 	case errors.Is(err, blobs.ErrNotModified):
 		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
-	case errors.Is(err, pessimistic.ErrContent):
+	case content:
 		return Verdict{Code: ExitConflict, Outcome: "has_content"}
 	case errors.Is(err, files.ErrUndeleted):
 		return Verdict{Code: ExitConflict, Outcome: "undeleted"}

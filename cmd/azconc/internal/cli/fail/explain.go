@@ -129,10 +129,11 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "" // the exit code is the command's own
 	}
 	_, inUse := errors.AsType[*files.InUseError](err)
+	_, content := errors.AsType[*pessimistic.ContentError](err)
 	switch {
 	case errors.Is(err, files.ErrTorn):
 		return "part of the file is new, and the rest old or zeros: write it again"
-	case errors.Is(err, pessimistic.ErrContent):
+	case content:
 		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
 	case inUse:
 		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -73,7 +73,7 @@ func ShownOf(seen lease.Observation, holder bool) Shown {
 	}
 	r.Status = "locked"
 	if holder {
-		h := pessimistic.HolderRecordOf(seen)
+		h := files.HolderOf(seen)
 		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heard)
 	}
 	return r

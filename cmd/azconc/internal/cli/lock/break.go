@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 type breakOptions struct {
@@ -86,7 +87,7 @@ func breakRun(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
 	if err != nil {
 		return err
 	}
-	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakLockOptions{IfMatch: opts.IfMatch, Now: opts.Now, Grace: opts.Period})
+	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: opts.IfMatch}, Now: opts.Now, Grace: opts.Period})
 	if err != nil {
 		return err
 	}

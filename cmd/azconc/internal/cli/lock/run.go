@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 type runOptions struct {
@@ -159,7 +160,7 @@ func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquis
 
 // Breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
 func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Hold) (time.Duration, error) {
-	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakLockOptions{IfMatch: h.ETag()})
+	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: h.ETag()}})
 	return b.After, err
 }
 

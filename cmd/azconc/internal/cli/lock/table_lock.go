@@ -65,9 +65,9 @@ func tableLockRunRun(ctx context.Context, f *cli.Factory, opts *tableLockRunOpti
 	if err != nil {
 		return err
 	}
-	lock, err := k.Table(opts.Table.Table, opts.Table.Partition)
+	lock, err := k.TableLock(opts.Table.Table, opts.Table.Partition)
 	if err != nil {
 		return &fail.UsageError{Err: err}
 	}
-	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Container.Container+"/"+lock.Name(), lock.Name(), &opts.UnderFlags))
+	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Container.Container+"/"+lock, lock, &opts.UnderFlags))
 }

@@ -89,9 +89,10 @@ func storeEntities(t *testing.T, s *shelf) {
 	target := tables.NewEntity[counter](table, "eu", "counter")
 	s.check(optimistic.Create(ctx, target, counter{1}, nil))
 	s.check(optimistic.Update(ctx, target, increment, &optimistic.UpdateOptions{OperationID: "op-1"}))
-	lock, err := s.locker("locks").Table("jobs", "")
+	k := s.locker("locks")
+	lock, err := k.TableLock("jobs", "")
 	s.fail(err)
-	s.fail(lock.Do(ctx, nil, func(ctx context.Context, h *pessimistic.Hold) error {
+	s.fail(k.Do(ctx, lock, nil, func(ctx context.Context, h *pessimistic.Hold) error {
 		_, err := tables.Transact(ctx, table, "eu", func(_ context.Context, tx *tables.Tx) error {
 			return tx.Insert("moved", counter{2})
 		}, &tables.TransactOptions{Holder: h, OperationID: "op-2"})

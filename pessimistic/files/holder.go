@@ -1,0 +1,27 @@
+package files
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pkg/lease"
+)
+
+// Holder is what the holder of a file's lease has recorded about itself in the file's metadata. The record remains when
+// the lease is over. A holder that does not use azconc records nothing.
+type Holder struct {
+	Name  string
+	Since time.Time // when it acquired the lease, by the service's clock
+	Heard time.Time // its last heartbeat
+}
+
+// HolderOf returns the record in what pessimistic.Look has seen of a file. Missing or damaged fields are zero.
+func HolderOf(seen lease.Observation) (h Holder) {
+	if name, err := url.PathUnescape(seen.Metadata[holder.KeyOwner]); err == nil {
+		h.Name = name
+	}
+	h.Since, _ = time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
+	h.Heard, _ = time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
+	return h
+}
