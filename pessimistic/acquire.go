@@ -17,12 +17,12 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Acquire waits until it holds the lease. Errors: *HeldError when Wait has passed, ErrNotFound, ErrConflict with
+// Acquire waits until it holds the lease. Errors: *HeldError when MaxWait has passed, ErrNotFound, ErrConflict with
 // IfMatch, the cause of ctx, or the service's error (an *azerr.OpError). On any error nothing is left behind: a request that
 // may have been applied is followed by a release, under a context of its own, which is retried for 10 s at most. If
 // that fails too, the lease expires after its duration.
 //
-// The lease's Context derives from ctx, so ctx should last as long as the work: bound the wait by Wait, not by a
+// The lease's Context derives from ctx, so ctx should last as long as the work: bound the wait by MaxWait, not by a
 // deadline on ctx. The caller must call Release.
 //
 // A request that is not answered within half of the duration is given up and sent again: a lease that was granted later
@@ -32,15 +32,6 @@ import (
 // response the request is repeated with the same lease id, which the service answers as if for the first time (REST:
 // "Lease Blob", acquire with the active lease's id).
 func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
-	return acquire(ctx, target, opts, true)
-}
-
-// TryAcquire is Acquire without waiting: if another client holds the lease, it returns a *HeldError at once.
-func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
-	return acquire(ctx, target, opts, false)
-}
-
-func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bool) (*Lease, error) {
 	o, timing, err := opts.withDefaults(target)
 	if err != nil {
 		return nil, err
@@ -50,8 +41,8 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 		return nil, err
 	}
 	began := c.remote.clock().now()
-	c.wait = wait
-	q := queue{remote: c.remote, wait: o.Wait, began: began, pace: poll.Pace{Backoff: o.Poll}}
+	c.wait = !o.NoWait
+	q := queue{remote: c.remote, wait: o.MaxWait, began: began, pace: poll.Pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {
@@ -69,7 +60,7 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 			// the lease before waiting, or the wait would be for this very lease.
 			c.abandon(ctx)
 		}
-		if !wait || !held {
+		if o.NoWait || !held {
 			c.abandon(ctx)
 			if held {
 				return nil, q.heldError(err)
@@ -83,6 +74,16 @@ func acquire(ctx context.Context, target Resource, opts *AcquireOptions, wait bo
 	}
 }
 
+// TryAcquire is Acquire without waiting: it sets NoWait.
+func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
+	o := AcquireOptions{NoWait: true}
+	if opts != nil {
+		o = *opts
+		o.NoWait = true
+	}
+	return Acquire(ctx, target, &o)
+}
+
 // claim is one acquisition in progress. All its requests carry the same id, which makes repeating them harmless.
 type claim struct {
 	remote remote
@@ -90,7 +91,7 @@ type claim struct {
 	id     string
 	tries  int
 	wait   bool          // faults are retried: see next
-	limit  time.Duration // see AcquireOptions.Wait
+	limit  time.Duration // see AcquireOptions.MaxWait
 	began  instant       // start of the call
 	waited time.Duration
 	open   bool // a request that may have been granted was sent
@@ -102,7 +103,7 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	if o.requests != nil {
 		w.requests = o.requests
 	}
-	return &claim{remote: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.Wait, began: w.clock().now()}
+	return &claim{remote: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.MaxWait, began: w.clock().now()}
 }
 
 // renewed returns a claim to the same resource with a new id: a lease that was broken under one id cannot be acquired
@@ -113,7 +114,7 @@ func (c *claim) renewed() *claim {
 	return &again
 }
 
-// shortWait is the shortest Wait during which faults are retried until it has passed. A shorter one means that the
+// shortWait is the shortest MaxWait during which faults are retried until it has passed. A shorter one means that the
 // caller does not want to wait for another holder; a single lost response must not end the call.
 const shortWait = time.Second
 
@@ -130,7 +131,7 @@ func faultsFor(d time.Duration) retry.Budget {
 }
 
 // next waits for the next try after a transient fault. A call that waits retries faults for as long as it may wait:
-// until Wait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
+// until MaxWait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
 // fault cannot be distinguished from a wrong address, and the number of tries is bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
 	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.heard.Load())

@@ -158,7 +158,7 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 		if left, err = Break(t.Context(), target, nil); err != nil || left != 10*time.Second {
 			t.Errorf("again: %v, %v", left, err)
 		}
-		if _, err := Acquire(t.Context(), target, &AcquireOptions{Wait: time.Second}); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "being broken") {
+		if _, err := Acquire(t.Context(), target, &AcquireOptions{MaxWait: time.Second}); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "being broken") {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l) // the holder may still give it back

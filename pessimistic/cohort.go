@@ -99,8 +99,8 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 	l.waiting = append(l.waiting, p)
 	ls.mu.Unlock()
 	var over <-chan time.Time
-	if t.opts.Wait > 0 {
-		timer := time.NewTimer(t.opts.Wait)
+	if t.opts.MaxWait > 0 {
+		timer := time.NewTimer(t.opts.MaxWait)
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -115,7 +115,7 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 		return l.desert(p, t, context.Cause(ctx))
 	case <-over:
 		ls.mu.Lock()
-		t.queue.waited = t.opts.Wait
+		t.queue.waited = t.opts.MaxWait
 		err := l.heldError(t)
 		ls.mu.Unlock()
 		return l.desert(p, t, err)

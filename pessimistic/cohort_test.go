@@ -258,7 +258,7 @@ func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
 		w.Reset()
 		for name, ask := range map[string]func() (*Hold, error){
 			"try":  func() (*Hold, error) { return k.TryLock(t.Context(), "job") },
-			"wait": func() (*Hold, error) { return k.Lock(t.Context(), "job", &LockOptions{Wait: 4 * time.Second}) },
+			"wait": func() (*Hold, error) { return k.Lock(t.Context(), "job", &LockOptions{MaxWait: 4 * time.Second}) },
 		} {
 			_, err := ask()
 			held, ok := errors.AsType[*HeldError](err)

@@ -68,7 +68,7 @@ func ExampleLocker_TryLock() {
 	_, _ = locks.Create(context.Background(), nil)
 
 	theirs, _ := pessimistic.NewLocker(locks, &pessimistic.LockerOptions{Owner: "web-1"})
-	held, err := theirs.Lock(context.Background(), "nightly", &pessimistic.LockOptions{Wait: time.Minute})
+	held, err := theirs.Lock(context.Background(), "nightly", &pessimistic.LockOptions{MaxWait: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -67,8 +67,8 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 		return nil
 	}
 	rest += time.Duration(rand.Int64N(int64(t.opts.Poll.Base) + 1))
-	if t.opts.Wait > 0 {
-		rest = min(rest, t.opts.Wait-t.queue.run())
+	if t.opts.MaxWait > 0 {
+		rest = min(rest, t.opts.MaxWait-t.queue.run())
 	}
 	return retry.Sleep(ctx, rest)
 }

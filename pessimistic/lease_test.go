@@ -166,7 +166,7 @@ func TestWaitingEndsWhenItsTimeIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		began := time.Now()
-		_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Wait: 20 * time.Second})
+		_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{MaxWait: 20 * time.Second})
 		held, ok := errors.AsType[*HeldError](err)
 		if !ok || held.Waited != 20*time.Second || time.Since(began) != 20*time.Second {
 			t.Errorf("err = %v after %v, want a *HeldError after 20 s", err, time.Since(began))

@@ -99,15 +99,14 @@ type LockerOptions struct {
 
 // LockOptions configures one acquisition. The zero value selects the defaults.
 type LockOptions struct {
-	// Wait bounds how long Lock waits for another holder. If it is 0 or negative, only ctx bounds the wait. Defaults to
-	// 0.
-	Wait time.Duration
+	// MaxWait bounds how long Lock waits for another holder. Defaults to no bound but ctx.
+	MaxWait time.Duration
 
-	// NoWait returns a *HeldError at once if another client holds the lock. Wait then bounds only the retries after
+	// NoWait returns a *HeldError at once if another client holds the lock. MaxWait then bounds only the retries after
 	// transient faults. Defaults to false.
 	NoWait bool
 
-	// Patient retries transient faults even if Wait is not set and the service has never answered: a call during an
+	// Patient retries transient faults even if MaxWait is not set and the service has never answered: a call during an
 	// outage cannot be distinguished from one with a wrong address, and is given up after LockerOptions.Tries
 	// otherwise. Defaults to false.
 	Patient bool
@@ -153,14 +152,14 @@ func (k *Locker) Options() LockerOptions { return k.opts }
 // outage cannot be distinguished from a wrong address. It sends no request.
 func (k *Locker) Answered() bool { return k.heard.Load() }
 
-// Lock waits until it holds the lock. It returns a *HeldError when Wait has passed, ErrNotFound if the container does
+// Lock waits until it holds the lock. It returns a *HeldError when MaxWait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
 // Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the
 // next holder does not mistake the lock for a released one.
 //
 // A Locker that has just released the lock waits before it asks again: for as long as it held the lock if it has seen
 // other waiters lately, or for a quarter of the time if it held the lock continuously for the duration of a lease, in
-// both cases at most Poll.Cap. Wait bounds this pause too.
+// both cases at most Poll.Cap. MaxWait bounds this pause too.
 //
 // The Hold's Context derives from ctx. The caller must call Release.
 //

@@ -23,9 +23,12 @@ type AcquireOptions struct {
 	// has crashed. Leases of files are always Infinite. Defaults to 30 s, for files to Infinite.
 	Duration time.Duration
 
-	// Wait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. If it is 0 or
-	// negative, only ctx bounds the wait. TryAcquire does not wait. Defaults to 0.
-	Wait time.Duration
+	// MaxWait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. Defaults to
+	// no bound but ctx.
+	MaxWait time.Duration
+
+	// NoWait returns a *HeldError at once if another client holds the lease. Defaults to false.
+	NoWait bool
 
 	// Poll sets the interval between checks of a lease that another client holds: the first intervals are at least
 	// Poll.Base, later ones up to Poll.Cap, drawn at random from a growing range. Defaults to 250 ms and 5 s.
@@ -33,7 +36,7 @@ type AcquireOptions struct {
 
 	// Tries bounds how often a request is sent after a transient fault (a 503, a broken connection, a name that does
 	// not resolve); a negative value means no bound. It applies to calls that do not wait. Calls that wait retry for as
-	// long as they may wait, with one exception: if Wait is not set and the service has not answered at all yet, Tries
+	// long as they may wait, with one exception: if MaxWait is not set and the service has not answered at all yet, Tries
 	// applies, because an outage cannot be distinguished from a wrong address. Defaults to 6.
 	Tries int
 
@@ -66,6 +69,9 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		if out.Duration = cmp.Or(out.Duration, Infinite); out.Duration != Infinite {
 			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", out.Duration)
 		}
+	}
+	if out.MaxWait < 0 {
+		return out, timing{}, fmt.Errorf("MaxWait: %v is negative", out.MaxWait)
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
 	out.Tries = cmp.Or(out.Tries, defaultTries)

@@ -14,7 +14,7 @@ import (
 // attempts to acquire, leave no errors in its logs.
 type queue struct {
 	remote remote
-	wait   time.Duration // see AcquireOptions.Wait
+	wait   time.Duration // see AcquireOptions.MaxWait
 	began  instant
 	pace   poll.Pace
 

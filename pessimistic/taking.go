@@ -43,7 +43,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions) (*Hol
 		o = *opts
 	}
 	wait := !o.NoWait
-	given.Wait = o.Wait
+	given.MaxWait = o.MaxWait
 	target := Blob(client)
 	settings, timing, err := given.withDefaults(target)
 	if err != nil {
@@ -56,7 +56,7 @@ func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions) (*Hol
 		c.remote.heard.Store(true)
 	}
 	t := &taking{k: k, name: name, client: client, claim: c, opts: settings,
-		queue: queue{remote: c.remote, wait: settings.Wait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: settings.Poll}}}
+		queue: queue{remote: c.remote, wait: settings.MaxWait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: settings.Poll}}}
 	line, handed, err := k.lines.enter(ctx, t, wait)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Hold, er
 		if err == nil || !again || t.passed || ctx.Err() != nil || !wait && tries > 1 {
 			return h, err
 		}
-		if t.opts.Wait > 0 && t.queue.run() >= t.opts.Wait {
+		if t.opts.MaxWait > 0 && t.queue.run() >= t.opts.MaxWait {
 			return nil, t.queue.heldError(err)
 		}
 		handed, t.made = nil, false
@@ -145,7 +145,7 @@ func (t *taking) win(ctx context.Context, wait bool) (lease.Observation, grant, 
 		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound:
 			// Another client was faster. Looking again tells which.
 			seen, err = t.find(ctx)
-		case o.Transient() && t.queue.heard: // faults lasted until the end of Wait
+		case o.Transient() && t.queue.heard: // faults lasted until MaxWait had passed
 			return seen, grant{}, t.queue.heldError(asked)
 		default:
 			return seen, grant{}, asked

@@ -3,6 +3,7 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -89,13 +90,13 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context, w *world, clockJump func() time.Duration) error{
 		"Acquire": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
-			_, err := Acquire(ctx, Blob(w.Blob("job")), &AcquireOptions{Wait: 20 * time.Second, clockJump: clockJump})
+			_, err := Acquire(ctx, Blob(w.Blob("job")), &AcquireOptions{MaxWait: 20 * time.Second, clockJump: clockJump})
 			return err
 		},
 		"Lock": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
 			k := w.lockerOf(nil)
 			k.opts.clockJump = clockJump
-			_, err := k.Lock(ctx, "job", &LockOptions{Wait: 20 * time.Second})
+			_, err := k.Lock(ctx, "job", &LockOptions{MaxWait: 20 * time.Second})
 			return err
 		},
 	} {
@@ -126,7 +127,7 @@ func TestTheRestBetweenTwoHoldingsEndsWithWait(t *testing.T) {
 		bubble.Sleep(10 * time.Second)
 		mustRelease(t, h.Lease)
 		began := time.Now()
-		h = locked(t, k, "job", &LockOptions{Wait: time.Second})
+		h = locked(t, k, "job", &LockOptions{MaxWait: time.Second})
 		if took := time.Since(began); took > 1100*time.Millisecond {
 			t.Errorf("a free lock took %v with a Wait of 1 s", took)
 		}
@@ -150,5 +151,23 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 			t.Errorf("it was had after %v", took)
 		}
 		mustRelease(t, next.Lease)
+	})
+}
+
+func TestANegativeMaxWaitIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(nil)
+		for name, call := range map[string]func() error{
+			"Acquire": func() error {
+				_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{MaxWait: -1})
+				return err
+			},
+			"Lock": func() error { _, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: -1}); return err },
+		} {
+			if err := call(); err == nil || !strings.Contains(err.Error(), "MaxWait: -1ns is negative") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		w.WantOps()
 	})
 }

@@ -170,7 +170,7 @@ func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
-		o := &DeleteOptions{Wait: &WaitOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
+		o := &DeleteOptions{Wait: &WaitOptions{MaxWait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 		done, err := Delete(t.Context(), f, o)
 		used, ok := errors.AsType[*InUseError](err)
 		// A look, attempts at 0, 2 and 3 s, and the names.
@@ -178,7 +178,7 @@ func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
 			t.Errorf("%+v, %v", done, err)
 		}
 		s.Reset()
-		o.Wait.Wait = 0
+		o.Wait.MaxWait = 0
 		done, err = Delete(t.Context(), f, o)
 		if err != nil || done.How != DeletedByUs || done.Requests != s.Requests() {
 			t.Errorf("%+v, %v after %d requests", done, err, s.Requests())

@@ -39,7 +39,7 @@ func ExampleDelete() {
 	_, _ = f.Create(context.Background(), 1, nil)
 	service.OpenSMB("share", "report.docx", aztest.SMBHandle{ID: "1", ClientName: "DESK-7"})
 
-	_, err := files.Delete(context.Background(), f, &files.DeleteOptions{Wait: &files.WaitOptions{Wait: time.Millisecond}})
+	_, err := files.Delete(context.Background(), f, &files.DeleteOptions{Wait: &files.WaitOptions{MaxWait: time.Millisecond}})
 	if used, ok := errors.AsType[*files.InUseError](err); ok {
 		fmt.Println(used.Reason, used.Handles[0].ClientName, errors.Is(err, pessimistic.ErrHeld))
 	}

@@ -51,13 +51,13 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 	for name, h := range map[string]aztest.SMBHandle{"a writer": writer, "a reader who lets nobody write": reader} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", h)
-			o := &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{Wait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
+			o := &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 			_, err := Update(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != lease.Available {
 				t.Fatalf("%s: %v", name, err)
 			}
-			o.Acquire.Wait = 0
+			o.Acquire.MaxWait = 0
 			time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
 			began := time.Now()
 			if _, err := Update(t.Context(), f, to([]byte("xyz")), o); err != nil || time.Since(began) > 7*time.Second {
@@ -107,7 +107,7 @@ func TestAnUpdateOfWhatIsNotThereOrNotOurs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{Wait: time.Second}})
+		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: time.Second}})
 		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != holder.Own() {
 			t.Errorf("%v", err)
 		}

@@ -246,7 +246,7 @@ func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
 				}
 				return ctx, func(error) {}
 			}}
-			out, err := Upload(t.Context(), f, strings.NewReader("xyz"), 3, &UploadOptions{Create: true, Hooks: hooks, Acquire: pessimistic.AcquireOptions{Wait: wait}})
+			out, err := Upload(t.Context(), f, strings.NewReader("xyz"), 3, &UploadOptions{Create: true, Hooks: hooks, Acquire: pessimistic.AcquireOptions{MaxWait: wait}})
 			if wait > 0 && (!errors.Is(err, pessimistic.ErrHeld) || out.Changed || string(stored(t, s, f)) != "other") {
 				t.Errorf("for %v: %+v, %v", wait, out, err)
 			}

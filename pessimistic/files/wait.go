@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
@@ -16,9 +17,8 @@ import (
 
 // WaitOptions configures waiting for SMB clients. The zero value selects the defaults.
 type WaitOptions struct {
-	// Wait bounds the wait; the last attempt is made when it has passed. If it is 0 or negative, only ctx bounds the
-	// wait. Defaults to 0.
-	Wait time.Duration
+	// MaxWait bounds the wait; the last attempt is made when it has passed. Defaults to no bound but ctx.
+	MaxWait time.Duration
 
 	// Poll sets the interval between attempts: the first intervals are at least Poll.Base, later ones up to Poll.Cap,
 	// drawn at random from a growing range. The service does not notify clients when a handle is closed. Defaults to
@@ -45,7 +45,7 @@ const waitingEvery = 10 * time.Second
 // op must be safe to repeat: a write that got ClientCacheFlushDelay may have been applied. A client that opens the file
 // between op's requests is not blocked, unless the caller holds a lease.
 //
-// Errors: op's own; *InUseError, which names the clients that have the file open, when Wait has passed or ctx has
+// Errors: op's own; *InUseError, which names the clients that have the file open, when MaxWait has passed or ctx has
 // ended; in the latter case the cause of ctx is in its chain. Requests: op's, and 1 for the handles listed in the
 // error.
 func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client *C, opts *WaitOptions, op func(ctx context.Context) error) error {
@@ -70,6 +70,9 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 	w := &waiter{began: time.Now()}
 	if opts != nil {
 		w.o = *opts
+	}
+	if w.o.MaxWait < 0 {
+		return nil, fmt.Errorf("WaitOptions.MaxWait: %v is negative", w.o.MaxWait)
 	}
 	w.o.Poll = poll.Defaults(w.o.Poll)
 	open, c, err := handlesOf(client, &HandlesOptions{Hooks: w.o.Hooks})
@@ -105,8 +108,8 @@ func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *poll.Pace) 
 		w.o.Waiting(*heard)
 	}
 	wait := pace.Next()
-	if w.o.Wait > 0 {
-		left := w.o.Wait - time.Since(w.began)
+	if w.o.MaxWait > 0 {
+		left := w.o.MaxWait - time.Since(w.began)
 		if left <= 0 {
 			return w.giveUp(ctx, heard)
 		}
@@ -131,14 +134,14 @@ func (w *waiter) giveUp(ctx context.Context, heard *InUseError) error {
 }
 
 // WaitClosed waits until no SMB client has a file or directory open. A client may open it again at once: to wait for an
-// operation that needs it closed, use WaitUnlocked. Errors: *InUseError when Wait has passed or ctx has ended;
+// operation that needs it closed, use WaitUnlocked. Errors: *InUseError when MaxWait has passed or ctx has ended;
 // ErrNotFound if the file is gone, which is how a pending deletion ends; *azerr.OpError. Requests: 1 per attempt.
 func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C, opts *WaitOptions) error {
 	w, err := waiterFor(client, opts)
 	if err != nil {
 		return err
 	}
-	w.o.Wait = max(w.o.Wait, 0)
+	w.o.MaxWait = max(w.o.MaxWait, 0)
 	list := w.list
 	var last []Handle
 	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known

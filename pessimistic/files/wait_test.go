@@ -79,7 +79,7 @@ func TestWhoIsWaitedForIsNamedWhenTheTimeIsOver(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			o.begin(s)
 			began := time.Now()
-			err := WaitUnlocked(t.Context(), f, &WaitOptions{Wait: 5 * time.Second, Poll: pollEach(2 * time.Second)}, reading(f))
+			err := WaitUnlocked(t.Context(), f, &WaitOptions{MaxWait: 5 * time.Second, Poll: pollEach(2 * time.Second)}, reading(f))
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || !errors.Is(err, pessimistic.ErrHeld) || used.Reason != reason || azerr.Classify(err).Reason != reason {
 				t.Fatalf("%v: %v", reason, err)
@@ -173,7 +173,7 @@ func TestWaitingForAllHandlesToClose(t *testing.T) {
 			time.AfterFunc(7*time.Second, func() { s.CloseSMB("box", "f", "2") })
 			o := &WaitOptions{Poll: pollEach(2 * time.Second)}
 			if end == "time over" {
-				o.Wait = 5 * time.Second
+				o.MaxWait = 5 * time.Second
 			}
 			began := time.Now()
 			err := WaitClosed(t.Context(), f, o)
@@ -236,7 +236,7 @@ func TestALeaseOnAFileWhoseDeletionIsPendingWaitsForWhatItComesTo(t *testing.T) 
 			if _, err := pessimistic.TryAcquire(t.Context(), File(f), nil); !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, without waiting: %v", name, err)
 			}
-			_, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{Wait: time.Second})
+			_, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{MaxWait: time.Second})
 			if !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, for a second: %v", name, err)
 			}

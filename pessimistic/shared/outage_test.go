@@ -22,21 +22,21 @@ type exclusive struct {
 
 var exclusives = []exclusive{
 	{"Lock", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
-		return k.Lock(ctx, "job", &pessimistic.LockOptions{Wait: wait})
+		return k.Lock(ctx, "job", &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
 	{"Semaphore", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
 		s, err := NewSemaphore(k, "pool", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Acquire(ctx, &pessimistic.LockOptions{Wait: wait})
+		return s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
 	{"RWLock, writing", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
 		w, err := NewRWLock(k, "doc", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w.Lock(ctx, &pessimistic.LockOptions{Wait: wait})
+		return w.Lock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
 	{"RWLock, reading after a writer", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
 		w, err := NewRWLock(k, "doc", nil)
@@ -46,7 +46,7 @@ var exclusives = []exclusive{
 		if wait == first {
 			return w.Lock(ctx, nil)
 		}
-		return w.RLock(ctx, &pessimistic.LockOptions{Wait: wait})
+		return w.RLock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
 }
 

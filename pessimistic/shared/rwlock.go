@@ -67,7 +67,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pess
 	if err != nil {
 		return nil, err
 	}
-	left := o.Wait
+	left := o.MaxWait
 	if left > 0 {
 		left = max(left-time.Since(began), time.Nanosecond)
 	}
@@ -138,17 +138,17 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 		o = *opts
 	}
 	limited := ctx
-	if o.Wait > 0 {
+	if o.MaxWait > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(ctx, o.Wait, errWaited)
+		limited, cancel = context.WithTimeoutCause(ctx, o.MaxWait, errWaited)
 		defer cancel()
 	}
 	began := time.Now()
 	p := poll.Pace{Backoff: w.readers.poll}
 	for {
 		left := o
-		if o.Wait > 0 {
-			left.Wait = max(o.Wait-time.Since(began), time.Nanosecond)
+		if o.MaxWait > 0 {
+			left.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
 		}
 		slot, err := w.readers.Acquire(ctx, &left)
 		if err != nil {

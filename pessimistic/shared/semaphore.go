@@ -118,9 +118,9 @@ func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn fu
 func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait bool) (*Slot, error) {
 	began := time.Now()
 	limited := ctx
-	if o.Wait > 0 {
+	if o.MaxWait > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(ctx, o.Wait, errWaited)
+		limited, cancel = context.WithTimeoutCause(ctx, o.MaxWait, errWaited)
 		defer cancel()
 	}
 	if !wait {
@@ -171,7 +171,7 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait
 
 // bears reports whether a call that waits retries a fault; see LockOptions.Patient.
 func bears(k *pessimistic.Locker, err error, o pessimistic.LockOptions) bool {
-	return (o.Wait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
+	return (o.MaxWait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
 }
 
 var errWaited = errors.New("the time to wait has passed")

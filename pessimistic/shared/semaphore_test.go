@@ -71,7 +71,7 @@ func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
 		}
 		w.WantOps("look", "list")
 		began := time.Now()
-		_, err = s.Acquire(t.Context(), &pessimistic.LockOptions{Wait: 10 * time.Second})
+		_, err = s.Acquire(t.Context(), &pessimistic.LockOptions{MaxWait: 10 * time.Second})
 		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Waited != 10*time.Second || time.Since(began) != 10*time.Second {
 			t.Errorf("err = %+v after %v", err, time.Since(began))
 		}
@@ -211,7 +211,7 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 		if _, err := ours.TryLock(t.Context()); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a writer beside a reader: %v", err)
 		}
-		if _, err := ours.Lock(t.Context(), &pessimistic.LockOptions{Wait: 3 * time.Second}); !errors.Is(err, pessimistic.ErrHeld) {
+		if _, err := ours.Lock(t.Context(), &pessimistic.LockOptions{MaxWait: 3 * time.Second}); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a writer who has waited: %v", err)
 		}
 		var order []string
@@ -264,7 +264,7 @@ func TestAStrategySaysWhoMayBeInTogether(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b, err := tt.second(t.Context(), &pessimistic.LockOptions{Wait: 2 * time.Second})
+					b, err := tt.second(t.Context(), &pessimistic.LockOptions{MaxWait: 2 * time.Second})
 					if together := err == nil; together != tt.together || !together && !errors.Is(err, pessimistic.ErrHeld) {
 						t.Errorf("%s: %v, want together = %v", tt.name, err, tt.together)
 					}

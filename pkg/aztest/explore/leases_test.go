@@ -77,7 +77,7 @@ func breakers(clients int) func(*explore.World) explore.Program {
 						return err
 					}
 				}
-				l, err := pessimistic.Acquire(ctx, target, &pessimistic.AcquireOptions{Duration: 18 * time.Second, Wait: time.Minute, Poll: steady(10 * time.Second)})
+				l, err := pessimistic.Acquire(ctx, target, &pessimistic.AcquireOptions{Duration: 18 * time.Second, MaxWait: time.Minute, Poll: steady(10 * time.Second)})
 				if err != nil {
 					return err
 				}
@@ -113,7 +113,7 @@ func editors(clients int) func(*explore.World) explore.Program {
 				_, err := files.Update(ctx, c.File("share", "n"), func(_ context.Context, old []byte) ([]byte, error) {
 					n, err := strconv.Atoi(string(old))
 					return fmt.Appendf(nil, "%02d", n+1), err
-				}, &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{Wait: time.Minute, Poll: steady(10 * time.Second)}})
+				}, &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{MaxWait: time.Minute, Poll: steady(10 * time.Second)}})
 				return err
 			})
 		}

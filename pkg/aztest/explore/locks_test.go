@@ -20,7 +20,7 @@ import (
 var withKills = []explore.Kind{explore.LoseResponse, explore.LoseRequest, explore.Hold, explore.Twice, explore.Wait, explore.Kill}
 
 // patient bounds how long a client of these programs waits for the others: longer than any lease.
-var patient = &pessimistic.LockOptions{Wait: time.Minute}
+var patient = &pessimistic.LockOptions{MaxWait: time.Minute}
 
 // page is what clients write under a lock: who wrote, with which fence.
 type page struct{ Writers []entry }

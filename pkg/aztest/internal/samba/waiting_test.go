@@ -17,7 +17,7 @@ func waiting(t *testing.T, reason azerr.Reason, act func()) *files.WaitOptions {
 	t.Helper()
 	began := false
 	return &files.WaitOptions{
-		Wait: time.Minute, Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
+		MaxWait: time.Minute, Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
 		Waiting: func(e files.InUseError) {
 			if began {
 				return
@@ -81,7 +81,7 @@ func TestAnUpdateIsKeptOutByAWriterAndKeepsOneOut(t *testing.T) {
 	c := dial(t, s)
 	writer := open(t, c, "f", Open{Access: AccessRead | AccessWrite, Share: ShareAll})
 	change := func(context.Context, []byte) ([]byte, error) { return []byte("changed"), nil }
-	brief := &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{Wait: 1}}
+	brief := &files.UpdateOptions{Acquire: pessimistic.AcquireOptions{MaxWait: 1}}
 	if _, err := files.Update(t.Context(), b.File("f"), change, brief); !errors.Is(err, pessimistic.ErrHeld) {
 		t.Errorf("beside a writer: %v", err)
 	}

@@ -64,7 +64,7 @@ func (locks) work(ctx context.Context, w *worker) {
 		for !w.calmed() {
 			name := lockNames[l.roll(len(lockNames))]
 			n := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: name})
-			h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{Wait: lockPatient})
+			h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
 			if err == nil {
 				l.under(ctx, n, h)
 				_ = h.Release(ctx)

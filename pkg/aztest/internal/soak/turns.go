@@ -36,7 +36,7 @@ func (turns) work(ctx context.Context, w *worker) {
 	must(err)
 	election, err := election.New(locker, "leader", nil)
 	must(err)
-	wait := &pessimistic.LockOptions{Wait: lockPatient}
+	wait := &pessimistic.LockOptions{MaxWait: lockPatient}
 	w.lanes("turn", 2*turnLanes+1, func(l *lane) {
 		kind := l.name[len(l.name)-1] - '0'
 		for !w.calmed() {

@@ -42,7 +42,7 @@ func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	if wait == 0 {
 		return nil
 	}
-	return &files.WaitOptions{Wait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
+	return &files.WaitOptions{MaxWait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
 }
 
 func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {

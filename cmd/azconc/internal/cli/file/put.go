@@ -31,7 +31,7 @@ func (w *writeFlags) add(set *pflag.FlagSet) {
 
 // Acquire returns the options for acquiring the lease. A waiting command reports the holder.
 func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
-	o := pessimistic.AcquireOptions{Wait: max(w.Wait, 1)} // 1 ns: 0 would mean no bound
+	o := pessimistic.AcquireOptions{MaxWait: w.Wait, NoWait: w.Wait == 0}
 	if w.Wait > 0 && !f.Quiet {
 		o.Hooks.Event = func(e pessimistic.Event) {
 			if e.Kind == pessimistic.Waiting {

@@ -59,7 +59,7 @@ func waitRun(ctx context.Context, f *cli.Factory, opts *waitOptions) error {
 	}
 	began := time.Now()
 	r := result{Outcome: opts.Until, Resource: opts.File.String()}
-	o := &files.WaitOptions{Wait: opts.Wait, Poll: opts.poll(), Waiting: func(e files.InUseError) { waiting(f, e) }}
+	o := &files.WaitOptions{MaxWait: opts.Wait, Poll: opts.poll(), Waiting: func(e files.InUseError) { waiting(f, e) }}
 	switch opts.Until {
 	case "gone":
 		err = waitGone(ctx, client, o)
@@ -90,7 +90,7 @@ var errNotGone = errors.New("it is there")
 
 // waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
 func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) error {
-	marked, again := false, WaitFor(o.Wait, o.Poll)
+	marked, again := false, WaitFor(o.MaxWait, o.Poll)
 	for {
 		err := files.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
 			_, err := client.GetProperties(ctx, nil)

@@ -169,7 +169,7 @@ func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name str
 	if a.NoWait {
 		return k.TryLock(ctx, name)
 	}
-	return k.Lock(ctx, name, &pessimistic.LockOptions{Wait: a.Wait})
+	return k.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: a.Wait})
 }
 
 func Env(what string, h *pessimistic.Hold) []string {

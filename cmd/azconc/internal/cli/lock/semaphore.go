@@ -99,5 +99,5 @@ func (opts *semaphoreRunOptions) slot(ctx context.Context, s *shared.Semaphore) 
 	if opts.NoWait {
 		return s.TryAcquire(ctx)
 	}
-	return s.Acquire(ctx, &pessimistic.LockOptions{Wait: opts.Wait})
+	return s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: opts.Wait})
 }
