@@ -31,7 +31,7 @@ func (w *writeFlags) add(set *pflag.FlagSet) {
 
 // Acquire returns the options for acquiring the lease. A waiting command reports the holder.
 func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
-	o := pessimistic.AcquireOptions{MaxWait: w.Wait, NoWait: w.Wait == 0}
+	o := pessimistic.AcquireOptions{MaxWait: max(w.Wait, 1)} // without NoWait: the look at the end of MaxWait names the holder
 	if w.Wait > 0 && !f.Quiet {
 		o.Hooks.Event = func(e pessimistic.Event) {
 			if e.Kind == pessimistic.Waiting {
