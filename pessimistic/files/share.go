@@ -1,12 +1,102 @@
 package files
 
 import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/filelease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Share returns a share of Azure Files as a Resource. Its lease is like a container's: 15 s to 60 s or infinite,
 // renewed, and it guards only the share's deletion: anybody may still write its files (REST: "Lease Share").
 func Share(client *share.Client) pessimistic.Resource { return filelease.Share(client) }
+
+// CreateShareOptions configures CreateShare. The zero value selects the defaults.
+type CreateShareOptions struct {
+	// Metadata is the user metadata of the share. Defaults to none.
+	Metadata map[string]string
+
+	// Hooks report events to the program. Defaults to none.
+	Hooks pessimistic.Hooks
+
+	_ struct{}
+}
+
+// DeleteShareOptions configures DeleteShare. The zero value selects the defaults.
+type DeleteShareOptions struct {
+	// LeaseID is the id of a lease that the caller holds on the share. Defaults to none.
+	LeaseID string
+
+	// Hooks report events to the program. Defaults to none.
+	Hooks pessimistic.Hooks
+
+	_ struct{}
+}
+
+// ShareResult is the result of CreateShare and DeleteShare.
+type ShareResult struct {
+	ETag      azcore.ETag // of the created share; empty after a deletion
+	Requests  int
+	Ambiguous int // requests without a response, or with one that does not tell whether they were applied
+}
+
+// CreateShare creates a share. A share does not record who created it, so if a response is lost and the share exists
+// then, nothing shows whether this call created it.
+//
+// Errors: azerr.ErrExists; *UnknownError after a lost response; *azerr.OpError. Cost: 1 request, and 1 more for every
+// lost response. Safe for concurrent use.
+func CreateShare(ctx context.Context, client *share.Client, opts *CreateShareOptions) (ShareResult, error) {
+	o := ptr.Value(opts)
+	if client == nil {
+		return ShareResult{}, errors.New("create: no client")
+	}
+	create := share.CreateOptions{Metadata: make(map[string]*string, len(o.Metadata))}
+	for name, value := range o.Metadata {
+		create.Metadata[name] = &value
+	}
+	var etag azcore.ETag
+	r, err := newCall(client.URL(), o.Hooks).write(ctx, "create", func(ctx context.Context) error {
+		resp, err := client.Create(ctx, &create)
+		etag = ptr.Value(resp.ETag)
+		return err
+	})
+	r.ETag = etag
+	return r, err
+}
+
+// DeleteShare deletes a share with all its files, even if clients have them open. A lease of the share prevents that,
+// unless LeaseID is its id; leases of files in it do not. The service frees the name at least 30 s later (REST: "Delete
+// Share"). If a response is lost and the share is gone then, nothing shows whether this call or another client deleted
+// it.
+//
+// Errors: ErrNotFound; *HeldError if another client holds the share's lease; *LostError if LeaseID is no longer valid;
+// *UnknownError after a lost response; *azerr.OpError. Cost: 1 request, and 1 more for every lost response. Safe for
+// concurrent use.
+func DeleteShare(ctx context.Context, client *share.Client, opts *DeleteShareOptions) (ShareResult, error) {
+	o := ptr.Value(opts)
+	if client == nil {
+		return ShareResult{}, errors.New("delete: no client")
+	}
+	deletion := share.DeleteOptions{LeaseAccessConditions: leasedBy(o.LeaseID)}
+	return newCall(client.URL(), o.Hooks).write(ctx, "delete", func(ctx context.Context) error {
+		_, err := client.Delete(ctx, &deletion)
+		return err
+	})
+}
+
+// write sends a write that leaves no trace of who sent it. After a lost response every refusal is an unknown outcome,
+// because the first request may have caused it.
+func (c *call) write(ctx context.Context, op string, request func(context.Context) error) (ShareResult, error) {
+	sent, err := c.wire().Send(ctx, op, c.again(), request)
+	r := ShareResult{Requests: c.requests(), Ambiguous: sent.Ambiguous}
+	if err != nil && sent.Ambiguous > 0 {
+		return r, &pessimistic.UnknownError{Op: op, Resource: c.path, Why: "the response was lost", Err: azerr.Clean(sent.Last)}
+	}
+	return r, c.refusal(ctx, op, true, err)
+}

@@ -43,6 +43,16 @@ func DenialOf(err error) Denial {
 
 var absences = map[string]string{"ContainerNotFound": "container", "TableNotFound": "table", "QueueNotFound": "queue", "ShareNotFound": "share"}
 
+// NeedsLeaseID reports whether a request was refused because the resource is leased and the request has no lease id.
+func NeedsLeaseID(err error) bool { return Has(err, "LeaseIdMissing") }
+
+// HasSnapshots reports whether a blob was not deleted because it has snapshots.
+func HasSnapshots(err error) bool { return Has(err, "SnapshotsPresent") }
+
+// StaleReceipt reports whether a pop receipt is no longer valid: the message was received again, or is gone. The service
+// answers 404 MessageNotFound, emulators 400 PopReceiptMismatch.
+func StaleReceipt(err error) bool { return Has(err, "MessageNotFound", "PopReceiptMismatch") }
+
 // Absent returns what does not exist although the request is about something in it: "container", "table", "queue" or "share". It
 // returns "" for every other error.
 func Absent(err error) string { return absences[Classify(err).Code] }

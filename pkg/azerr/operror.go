@@ -10,6 +10,9 @@ var (
 	// ErrConflict means that the resource is not what the caller assumed, and that nothing was changed.
 	ErrConflict = errors.New("changed by another writer")
 
+	// ErrExists means that the resource to create already exists.
+	ErrExists = errors.New("already exists")
+
 	// ErrNotFound means that the resource does not exist.
 	ErrNotFound = errors.New("not found")
 
@@ -34,6 +37,8 @@ func (e *OpError) Unwrap() []error {
 	switch o := Classify(e.Err); {
 	case o.Kind == NotFound:
 		return []error{ErrNotFound, e.Err}
+	case o.Kind == Conflict && o.Reason == Exists:
+		return []error{ErrExists, e.Err}
 	case o.Kind == Conflict && o.Reason == Changed:
 		return []error{ErrConflict, e.Err}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 )
 
@@ -23,6 +24,19 @@ func (s *Service) FileURL() string { return "http://" + fileHost + "/" + Account
 // FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
 func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileHost) }
 
+// FileService returns a client for the File service.
+func (s *Service) FileService() *service.Client {
+	credential, err := service.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := service.NewClientWithSharedKeyCredential(s.FileURL(), credential, &service.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
 // Share returns a client for a share, and creates the share if it is missing, without a request.
 func (s *Service) Share(name string) *share.Client {
 	s.mu.Lock()
@@ -30,15 +44,7 @@ func (s *Service) Share(name string) *share.Client {
 		s.files.add(s, name, nil)
 	}
 	s.mu.Unlock()
-	credential, err := share.NewSharedKeyCredential(Account, Key)
-	if err != nil {
-		panic(err) // the constants are wrong
-	}
-	client, err := share.NewClientWithSharedKeyCredential(s.FileURL()+"/"+name, credential, &share.ClientOptions{ClientOptions: s.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	return s.FileService().NewShareClient(name)
 }
 
 // File returns a client for a file, which need not exist, in the root of a share, which is created if it is missing.

@@ -18,7 +18,7 @@ var (
 
 	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
 	// holds.
-	ErrExists = errors.New("already exists")
+	ErrExists = azerr.ErrExists
 
 	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
 	ErrNotFound = azerr.ErrNotFound

@@ -104,7 +104,7 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	if err == nil && !d.confirmed && beyond {
 		err = &fail.UnknownError{Why: "the response was lost and the blob is gone: another client may have deleted it"}
 	}
-	if azerr.Has(err, "SnapshotsPresent") {
+	if azerr.HasSnapshots(err) {
 		err = fail.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
 			show.Quote(opts.Blob.Container)+" --snapshots --prefix "+show.Quote(opts.Blob.Blob)+" shows them")
 	}

@@ -96,7 +96,7 @@ func Message(err error, v Verdict, command, on string) string {
 			ExitNotFound: "not found: ", ExitConflict: "a condition did not hold: ", ExitHeld: "held by another holder: ", exitExists: "already exists: ",
 			ExitLost: "the lease is not valid: ", ExitUnauthorised: "not authorised: ",
 		}
-		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
+		if azerr.StaleReceipt(err) {
 			meaning[ExitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
 		}
 		text = meaning[v.Code] + text
@@ -139,7 +139,7 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"
 	case wrongType(err) != "":
 		return wrongType(err)
-	case azerr.Has(err, "LeaseIdMissing"):
+	case azerr.NeedsLeaseID(err):
 		return "--lease-id writes under the lease, if you hold it"
 	case v.Code == ExitUnknown:
 		return "the write may or may not have been applied: check the resource before trying again"

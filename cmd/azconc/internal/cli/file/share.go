@@ -7,16 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -46,17 +44,11 @@ func shareCreateRun(ctx context.Context, f *cli.Factory, opts *shareOptions) err
 	if err != nil {
 		return err
 	}
-	r := result{Outcome: "created", Resource: opts.Share.String()}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		resp, err := client.Create(ctx, nil)
-		r.ETag = string(ptr.Value(resp.ETag))
-		return err
-	})
+	r, err := files.CreateShare(ctx, client, nil)
 	if err != nil {
-		return cli.AfterAmbiguous(s, err)
+		return err
 	}
-	r.Ambiguous = s.Ambiguous
-	return printFile(f, r)
+	return printFile(f, result{Outcome: "created", Resource: opts.Share.String(), ETag: string(r.ETag), Ambiguous: r.Ambiguous})
 }
 
 func shareDeleteVerb() cli.Verb[shareOptions] {
@@ -79,21 +71,11 @@ func shareDeleteRun(ctx context.Context, f *cli.Factory, opts *shareOptions) err
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		o := &share.DeleteOptions{}
-		if opts.LeaseID != "" {
-			o.LeaseAccessConditions = &share.LeaseAccessConditions{LeaseID: &opts.LeaseID}
-		}
-		_, err := client.Delete(ctx, o)
-		return err
-	})
-	if s.Ambiguous > 0 && azerr.Has(err, "ShareBeingDeleted", "ShareNotFound") {
-		return &fail.UnknownError{Why: "the share is gone: this command or another client deleted it", Err: err}
-	}
+	r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: opts.LeaseID})
 	if err != nil {
-		return cli.AfterAmbiguous(s, err)
+		return err
 	}
-	return printFile(f, result{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: s.Ambiguous})
+	return printFile(f, result{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: r.Ambiguous})
 }
 
 func shareShowVerb() cli.Verb[shareOptions] {
