@@ -186,6 +186,10 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 	t.Run("queue", func(t *testing.T) {
 		queue := e.queues.NewQueueClient("jobs")
 		countTo(t, settings.NewLastWriterWinsQueueMetadata(queue), optest.InMap, optest.ToMap, false)
+		addPolicy := func(_ context.Context, p *[]settings.AccessPolicy) error {
+			*p = append(*p, settings.AccessPolicy{ID: "readers", Permissions: "r"})
+			return nil
+		}
 		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(queue), addPolicy, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}
@@ -195,6 +199,10 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 		}
 	})
 	t.Run("services", func(t *testing.T) {
+		enableLogging := func(_ context.Context, p *azqueue.SetPropertiesOptions) error {
+			p.Logging.Read = new(true)
+			return nil
+		}
 		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
 			t.Error(err)
 		}

@@ -14,26 +14,17 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// faulty is a service with faults.
-type faulty interface {
-	SetFaults(...aztest.Fault)
-	Flush()
-	Requests() int
-	Log() []aztest.Request
-	Reset()
-}
-
 // rig is a target whose value holds a counter per writer, on a service of its own.
 type rig struct {
-	faulty
+	*aztest.Service
 	update func(ctx context.Context, change func(numbers []int), opts *optimistic.UpdateOptions) (optimistic.Result, error)
 	read   func(ctx context.Context) ([]int, error)
 }
 
 // rigOf makes a rig of a target. Each update gets a client of its own.
-func rigOf[T any](service faulty, open func() optimistic.Target[T], get func(T) []int, set func(*T, []int)) rig {
+func rigOf[T any](s *aztest.Service, open func() optimistic.Target[T], get func(T) []int, set func(*T, []int)) rig {
 	return rig{
-		faulty: service,
+		Service: s,
 		update: func(ctx context.Context, change func([]int), opts *optimistic.UpdateOptions) (optimistic.Result, error) {
 			return optimistic.Update(ctx, open(), func(_ context.Context, v *T) error {
 				numbers := get(*v)
@@ -140,17 +131,17 @@ var sites = []site{
 				})
 		},
 	},
-	{name: "queue metadata", Change: "Set Container Metadata", requests: 2, lastWins: true,
+	{name: "queue metadata", Change: "Set Queue Metadata", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			q := optest.NewQueues(t, s)
-			return rigOf(q, func() optimistic.Target[map[string]string] { return settings.NewLastWriterWinsQueueMetadata(q.Queue()) }, optest.InMap, optest.ToMap)
+			return rigOf(s, func() optimistic.Target[map[string]string] {
+				return settings.NewLastWriterWinsQueueMetadata(s.Queue("jobs"))
+			}, optest.InMap, optest.ToMap)
 		},
 	},
-	{name: "queue acl", Change: "Set Container ACL", requests: 2, lastWins: true,
+	{name: "queue acl", Change: "Set Queue ACL", requests: 2, lastWins: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
-			q := optest.NewQueues(t, s)
-			return rigOf(q, func() optimistic.Target[[]settings.AccessPolicy] {
-				return settings.NewLastWriterWinsQueueACL(q.Queue())
+			return rigOf(s, func() optimistic.Target[[]settings.AccessPolicy] {
+				return settings.NewLastWriterWinsQueueACL(s.Queue("jobs"))
 			},
 				func(p []settings.AccessPolicy) []int {
 					if len(p) == 0 {

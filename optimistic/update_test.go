@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/azconc/azconc/optimistic"
@@ -271,7 +272,7 @@ func TestAnOperationIsAppliedOnceAcrossCalls(t *testing.T) {
 
 func TestALeasedBlobIsWrittenWithItsLeaseOnly(t *testing.T) {
 	_, client := optest.Quiet(t, `{"n":1}`)
-	id := optest.LeaseFor(t, client)
+	id := leaseFor(t, client)
 	if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); azerr.Classify(err).Kind != azerr.Held {
 		t.Errorf("without the lease: %v, want held", err)
 	}
@@ -317,4 +318,18 @@ func TestAForbiddenRequestFailsAtOnce(t *testing.T) {
 	if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "update box/n.json") {
 		t.Errorf("err = %q, want one line that names what", err)
 	}
+}
+
+// leaseFor leases the blob for 60 s and returns the id of the lease.
+func leaseFor(t *testing.T, client *blockblob.Client) string {
+	t.Helper()
+	holder, err := lease.NewBlobClient(client, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := holder.AcquireLease(t.Context(), 60, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *resp.LeaseID
 }

@@ -121,7 +121,7 @@ func TestHeadersAndMetadataOfTheTargetAreSet(t *testing.T) {
 // and the write that follows would store it unpacked.
 func TestGzippedContentStaysGzipped(t *testing.T) {
 	s := aztest.New(nil)
-	client := optest.OverHTTP(t, s, "box", "log.gz")
+	client := overHTTP(t, s, "box", "log.gz")
 	const packed = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xca\x48\xcd\xc9\xc9\x07\x04\x00\x00\xff\xff\x86\xa6\x10\x36\x05\x00\x00\x00"
 	if _, err := client.Upload(t.Context(), optest.Body(packed), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentEncoding: new("gzip")}}); err != nil {
 		t.Fatal(err)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -138,7 +141,7 @@ func TestAnAppendKnowsWhereTheBlobEndsWithoutALength(t *testing.T) {
 // TestAnUpdateOverASocketReadsABodyWithoutALength does what curl and a re-chunking proxy do, with net/http on both sides.
 func TestAnUpdateOverASocketReadsABodyWithoutALength(t *testing.T) {
 	s, _ := optest.Quiet(t, "")
-	client := optest.OverHTTP(t, s, "box", "big")
+	client := overHTTP(t, s, "box", "big")
 	content := strings.Repeat("0123456789", 100_000)
 	if _, err := client.Upload(t.Context(), optest.Body(content), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")}}); err != nil {
 		t.Fatal(err)
@@ -153,4 +156,24 @@ func TestAnUpdateOverASocketReadsABodyWithoutALength(t *testing.T) {
 	if got := optest.Get(t, client); got != content+"!" {
 		t.Errorf("the blob holds %d bytes, want %d", len(got), len(content)+1)
 	}
+}
+
+// overHTTP returns a client that reaches s through a socket.
+func overHTTP(t *testing.T, s *aztest.Service, container, name string) *blockblob.Client {
+	t.Helper()
+	s.BlockBlob(container, name) // makes the container
+	server := httptest.NewServer(s.BlobHandler())
+	t.Cleanup(server.Close)
+	transport := &http.Transport{MaxIdleConnsPerHost: 8}
+	t.Cleanup(transport.CloseIdleConnections)
+	credential, err := blob.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := blockblob.NewClientWithSharedKeyCredential(server.URL+"/"+aztest.Account+"/"+container+"/"+name, credential,
+		&blockblob.ClientOptions{ClientOptions: policy.ClientOptions{Transport: &http.Client{Transport: transport}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

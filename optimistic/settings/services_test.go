@@ -1,11 +1,10 @@
-package optest
+package settings
 
 import (
 	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
@@ -14,44 +13,32 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// queues is a service that stores the settings of one queue and of the services, and nothing else.
-type queues struct {
+// services stores the properties of an account's services, and nothing else.
+type services struct {
 	*aztest.Injector
 
-	mu       sync.Mutex // guards what follows
-	metadata http.Header
-	acl      string
+	mu       sync.Mutex // guards Settings
 	Settings string
 }
 
-// NewQueues returns a service with the settings of a new account.
-func NewQueues(*testing.T, *aztest.Service) *queues {
-	q := &queues{
-		metadata: http.Header{}, acl: "<SignedIdentifiers/>",
+// newServices returns the services of a new account.
+func newServices() *services {
+	q := &services{
 		Settings: "<StorageServiceProperties><Logging><Version>1.0</Version><Delete>false</Delete><Read>false</Read><Write>false</Write>" +
 			"<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging></StorageServiceProperties>",
 	}
-	q.Injector = aztest.Inject(queueTransport(q.carry), 1)
+	q.Injector = aztest.Inject(serviceTransport(q.carry), 1)
 	return q
 }
 
-type queueTransport func(*http.Request) (*http.Response, error)
+type serviceTransport func(*http.Request) (*http.Response, error)
 
-func (t queueTransport) Do(r *http.Request) (*http.Response, error) { return t(r) }
+func (t serviceTransport) Do(r *http.Request) (*http.Response, error) { return t(r) }
 
-func (q *queues) options() policy.ClientOptions { return policy.ClientOptions{Transport: q} }
-
-// Queue returns a client of the queue.
-func (q *queues) Queue() *azqueue.QueueClient {
-	client, err := azqueue.NewQueueClientWithNoCredential("http://127.0.0.1:10001/"+aztest.Account+"/jobs", &azqueue.ClientOptions{ClientOptions: q.options()})
-	if err != nil {
-		panic(err)
-	}
-	return client
-}
+func (q *services) options() policy.ClientOptions { return policy.ClientOptions{Transport: q} }
 
 // QueueService returns a client of the Queue service.
-func (q *queues) QueueService() *azqueue.ServiceClient {
+func (q *services) QueueService() *azqueue.ServiceClient {
 	client, err := azqueue.NewServiceClientWithNoCredential("http://127.0.0.1:10001/"+aztest.Account, &azqueue.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
 		panic(err)
@@ -60,7 +47,7 @@ func (q *queues) QueueService() *azqueue.ServiceClient {
 }
 
 // BlobService returns a client of the Blob service.
-func (q *queues) BlobService() *service.Client {
+func (q *services) BlobService() *service.Client {
 	client, err := service.NewClientWithNoCredential("http://127.0.0.1:10000/"+aztest.Account, &service.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
 		panic(err)
@@ -68,7 +55,7 @@ func (q *queues) BlobService() *service.Client {
 	return client
 }
 
-func (q *queues) carry(r *http.Request) (*http.Response, error) {
+func (q *services) carry(r *http.Request) (*http.Response, error) {
 	sent := ""
 	if r.Body != nil {
 		text, err := io.ReadAll(r.Body)
@@ -82,16 +69,6 @@ func (q *queues) carry(r *http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"X-Ms-Version": {"2024-11-04"}}, Request: r}
 	text := ""
 	switch comp, write := r.URL.Query().Get("comp"), r.Method == http.MethodPut; {
-	case comp == "metadata" && write:
-		q.metadata, answer.StatusCode = metadataHeaders(r.Header), http.StatusNoContent
-	case comp == "metadata":
-		for name, values := range q.metadata {
-			answer.Header[name] = values
-		}
-	case comp == "acl" && write:
-		q.acl, answer.StatusCode = sent, http.StatusNoContent
-	case comp == "acl":
-		text = q.acl
 	case comp == "properties" && write:
 		q.Settings, answer.StatusCode = merged(q.Settings, sent), http.StatusAccepted
 	case comp == "properties":
@@ -101,16 +78,6 @@ func (q *queues) carry(r *http.Request) (*http.Response, error) {
 	}
 	answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 	return answer, nil
-}
-
-func metadataHeaders(h http.Header) http.Header {
-	kept := http.Header{}
-	for name, values := range h {
-		if name = http.CanonicalHeaderKey(name); strings.HasPrefix(name, "X-Ms-Meta-") {
-			kept[name] = values
-		}
-	}
-	return kept
 }
 
 // merged returns the properties that are sent, with the sections of old that are not, as the services do.

@@ -1,4 +1,4 @@
-package optimistic_test
+package settings
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -21,18 +20,18 @@ import (
 // TestTheLastWriterWins: two writers read the same metadata, both succeed, and the change of one is lost. The service
 // allows no more, and the doc comment says so.
 func TestTheLastWriterWins(t *testing.T) {
-	q := optest.NewQueues(t, nil)
+	q := aztest.New(nil)
 	attempts := 0
-	_, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), func(ctx context.Context, m *map[string]string) error {
+	_, err := optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), func(ctx context.Context, m *map[string]string) error {
 		if attempts++; attempts == 1 {
-			if _, err := optimistic.Update(ctx, settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("rival", "here"), nil); err != nil {
+			if _, err := optimistic.Update(ctx, NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("rival", "here"), nil); err != nil {
 				return err
 			}
 		}
 		(*m)["mine"] = "too"
 		return nil
 	}, nil)
-	v, readErr := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil)
+	v, readErr := optimistic.Read(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), nil)
 	if err != nil || readErr != nil || attempts != 1 || v.Value["mine"] != "too" || v.Value["rival"] != "" {
 		t.Errorf("%v, %v, %d attempts, %+v", err, readErr, attempts, v)
 	}
@@ -43,22 +42,22 @@ func TestARepetitionDoesNotOverwriteARivalsChange(t *testing.T) {
 	for name, kind := range map[string]aztest.FaultKind{"landed": aztest.LoseAnswer, "did not land": aztest.LoseRequest} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := optest.NewQueues(t, nil)
-				if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("old", "1"), nil); err != nil {
+				q := aztest.New(nil)
+				if _, err := optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("old", "1"), nil); err != nil {
 					t.Fatal(err)
 				}
 				q.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Writes, Count: 1})
 				go func() {
 					bubble.Sleep(time.Microsecond)
-					if _, err := optimistic.Update(context.Background(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("rival", "1"), nil); err != nil {
+					if _, err := optimistic.Update(context.Background(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("rival", "1"), nil); err != nil {
 						t.Error(err)
 					}
 				}()
-				res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("mine", "1"), nil)
+				res, err := optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("mine", "1"), nil)
 				if err != nil || res.Resolved != 1 || kind == aztest.LoseAnswer && res.Attempts != 1 {
 					t.Errorf("Update = %+v, %v", res, err)
 				}
-				v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil)
+				v, err := optimistic.Read(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), nil)
 				if err != nil || v.Value["mine"] != "1" || v.Value["rival"] != "1" || v.Value["old"] != "1" {
 					t.Errorf("read %+v, %v", v, err)
 				}
@@ -68,9 +67,9 @@ func TestARepetitionDoesNotOverwriteARivalsChange(t *testing.T) {
 }
 
 func TestAnOperationOnAQueuesMetadataIsRemembered(t *testing.T) {
-	q := optest.NewQueues(t, nil)
+	q := aztest.New(nil)
 	for i := range 3 {
-		res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("n", strings.Repeat("x", i+1)), &optimistic.UpdateOptions{OperationID: "op"})
+		res, err := optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("n", strings.Repeat("x", i+1)), &optimistic.UpdateOptions{OperationID: "op"})
 		if err != nil || res.AlreadyApplied != (i > 0) {
 			t.Errorf("Update = %+v, %v", res, err)
 		}
@@ -83,8 +82,8 @@ func enableLogging(_ context.Context, p *azqueue.SetPropertiesOptions) error {
 }
 
 func TestOnlySectionsThatWereChangedAreSent(t *testing.T) {
-	q := optest.NewQueues(t, nil)
-	target := settings.NewLastWriterWinsQueueService(q.QueueService())
+	q := newServices()
+	target := NewLastWriterWinsQueueService(q.QueueService())
 	res, err := optimistic.Update(t.Context(), target, func(_ context.Context, p *azqueue.SetPropertiesOptions) error {
 		p.CORS = []*azqueue.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 		return nil
@@ -100,7 +99,7 @@ func TestOnlySectionsThatWereChangedAreSent(t *testing.T) {
 	attempts := 0
 	_, err = optimistic.Update(t.Context(), target, func(ctx context.Context, p *azqueue.SetPropertiesOptions) error {
 		if attempts++; attempts == 1 {
-			if _, err := optimistic.Update(ctx, settings.NewLastWriterWinsQueueService(q.QueueService()), enableLogging, nil); err != nil {
+			if _, err := optimistic.Update(ctx, NewLastWriterWinsQueueService(q.QueueService()), enableLogging, nil); err != nil {
 				return err
 			}
 		}
@@ -123,9 +122,9 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 	for name, fault := range optest.Every(aztest.Writes) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := optest.NewQueues(t, nil)
+				q := newServices()
 				q.SetFaults(fault)
-				res, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsBlobService(q.BlobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
+				res, err := optimistic.Update(t.Context(), NewLastWriterWinsBlobService(q.BlobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
 					p.Logging.Write = new(true)
 					return nil
 				}, nil)
@@ -139,17 +138,17 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 }
 
 func TestSettingsRefuseUnsupportedConditions(t *testing.T) {
-	q := optest.NewQueues(t, nil)
+	q, services := aztest.New(nil), newServices()
 	withTags, withLease := &optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: "x"}}
 	for name, err := range map[string]error{
-		"metadata, tags":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withTags)),
-		"metadata, lease":      optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optest.SetMeta("a", "1"), withLease)),
-		"metadata, create":     optest.ErrorOf(optimistic.Create(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), nil, nil)),
-		"metadata, delete":     optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewLastWriterWinsQueueMetadata(q.Queue()), optimistic.State{}, nil)),
-		"acl, operation":       optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(q.Queue()), addPolicy, &optimistic.UpdateOptions{OperationID: "x"})),
-		"acl, lease":           optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(q.Queue()), addPolicy, withLease)),
-		"properties, lease":    optest.ErrorOf(optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(q.QueueService()), enableLogging, withLease)),
-		"properties, deletion": optest.ErrorOf(optimistic.Delete(t.Context(), settings.NewLastWriterWinsQueueService(q.QueueService()), optimistic.State{}, nil)),
+		"metadata, tags":       optest.ErrorOf(optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("a", "1"), withTags)),
+		"metadata, lease":      optest.ErrorOf(optimistic.Update(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optest.SetMeta("a", "1"), withLease)),
+		"metadata, create":     optest.ErrorOf(optimistic.Create(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), nil, nil)),
+		"metadata, delete":     optest.ErrorOf(optimistic.Delete(t.Context(), NewLastWriterWinsQueueMetadata(q.Queue("jobs")), optimistic.State{}, nil)),
+		"acl, operation":       optest.ErrorOf(optimistic.Update(t.Context(), NewLastWriterWinsQueueACL(q.Queue("jobs")), addPolicy, &optimistic.UpdateOptions{OperationID: "x"})),
+		"acl, lease":           optest.ErrorOf(optimistic.Update(t.Context(), NewLastWriterWinsQueueACL(q.Queue("jobs")), addPolicy, withLease)),
+		"properties, lease":    optest.ErrorOf(optimistic.Update(t.Context(), NewLastWriterWinsQueueService(services.QueueService()), enableLogging, withLease)),
+		"properties, deletion": optest.ErrorOf(optimistic.Delete(t.Context(), NewLastWriterWinsQueueService(services.QueueService()), optimistic.State{}, nil)),
 	} {
 		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("%s: err = %v", name, err)
@@ -162,7 +161,7 @@ func TestSettingsRefuseUnsupportedConditions(t *testing.T) {
 	}
 }
 
-func addPolicy(_ context.Context, p *[]settings.AccessPolicy) error {
-	*p = append(*p, settings.AccessPolicy{ID: "readers", Permissions: "r"})
+func addPolicy(_ context.Context, p *[]AccessPolicy) error {
+	*p = append(*p, AccessPolicy{ID: "readers", Permissions: "r"})
 	return nil
 }

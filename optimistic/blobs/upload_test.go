@@ -1,4 +1,4 @@
-package optimistic_test
+package blobs
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -40,7 +39,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 		sent int
 	}{
 		"append/update": {func(name string) error {
-			_, err := optimistic.Update(t.Context(), blobs.NewBytes(s.BlockBlob("box", name)), func(_ context.Context, b *[]byte) error {
+			_, err := optimistic.Update(t.Context(), NewBytes(s.BlockBlob("box", name)), func(_ context.Context, b *[]byte) error {
 				ran = true
 				*b = []byte("new")
 				return nil
@@ -48,7 +47,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			return err
 		}, blob.BlobTypeAppendBlob, 1},
 		"pages/replace": {func(name string) error {
-			target := blobs.NewBytes(s.BlockBlob("box", name))
+			target := NewBytes(s.BlockBlob("box", name))
 			v, err := optimistic.Read(t.Context(), target, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -57,19 +56,19 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			return err
 		}, blob.BlobTypePageBlob, 1},
 		"append/put if it is at the version": {func(name string) error {
-			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: optest.ETagOf(t, s.BlockBlob("box", name))}})
+			_, err := Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &UploadOptions{Conditions: optimistic.Conditions{IfMatch: optest.ETagOf(t, s.BlockBlob("box", name))}})
 			return err
 		}, blob.BlobTypeAppendBlob, 2},
 		"pages/put that looks first": {func(name string) error {
-			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{LookFirst: true})
+			_, err := Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &UploadOptions{LookFirst: true})
 			return err
 		}, blob.BlobTypePageBlob, 1},
 		"append/put in blocks that looks first": {func(name string) error {
-			_, err := blobs.Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &blobs.UploadOptions{LookFirst: true, BlockSize: 1})
+			_, err := Upload(t.Context(), s.BlockBlob("box", name), optest.Body("new"), &UploadOptions{LookFirst: true, BlockSize: 1})
 			return err
 		}, blob.BlobTypeAppendBlob, 1},
 		"block/create pages at the version": {func(name string) error {
-			_, err := blobs.CreatePages(t.Context(), box.NewPageBlobClient(name), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: block}})
+			_, err := CreatePages(t.Context(), box.NewPageBlobClient(name), 512, &CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: block}})
 			return err
 		}, blob.BlobTypeBlockBlob, 1},
 	} {
@@ -77,7 +76,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			name, _, _ := strings.Cut(name, "/")
 			s.Reset()
 			err := tt.run(name)
-			wrong, ok := errors.AsType[*blobs.TypeError](err)
+			wrong, ok := errors.AsType[*TypeError](err)
 			if !ok || wrong.Type != tt.is || !strings.Contains(err.Error(), "box/"+name) || !strings.Contains(err.Error(), "delete it first") {
 				t.Errorf("err = %v", err)
 			}
@@ -94,7 +93,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 	if ran {
 		t.Error("the change was run in vain")
 	}
-	if v, err := optimistic.Read(t.Context(), blobs.NewBytes(s.BlockBlob("box", "append")), nil); err != nil || len(v.Value) != 0 {
+	if v, err := optimistic.Read(t.Context(), NewBytes(s.BlockBlob("box", "append")), nil); err != nil || len(v.Value) != 0 {
 		t.Errorf("reading an append blob: %+v, %v", v, err)
 	}
 }
@@ -103,22 +102,22 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 func TestAnUploadWithIfMatchPreservesTheLineage(t *testing.T) {
 	for name, upload := range map[string]func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error){
 		"put": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
-			return blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &blobs.UploadOptions{Conditions: on})
+			return Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &UploadOptions{Conditions: on})
 		},
 		"put in blocks": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
-			return blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &blobs.UploadOptions{Conditions: on, BlockSize: 3})
+			return Upload(t.Context(), s.BlockBlob("box", "n.json"), optest.Body(`{"n":100}`), &UploadOptions{Conditions: on, BlockSize: 3})
 		},
 		"commit": func(t *testing.T, s *aztest.Service, on optimistic.Conditions) (optimistic.Result, error) {
-			if _, err := blobs.StageBlock(t.Context(), s.BlockBlob("box", "n.json"), "a", []byte(`{"n":100}`), nil); err != nil {
+			if _, err := StageBlock(t.Context(), s.BlockBlob("box", "n.json"), "a", []byte(`{"n":100}`), nil); err != nil {
 				return optimistic.Result{}, err
 			}
-			return blobs.CommitBlocks(t.Context(), s.BlockBlob("box", "n.json"), []string{"a"}, &blobs.UploadOptions{Conditions: on})
+			return CommitBlocks(t.Context(), s.BlockBlob("box", "n.json"), []string{"a"}, &UploadOptions{Conditions: on})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, client := optest.Quiet(t, `{"n":0}`)
-				target := blobs.NewJSON[optest.Counter](client)
+				target := NewJSON[optest.Counter](client)
 				s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 				var other optimistic.Result
 				var otherErr error
@@ -157,12 +156,12 @@ func TestUploadsWithIfMatchSeldomEndUnknown(t *testing.T) {
 						wg.Go(func() {
 							client := s.BlockBlob("box", "n.json")
 							for range 30 {
-								v, err := optimistic.Read(t.Context(), blobs.NewJSON[optest.Counter](client), nil)
+								v, err := optimistic.Read(t.Context(), NewJSON[optest.Counter](client), nil)
 								if err != nil {
 									t.Error(err)
 									return
 								}
-								_, err = blobs.Upload(t.Context(), client, optest.Body(fmt.Sprintf(`{"n":%d}`, v.Value.N+1)), &blobs.UploadOptions{
+								_, err = Upload(t.Context(), client, optest.Body(fmt.Sprintf(`{"n":%d}`, v.Value.N+1)), &UploadOptions{
 									Conditions: optimistic.Conditions{IfMatch: v.ETag}, BlockSize: blockSize,
 								})
 								mu.Lock()
@@ -203,14 +202,14 @@ func TestUploadsWithIfMatchSeldomEndUnknown(t *testing.T) {
 func TestTheLastOfTwoUploadsWins(t *testing.T) {
 	for name, tt := range map[string]struct {
 		content io.Reader
-		opts    blobs.UploadOptions
+		opts    UploadOptions
 		wins    bool
 	}{
-		"from a file":                     {strings.NewReader("mine, mine"), blobs.UploadOptions{}, true},
-		"whatever is there":               {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: "*"}}, true},
-		"from a pipe":                     {io.MultiReader(strings.NewReader("mine, mine")), blobs.UploadOptions{}, false},
-		"on the condition that it is new": {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}, false},
-		"on the condition of its tags":    {strings.NewReader("mine, mine"), blobs.UploadOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, false},
+		"from a file":                     {strings.NewReader("mine, mine"), UploadOptions{}, true},
+		"whatever is there":               {strings.NewReader("mine, mine"), UploadOptions{Conditions: optimistic.Conditions{IfMatch: "*"}}, true},
+		"from a pipe":                     {io.MultiReader(strings.NewReader("mine, mine")), UploadOptions{}, false},
+		"on the condition that it is new": {strings.NewReader("mine, mine"), UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}, false},
+		"on the condition of its tags":    {strings.NewReader("mine, mine"), UploadOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -223,12 +222,12 @@ func TestTheLastOfTwoUploadsWins(t *testing.T) {
 				staged := 0
 				tt.opts.Progress = func(int64) {
 					if staged++; staged == 4 {
-						if _, err := blobs.Upload(t.Context(), client, optest.Body("theirs"), &blobs.UploadOptions{BlockSize: 3}); err != nil {
+						if _, err := Upload(t.Context(), client, optest.Body("theirs"), &UploadOptions{BlockSize: 3}); err != nil {
 							t.Error(err)
 						}
 					}
 				}
-				res, err := blobs.Upload(t.Context(), client, tt.content, &tt.opts)
+				res, err := Upload(t.Context(), client, tt.content, &tt.opts)
 				if !tt.wins {
 					if !errors.Is(err, optimistic.ErrConflict) || optest.Get(t, client) != "theirs" {
 						t.Errorf("Upload = %+v, %v: the blob holds %q", res, err, optest.Get(t, client))
@@ -254,7 +253,7 @@ func TestConcurrentUploadsAllSucceed(t *testing.T) {
 		var mu sync.Mutex
 		for i := range 8 {
 			wg.Go(func() {
-				res, err := blobs.Upload(t.Context(), s.BlockBlob("box", "n.json"), strings.NewReader(strings.Repeat(fmt.Sprint(i), 10)), &blobs.UploadOptions{BlockSize: 3})
+				res, err := Upload(t.Context(), s.BlockBlob("box", "n.json"), strings.NewReader(strings.Repeat(fmt.Sprint(i), 10)), &UploadOptions{BlockSize: 3})
 				if err != nil {
 					t.Errorf("upload %d: %+v, %v", i, res, err)
 				}
@@ -277,14 +276,14 @@ func TestAnUploadThatLooksFirstReportsWhetherItCreates(t *testing.T) {
 	s, client := optest.Quiet(t, "")
 	for i, want := range []bool{true, false} {
 		s.Reset()
-		res, err := blobs.Upload(t.Context(), client, optest.Body("x"), &blobs.UploadOptions{LookFirst: true})
+		res, err := Upload(t.Context(), client, optest.Body("x"), &UploadOptions{LookFirst: true})
 		if err != nil || res.Created != want {
 			t.Errorf("upload %d: %+v, %v, want created %t", i, res, err, want)
 		}
 		optest.Requests(t, s, res, 2)
 	}
 	s.Reset()
-	res, err := blobs.Upload(t.Context(), client, optest.Body("y"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}})
+	res, err := Upload(t.Context(), client, optest.Body("y"), &UploadOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}})
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Changed || conflict.Current == "" {
 		t.Errorf("a stale upload: %v", err)
 	}
