@@ -110,7 +110,7 @@ func (s *sealing) run(ctx context.Context) error {
 // sealed.
 func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
 	props, err := blobProperties(ctx, s.client.BlobClient(), nil)
-	if azerr.Has(err, "BlobNotFound") {
+	if azerr.NoBlob(err) {
 		return optimistic.State{}, false, nil
 	}
 	if err != nil {

@@ -55,11 +55,11 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
 	})
 	switch {
-	case azerr.Has(err, "BlobNotFound"):
+	case azerr.NoBlob(err):
 		return tail{}, nil
 	case azerr.Has(err, "InvalidRange"):
 		props, err := blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
-		if azerr.Has(err, "BlobNotFound") {
+		if azerr.NoBlob(err) {
 			return tail{}, nil
 		}
 		if err != nil {
@@ -110,7 +110,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return props, err
 		})
 		switch {
-		case azerr.Has(err, "BlobNotFound") && a.o.Create:
+		case azerr.NoBlob(err) && a.o.Create:
 			if err := a.create(ctx); err != nil {
 				return 0, err
 			}

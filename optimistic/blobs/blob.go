@@ -20,7 +20,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -115,11 +114,8 @@ func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
 	resp, err := b.Client.DownloadStream(asIs, &opts)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[T]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[T](err)
 	}
 	defer resp.Body.Close()
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)

@@ -90,7 +90,7 @@ func blobLength(ctx context.Context, client *blob.Client, etag azcore.ETag, opts
 	switch {
 	case azerr.Has(err, "InvalidRange"):
 		return 0, nil // it has no first byte (REST: "Get Blob")
-	case azerr.Classify(err).Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound"):
+	case azerr.Classify(err).Kind == azerr.Conflict, azerr.NoBlob(err):
 		return 0, fmt.Errorf("the blob was changed before its length could be checked: %w", io.ErrUnexpectedEOF)
 	case err != nil:
 		return 0, err

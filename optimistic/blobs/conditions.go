@@ -34,8 +34,24 @@ func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
 	}
 }
 
+// absent returns the version of a blob that does not exist, if that is what err, the error of a read, reports.
+func absent[T any](err error) (*optimistic.Version[T], error) {
+	if azerr.NoBlob(err) {
+		return &optimistic.Version[T]{}, nil
+	}
+	return nil, err
+}
+
+// absentState is absent for a look.
+func absentState(err error) (optimistic.State, error) {
+	if azerr.NoBlob(err) {
+		err = nil
+	}
+	return optimistic.State{}, err
+}
+
 // baseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
 // missing blob the service answers 404, where emulators answer 412.
 func baseGone(c optimistic.Conditions, err error) bool {
-	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
+	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.NoBlob(err)
 }

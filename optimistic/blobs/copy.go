@@ -245,7 +245,7 @@ func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
 // status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
 	props, err := blobProperties(ctx, c.to, nil)
-	if azerr.Has(err, "BlobNotFound") {
+	if azerr.NoBlob(err) {
 		return nil, nil
 	}
 	if err != nil {

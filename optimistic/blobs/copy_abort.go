@@ -66,11 +66,8 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	}
 	w.Look = func(ctx context.Context) (_ optimistic.State, err error) {
 		found, err = blobProperties(ctx, destination, nil)
-		if azerr.Has(err, "BlobNotFound") {
-			return optimistic.State{}, nil
-		}
 		if err != nil {
-			return optimistic.State{}, err
+			return absentState(err)
 		}
 		now := optimistic.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {

@@ -11,7 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -76,11 +75,8 @@ func (h Headers) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHeaders) 
 // Read implements Target: one Get Blob Properties.
 func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
 	resp, err := blobProperties(ctx, h.Client, h.CPK)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[HTTPHeaders]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[HTTPHeaders](err)
 	}
 	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
 	// lineage that reaches back without our entry proves nothing.

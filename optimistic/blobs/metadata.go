@@ -56,11 +56,8 @@ func (m Metadata) Equal(x, y map[string]string) bool {
 // Read implements Target: one Get Blob Properties.
 func (m Metadata) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	resp, err := blobProperties(ctx, m.Client, m.CPK)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[map[string]string]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
@@ -79,20 +76,8 @@ func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map
 		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = meta.Replace(before, value)
-	if maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
-		return nil, nil
-	}
-	for name, v := range value {
-		if old, ok := before[name]; ok && old == v {
-			continue // another writer stored it; the write sends it back unchanged
-		}
-		if err := meta.Validate(name, v); err != nil {
-			return nil, err
-		}
-	}
-	metadata, err := meta.Join(value, lineage)
-	if err != nil {
+	value, metadata, err := meta.Changed(base.State, before, value, lineage)
+	if metadata == nil || err != nil {
 		return nil, err
 	}
 	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
@@ -128,11 +113,8 @@ func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (op
 
 // stateOf returns the state in a Get Blob Properties response.
 func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, error) {
-	if azerr.Has(err, "BlobNotFound") {
-		return optimistic.State{}, nil
-	}
 	if err != nil {
-		return optimistic.State{}, err
+		return absentState(err)
 	}
 	_, lineage := meta.Split(resp.Metadata)
 	return optimistic.State{

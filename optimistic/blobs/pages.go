@@ -111,11 +111,8 @@ func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error
 		return nil, err
 	}
 	resp, data, err := p.download(ctx, p.Offset, p.Count)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[[]byte]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[[]byte](err)
 	}
 	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	if !p.Sequence.allow(ptr.Value(resp.BlobSequenceNumber)) {
@@ -136,11 +133,8 @@ func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
 		return lookAtBlob(ctx, p.Client.BlobClient(), p.CPK)
 	}
 	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
-	if azerr.Has(err, "BlobNotFound") {
-		return optimistic.State{}, nil
-	}
 	if err != nil {
-		return optimistic.State{}, err
+		return absentState(err)
 	}
 	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
 }

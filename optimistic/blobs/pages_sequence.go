@@ -57,11 +57,8 @@ func (s SequenceNumber) Written(_ *optimistic.Version[int64], value int64) (any,
 // Read implements Target: one Get Blob Properties.
 func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], error) {
 	resp, err := blobProperties(ctx, s.Client.BlobClient(), nil)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[int64]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[int64](err)
 	}
 	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
 		return nil, err

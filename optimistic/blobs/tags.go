@@ -15,7 +15,6 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -77,11 +76,8 @@ func (t Tags) Written(_ *optimistic.Version[map[string]string], value map[string
 // Read implements Target: one Get Blob Tags.
 func (t Tags) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	all, err := readTags(ctx, t.Client)
-	if azerr.Has(err, "BlobNotFound") {
-		return &optimistic.Version[map[string]string]{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
 	mark := all[optimistic.LineageKey]
@@ -93,11 +89,8 @@ func (t Tags) Read(ctx context.Context) (*optimistic.Version[map[string]string],
 // Look implements Target: one Get Blob Tags.
 func (t Tags) Look(ctx context.Context) (optimistic.State, error) {
 	all, err := readTags(ctx, t.Client)
-	if azerr.Has(err, "BlobNotFound") {
-		return optimistic.State{}, nil
-	}
 	if err != nil {
-		return optimistic.State{}, err
+		return absentState(err)
 	}
 	return stateOfTags(all), nil
 }

@@ -92,11 +92,7 @@ func (m ContainerMetadata) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 func lookAtContainer(ctx context.Context, client *container.Client) (optimistic.State, error) {
-	v, err := NewContainerMetadata(client).Read(ctx)
-	if err != nil {
-		return optimistic.State{}, err
-	}
-	return v.State, nil
+	return stateOf(NewContainerMetadata(client).Read(ctx))
 }
 
 // Prepare implements Target: Set Container Metadata in a turn, or Create Container.
@@ -105,20 +101,8 @@ func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], 
 		return nil, errContainerTags
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = meta.Replace(before, value)
-	if base.Exists && maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
-		return nil, nil
-	}
-	for name, v := range value {
-		if old, ok := before[name]; ok && old == v {
-			continue
-		}
-		if err := meta.Validate(name, v); err != nil {
-			return nil, err
-		}
-	}
-	metadata, err := meta.Join(value, lineage)
-	if err != nil {
+	_, metadata, err := meta.Changed(base.State, before, value, lineage)
+	if metadata == nil || err != nil {
 		return nil, err
 	}
 	if !base.Exists {

@@ -69,7 +69,11 @@ func (m QueueMetadata) Read(ctx context.Context) (*optimistic.Version[map[string
 
 // Look implements Target: one Get Queue Metadata.
 func (m QueueMetadata) Look(ctx context.Context) (optimistic.State, error) {
-	v, err := m.Read(ctx)
+	return stateOf(m.Read(ctx))
+}
+
+// stateOf returns the state that a read found.
+func stateOf[T any](v *optimistic.Version[T], err error) (optimistic.State, error) {
 	if err != nil {
 		return optimistic.State{}, err
 	}
@@ -82,20 +86,8 @@ func (m QueueMetadata) Prepare(base *optimistic.Version[map[string]string], valu
 		return nil, err
 	}
 	before, _ := base.Carry.(map[string]string)
-	value = meta.Merge(nil, value)
-	if maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
-		return nil, nil
-	}
-	for name, v := range value {
-		if old, ok := before[name]; ok && old == v {
-			continue
-		}
-		if err := meta.Validate(name, v); err != nil {
-			return nil, err
-		}
-	}
-	metadata, err := meta.Join(value, lineage)
-	if err != nil {
+	value, metadata, err := meta.Changed(base.State, before, value, lineage)
+	if metadata == nil || err != nil {
 		return nil, err
 	}
 	_, kept := meta.Split(metadata) // it may have been shortened

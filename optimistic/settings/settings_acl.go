@@ -62,11 +62,7 @@ func (a QueueACL) Read(ctx context.Context) (*optimistic.Version[[]AccessPolicy]
 
 // Look implements Target: one Get Queue ACL.
 func (a QueueACL) Look(ctx context.Context) (optimistic.State, error) {
-	v, err := a.Read(ctx)
-	if err != nil {
-		return optimistic.State{}, err
-	}
-	return v.State, nil
+	return stateOf(a.Read(ctx))
 }
 
 // Prepare implements Target: one Set Queue ACL.

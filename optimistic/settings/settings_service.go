@@ -95,11 +95,7 @@ func (p ServiceProperties[T]) Read(ctx context.Context) (*optimistic.Version[T],
 
 // Look implements Target: one request.
 func (p ServiceProperties[T]) Look(ctx context.Context) (optimistic.State, error) {
-	v, err := p.Read(ctx)
-	if err != nil {
-		return optimistic.State{}, err
-	}
-	return v.State, nil
+	return stateOf(p.Read(ctx))
 }
 
 // Prepare implements Target: one request, with the sections that have changed.

@@ -43,6 +43,9 @@ func DenialOf(err error) Denial {
 
 var absences = map[string]string{"ContainerNotFound": "container", "TableNotFound": "table", "QueueNotFound": "queue", "ShareNotFound": "share"}
 
+// NoBlob reports whether a blob does not exist. Its container may exist.
+func NoBlob(err error) bool { return Has(err, "BlobNotFound") }
+
 // NeedsLeaseID reports whether a request was refused because the resource is leased and the request has no lease id.
 func NeedsLeaseID(err error) bool { return Has(err, "LeaseIdMissing") }
 

@@ -59,6 +59,26 @@ func Replace(before, value map[string]string) map[string]string {
 	return replaced
 }
 
+// Changed returns the metadata to store if value replaces before, the metadata of base, and their form in a request, with
+// the lineage. Both are nil if there is nothing to write. A pair that another writer stored is sent back as it is; any
+// other is validated.
+func Changed(base protocol.State, before, value map[string]string, lineage protocol.Lineage) (map[string]string, map[string]*string, error) {
+	value = Replace(before, value)
+	if base.Exists && maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
+		return nil, nil, nil
+	}
+	for name, v := range value {
+		if old, stored := before[name]; stored && old == v {
+			continue
+		}
+		if err := Validate(name, v); err != nil {
+			return nil, nil, err
+		}
+	}
+	raw, err := Join(value, lineage)
+	return value, raw, err
+}
+
 // Join adds the lineage to the metadata. The lineage is shortened to the part of the 8 KB that the caller's own
 // metadata leave. A shorter lineage proves less, but never anything wrong. The operations are not shortened, because a
 // forgotten operation would be carried out again: if they do not fit, Join returns an error.
