@@ -35,10 +35,10 @@ const (
 	opCloseHandles  = "Force Close Handles"
 )
 
-// documented says how each operation opens the file (REST: "Managing file locks", FileREST file access). Operations share
-// everything: they last no time. Three cells need more than that table has, and follow from the page's other ones: a lease
-// also reads, or it could be had of a file whose reading is denied; it shares reading alone, so that it cannot be had of one
-// that is open for writing or deletion; and a deletion shares nothing, since it goes with no handle at all.
+// documented says how each operation opens the file (REST: "Managing file locks", FileREST file access). Operations take no
+// time, so they share everything. Three cells are not in that table and follow from the page's other tables. A lease also
+// reads, because it is refused where reading is denied. It shares reading only, because it is refused while the file is open
+// for writing or deletion. A deletion shares nothing, because it fails for any handle.
 func documented() map[string]Open {
 	return map[string]Open{
 		opCreate:        {Access: AccessWrite | AccessDelete, Share: ShareAll, Disposition: Overwrite, Options: OptionNotDirectory},
@@ -56,25 +56,25 @@ func documented() map[string]Open {
 	}
 }
 
-// leaseHold is the open that a file lease consists of: who reads is let in, who writes or deletes is not.
+// leaseHold is the open that represents a file lease: it admits readers and excludes writing and deletion.
 var leaseHold = Open{Access: AccessRead, Share: ShareRead}
 
-// Bridge speaks FileREST, as far as azfile needs it for files, and opens the file for each call as the service's
-// documentation says. Samba decides; the bridge puts its answer into Azure's words. It is a transport for SDK clients and
+// Bridge implements the part of FileREST that azfile needs for files. For each call it opens the file as the service's
+// documentation says. Samba decides, and the bridge translates its answer. It is a transport for SDK clients and
 // an http.Handler, and takes one request at a time. What it cannot show is listed in testdata/limits.md.
 type Bridge struct {
 	server *Server
 	opens  map[string]Open
-	hold   Open // what a lease consists of
+	hold   Open // the open that represents a lease
 
-	// countsHandles has a deletion ask who else has the file open. Without root it cannot be asked, and tests turn it off
-	// to leave the matter to Samba.
+	// countsHandles makes a deletion look for other handles of the file. It needs root, and tests turn it off so that
+	// Samba alone decides.
 	countsHandles bool
 
 	mu     sync.Mutex // guards all below, and one request against the next
 	client *Client
 	leases map[string]*fileLease
-	notes  map[string]map[string]string // each file's metadata, of which SMB knows nothing
+	notes  map[string]map[string]string // each file's metadata, which SMB does not have
 	writes map[string]int               // how often each file was written, for its ETag
 }
 
@@ -90,10 +90,10 @@ func NewBridge(tb testing.TB, s *Server) *Bridge {
 		notes: map[string]map[string]string{}, writes: map[string]int{}}
 }
 
-// bridgeURL is what aztest calls its file service, by which its faults know the operations. Nobody listens there.
+// bridgeURL is aztest's URL for its file service: faults recognize operations by it. Nothing listens there.
 const bridgeURL = "http://127.0.0.1:10004/devstoreaccount1/"
 
-// ClientOptions has the SDK talk to the bridge, without its own retries.
+// ClientOptions connects the SDK to the bridge, without its own retries.
 func (b *Bridge) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{Transport: b, Retry: policy.RetryOptions{MaxRetries: -1}}
 }
@@ -129,7 +129,7 @@ func (b *Bridge) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal is an answer that is an error.
+// refusal is an error response.
 type refusal struct {
 	status        int
 	code, message string
@@ -155,9 +155,9 @@ var (
 	errAlreadyExisting = refused(http.StatusConflict, "ResourceAlreadyExists", "The specified resource already exists.")
 )
 
-// inAzuresWords is the one place where SMB's answer becomes the service's (REST: "Managing file locks", "Azure Files error
-// codes"). For a pending deletion the first of them says SMBDeletePending and the second DeletePending; for the attribute
-// Read-only the first has 412, for writes, and the second 409, of which the deletion is what is left.
+// inAzuresWords translates SMB's answer into the service's (REST: "Managing file locks", "Azure Files error codes"). The two
+// pages disagree. For a pending deletion the first says SMBDeletePending, the second DeletePending. For the attribute
+// Read-only the first says 412 for writes, the second 409, which leaves 409 for the deletion.
 func inAzuresWords(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -180,7 +180,7 @@ func inAzuresWords(err error) *refusal {
 	return &refusal{http.StatusInternalServerError, "InternalError", err.Error()}
 }
 
-// ServeHTTP serves /share/path, also behind the account's name as emulators have it. Signatures are not looked at.
+// ServeHTTP serves /share/path, also with the account's name in front, as emulators do. It does not check signatures.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	w.Header().Set("x-ms-version", r.Header.Get("x-ms-version"))
@@ -199,7 +199,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}{Code: answer.code, Message: answer.message})
 }
 
-// request is what an operation on a file is about.
+// request is an operation on a file.
 type request struct {
 	*http.Request
 	op   string
@@ -256,5 +256,5 @@ func (r *request) integer(header string) (int64, error) {
 	return n, nil
 }
 
-// background outlives the request: what has begun is finished.
+// background outlives the request, so that an operation that has begun is finished.
 func (r *request) background() context.Context { return context.WithoutCancel(r.Context()) }

@@ -42,8 +42,8 @@ func (b *Bridge) serve(w http.ResponseWriter, r *request) error {
 	return err
 }
 
-// underLease carries out a write of the lease's holder. The lease is an open that keeps writers out, so it gives way for
-// the length of the write. An SMB client that comes between breaks the lease: it has the file as it could not have.
+// underLease carries out a write of the lease's holder. The lease is an open that excludes writers, so the bridge closes it
+// during the write. An SMB client that opens the file meanwhile breaks the lease, which the real service would not allow.
 func (b *Bridge) underLease(w http.ResponseWriter, r *request, l *fileLease) error {
 	if err := l.letGo(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (b *Bridge) operate(w http.ResponseWriter, r *request) error {
 	return err
 }
 
-// whyNot tells the attribute Read-only, of which SMB says only that access is denied, from a lack of rights.
+// whyNot distinguishes the attribute Read-only from a lack of rights: SMB says of both only that access is denied.
 func (b *Bridge) whyNot(r *request, err error) error {
 	if !errors.Is(err, StatusAccessDenied) {
 		return err
@@ -99,7 +99,7 @@ func (b *Bridge) whyNot(r *request, err error) error {
 	return err
 }
 
-// with does what is left to do when the file is open.
+// with carries out the operation on the open file.
 func (b *Bridge) with(f *File, r *request) (status int, body []byte, err error) {
 	switch r.op {
 	case opCreate:
@@ -140,8 +140,8 @@ func (b *Bridge) with(f *File, r *request) (status int, body []byte, err error) 
 	return 0, nil, errNotImplemented
 }
 
-// remove marks the file and leaves the rest to the close that follows. Samba lets those who look at the attributes alone
-// come along with everything, and the deletion would wait for them; the service has it fail for any handle.
+// remove marks the file as deleted; the close that follows deletes it. In Samba an open for attributes alone is compatible
+// with every other, so the deletion would wait for it. The service lets the deletion fail for any handle.
 func (b *Bridge) remove(f *File, r *request) error {
 	if b.countsHandles {
 		others, err := b.handles(r)
@@ -155,7 +155,7 @@ func (b *Bridge) remove(f *File, r *request) error {
 	return f.MarkDeleted(true)
 }
 
-// ranges has the whole file as one: SMB would have to be asked for what is allocated, and locks do not depend on it.
+// ranges returns the whole file as one range. Locks do not depend on which ranges are allocated, so it does not ask SMB.
 func ranges(size int64) ([]byte, error) {
 	type pair struct{ Start, End int64 }
 	var out struct {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// list leaves out what it cannot open since its deletion is pending. Samba, as Windows, has it in its own list: that the
-// service hides it is the service's own doing, and here it is the bridge's.
+// list leaves out files whose deletion is pending. Samba lists them, as Windows does; the service hides them, and so does the
+// bridge.
 func (b *Bridge) list(w http.ResponseWriter, path string) error {
 	entries, err := b.client.List(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 )
 
-// overANetwork is a client of a file that has a socket between itself and the bridge.
+// overANetwork returns a client of a file that reaches the bridge through a socket.
 func overANetwork(t *testing.T, b *Bridge, name string) *file.Client {
 	t.Helper()
 	server := httptest.NewServer(b)

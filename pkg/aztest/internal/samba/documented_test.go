@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// shareMode is a row of "SMB client sharing mode implications on FileREST": what an SMB client shares that has a file
-// open, and the operations that fail. It says nothing of the access that the file is open for.
+// shareMode is a row of "SMB client sharing mode implications on FileREST": the share mode of an SMB client that has a file
+// open, and the operations that fail. The page does not give the access of that open.
 type shareMode struct {
 	name    string
 	share   Sharing

@@ -29,7 +29,7 @@ func leaseOf(t *testing.T, f *file.Client) *lease.FileClient {
 	return l
 }
 
-// opened opens a file as an SMB client and closes it again, and says what Samba answered in the service's word.
+// opened opens and closes a file as an SMB client, and returns Samba's answer as the service's code.
 func opened(t *testing.T, c *Client, o Open) string {
 	t.Helper()
 	f, err := c.Create("f", o)
@@ -45,7 +45,7 @@ func opened(t *testing.T, c *Client, o Open) string {
 	return succeeded
 }
 
-// againstLeases lists what is not as documented, in both directions and for all states of a lease.
+// againstLeases lists the differences from the documentation, in both directions and for all states of a lease.
 func againstLeases(t *testing.T, s *Server, b *Bridge) (wrong []string) {
 	t.Helper()
 	c := dial(t, s)
@@ -64,7 +64,7 @@ func againstLeases(t *testing.T, s *Server, b *Bridge) (wrong []string) {
 		if err := held.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Acquire(t.Context(), nil); err != nil { // again, for those that were refused
+		if _, err := l.Acquire(t.Context(), nil); err != nil { // again, for the refused operations
 			t.Fatal(err)
 		}
 		expect("leased, open for "+row.name, opened(t, c, o), row.open)
@@ -132,7 +132,7 @@ func TestALeasesHolderWritesAndOthersDoNot(t *testing.T) {
 	}
 }
 
-// The library's own leases, with a client of SMB for a competitor.
+// The library's own leases, competing with an SMB client.
 
 func mustRelease(t *testing.T, l *pessimistic.Lease) {
 	t.Helper()

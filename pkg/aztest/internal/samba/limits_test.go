@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 )
 
-// limit is something about the service that the bridge cannot show, what is there instead, and what is seen of it here,
-// if anything: a limit that is no more is to be taken off the list.
+// limit is a behaviour of the service that the bridge cannot show, the behaviour here instead, and a test that observes the
+// difference, if there is one: it fails when the limit no longer exists.
 type limit struct {
 	what, instead string
 	seen          func(t *testing.T, b *Bridge, c *Client, name string) string

@@ -39,7 +39,7 @@ func allOperations() []string {
 	return names
 }
 
-// judge lists the cells that are not as documented.
+// judge lists the cells that differ from the documentation.
 func judge(cells []cell) []string {
 	var wrong []string
 	for _, c := range cells {
@@ -75,8 +75,8 @@ func tabulate(cells []cell) string {
 	return b.String()
 }
 
-// throughSamba has Samba decide. Each cell has a file of its own. The client has it open for reading: the table does not
-// say for what, and with another access a lease would always fail. The bridge asks for no handles: all is in the opens.
+// throughSamba lets Samba decide. Each cell has a file of its own. The client has it open for reading: the table does not give
+// the access, and with any other a lease would always fail. The bridge does not list handles: the opens decide.
 func throughSamba(s *Server, b *Bridge, c *Client) shared {
 	b.countsHandles = false
 	n := 0
@@ -106,8 +106,8 @@ func TestWhatAnSMBClientDoesNotShareIsRefusedAsDocumented(t *testing.T) {
 	t.Logf("decided by Samba:\n%s", tabulate(cells))
 }
 
-// The judge must be able to fail: a bridge that opens the file for an operation in another way than documented is convicted,
-// whatever the operation.
+// The judge must be able to fail: for every operation, a bridge that opens the file in another way than documented is
+// convicted.
 func TestABridgeThatOpensWithAnotherModeIsConvicted(t *testing.T) {
 	s := Start(t)
 	c := dial(t, s)

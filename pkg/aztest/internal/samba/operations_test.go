@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 )
 
-// content is what a test's file has in it.
+// content is the content of a test's file.
 const content = "hello"
 
 // operationsOnFiles are those of Microsoft's table of share modes, in its order, as the SDK sends them.
@@ -77,7 +77,7 @@ func do(ctx context.Context, f *file.Client, name string) error {
 
 const succeeded = "ok"
 
-// outcome is what the service answered: ok, or its code.
+// outcome is the service's answer: ok, or an error code.
 func outcome(err error) string {
 	if err == nil {
 		return succeeded
@@ -103,7 +103,7 @@ func wantOK(t *testing.T, what string, err error) {
 	}
 }
 
-// listed is the names in the root of the share.
+// listed returns the names in the root of the share.
 func listed(t *testing.T, d *directory.Client) []string {
 	t.Helper()
 	var names []string
@@ -132,7 +132,7 @@ func contentOf(t *testing.T, f *file.Client) string {
 	return string(data)
 }
 
-// place puts a file into the share, past Samba.
+// place puts a file into the share's folder, without Samba.
 func place(t *testing.T, s *Server, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.Dir, name), []byte(content), 0o600); err != nil {

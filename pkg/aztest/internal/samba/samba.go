@@ -16,34 +16,34 @@ import (
 	"time"
 )
 
-// RequireVariable names the environment variable that, set to 1, makes a test fail that cannot have Samba. Without it
-// such a test is skipped.
+// RequireVariable names the environment variable that, set to 1, makes tests fail where Samba is not installed. Otherwise
+// they are skipped.
 const RequireVariable = "AZCONC_REQUIRE_SAMBA"
 
-// ShareName is the one share that a Server has.
+// ShareName is the name of a Server's only share.
 const ShareName = "share"
 
 const (
 	startTimeout = time.Minute
 	stopTimeout  = 10 * time.Second
 	poll         = 5 * time.Millisecond
-	maxTemp      = 45 // of the 108 bytes that a socket's path may have, what the folder for our folder may take
+	maxTemp      = 45 // a socket's path may have 108 bytes; this many are left for the temporary folder
 )
 
-// Server is an smbd of a test's own, on a free port of 127.0.0.1. It shares no file with one that the machine may run.
+// Server is an smbd for one test, on a free port of 127.0.0.1. It shares no file with another smbd of the machine.
 type Server struct {
 	Address  string // host:port
 	User     string
 	Password string
-	Dir      string // what the share has in it, as seen past Samba
+	Dir      string // the share's folder in the local file system
 
 	config string // the path of smb.conf
 	log    string
 	blind  error // why smbstatus does not list handles, nil if it does
 }
 
-// Start starts an smbd that is killed when the test ends. It needs Samba's programs and a Unix; a user other than root
-// has all but handles, see NeedHandles. It skips the test when it has not got them, or fails it if AZCONC_REQUIRE_SAMBA=1.
+// Start starts an smbd and kills it when the test ends. It needs Samba's programs and a Unix; handles also need root, see
+// NeedHandles. Without them it skips the test, or fails it if AZCONC_REQUIRE_SAMBA=1.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	if why := missing(); why != "" {
@@ -52,7 +52,7 @@ func Start(tb testing.TB) *Server {
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	var err error
-	for range 5 { // the port was free when it was looked for; somebody else may be quicker
+	for range 5 { // another process can take the port before smbd does
 		var s *Server
 		if s, err = start(ctx, tb); err == nil {
 			return s
@@ -65,8 +65,8 @@ func Start(tb testing.TB) *Server {
 	return nil
 }
 
-// NeedHandles skips a test of handles where Samba does not show who has which file open: smbstatus asks for root, and
-// for Samba 4.17. Root's test fails instead if AZCONC_REQUIRE_SAMBA=1.
+// NeedHandles skips a test where smbstatus does not list open files: it needs root and Samba 4.17. As root, with
+// AZCONC_REQUIRE_SAMBA=1, the test fails instead.
 func (s *Server) NeedHandles(tb testing.TB) {
 	tb.Helper()
 	switch {
@@ -78,7 +78,7 @@ func (s *Server) NeedHandles(tb testing.TB) {
 	}
 }
 
-// missing says what keeps Samba from being started here.
+// missing returns the reason why Samba cannot be started here, or nil.
 func missing() string {
 	if !detachable {
 		return "smbd needs a Unix"
@@ -106,7 +106,7 @@ func refuse(tb testing.TB, why string) {
 	}
 }
 
-// program finds a program of Samba's. Daemons are not on everybody's path.
+// program finds one of Samba's programs. Daemons are often not in the PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -136,9 +136,9 @@ func start(ctx context.Context, tb testing.TB) (*Server, error) {
 	return s, nil
 }
 
-// prepare makes the folder, which goes at the end of the test, the configuration and the user.
+// prepare makes the folder, which is removed when the test ends, the configuration and the user.
 func prepare(ctx context.Context, tb testing.TB, address string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "smb") // the test's own folder would have its name in it, which is too long for sockets
+	dir, err := os.MkdirTemp("", "smb") // t.TempDir contains the test's name, which is too long for a socket's path
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// configuration keeps everything in dir. Locks are strict as they are on Windows, where a read is refused in a range that
-// another has locked. DOS attributes are kept as extended ones, and no helper is started for calls that nobody makes.
+// configuration keeps everything in dir. Locks are strict, as on Windows: a read of a range that another client has locked is
+// refused. DOS attributes are stored as extended attributes, and no helper processes are started.
 func configuration(dir, port string) string {
 	return strings.NewReplacer("DIR", dir, "PORT", port, "SHARE", ShareName).Replace(`[global]
 interfaces = 127.0.0.1
@@ -208,10 +208,10 @@ store dos attributes = yes
 `)
 }
 
-// serve starts smbd and waits for its port. Its standard input is a pipe that ends with us, at which it ends too: nobody
-// cleans up after a test that was killed.
+// serve starts smbd and waits for its port. Its standard input is a pipe from this process: smbd ends when the pipe closes,
+// also when the test is killed.
 func (s *Server) serve(ctx context.Context, tb testing.TB) error {
-	cmd := exec.Command(program("smbd"), "--foreground", "--no-process-group", "--configfile="+s.config, "--log-basename="+filepath.Dir(s.log)) //nolint:noctx // it is to outlive the start
+	cmd := exec.Command(program("smbd"), "--foreground", "--no-process-group", "--configfile="+s.config, "--log-basename="+filepath.Dir(s.log)) //nolint:noctx // it outlives the start
 	detach(cmd)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -249,7 +249,7 @@ func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 	return nil
 }
 
-// listening waits for somebody who answers SMB at the port and knows the password, or for the end of ctx.
+// listening waits until a server at the port speaks SMB and accepts the password, or until ctx ends.
 func (s *Server) listening(ctx context.Context) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -266,7 +266,7 @@ func (s *Server) listening(ctx context.Context) error {
 	}
 }
 
-// status prints who is connected and has which file open.
+// status returns the connections and open files that smbstatus prints.
 func (s *Server) status(ctx context.Context) ([]byte, error) {
 	return s.run(ctx, nil, "smbstatus", "--configfile="+s.config, "--json", "--numeric")
 }

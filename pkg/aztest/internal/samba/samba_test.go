@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// refusedTB is a test that goes on when it is told to stop.
+// refusedTB is a testing.TB whose Skip and Fatal return.
 type refusedTB struct {
 	testing.TB
 	said string
@@ -52,7 +52,7 @@ func TestAServerWhosePortIsTakenSaysSo(t *testing.T) {
 	if why := missing(); why != "" {
 		refuse(t, why)
 	}
-	taken, err := net.Listen("tcp4", "127.0.0.1:0") // it accepts, and says nothing
+	taken, err := net.Listen("tcp4", "127.0.0.1:0") // it accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}

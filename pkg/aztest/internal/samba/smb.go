@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/go-ntlmssp"
 )
 
-// requestTimeout bounds each request to smbd. Nothing here waits for anybody: locks are asked for without waiting.
+// requestTimeout bounds each request to smbd. No request waits for another client: locks are requested without waiting.
 const requestTimeout = 30 * time.Second
 
 // The commands of SMB 2 (MS-SMB2 2.2.1.2).
@@ -43,11 +43,11 @@ const (
 
 const headerSize = 64
 
-// Client is one SMB 2.1 connection with the share open, without signatures, encryption, oplocks and leases: what others
-// do to a file is seen at once. Libraries for Go leave the share mode of an open to nobody; this is why there is one more.
-// It has one request on its way at a time, each with 30 s, and is safe for concurrent use.
+// Client is one SMB 2.1 connection with the share open, without signatures, encryption, oplocks and leases, so that it sees
+// the changes of other clients at once. It exists because the SMB libraries for Go do not let a caller choose the share mode
+// of an open. It sends one request at a time, each with a limit of 30 s, and is safe for concurrent use.
 type Client struct {
-	local string // our address, by which smbd knows the connection
+	local string // our address, which identifies the connection to smbd
 
 	mu      sync.Mutex // guards all below
 	conn    net.Conn
@@ -56,8 +56,8 @@ type Client struct {
 	tree    uint32
 }
 
-// Dial connects to the share as the server's user; ctx is for that alone. Its GUID is new, for smbd brings clients with equal ones together in
-// one process, where one of them cannot be closed without the other.
+// Dial connects to the share as the server's user; ctx limits only the connecting. Each client has a new GUID, because smbd
+// serves clients with the same GUID in one process and cannot close one without the other.
 func (s *Server) Dial(ctx context.Context) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp4", s.Address)
@@ -75,7 +75,7 @@ func (s *Server) Dial(ctx context.Context) (*Client, error) {
 // Close ends the connection, and with it every open and lock.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Echo asks whether smbd still answers.
+// Echo checks that smbd still responds.
 func (c *Client) Echo() error {
 	_, err := c.call(cmdEcho, body(4).u16(0))
 	return err
@@ -110,7 +110,7 @@ func (c *Client) connect(s *Server) error {
 	return err
 }
 
-// authenticate carries one message of NTLM there and one back. The challenge comes with a status that is no success.
+// authenticate sends one NTLM message and receives one. The challenge has a status other than success.
 func (c *Client) authenticate(message []byte) ([]byte, error) {
 	const signing = 1
 	setup := body(25).u8(0).u8(signing).u32(0).u32(0).u16(headerSize + 24).u16(uint16(len(message))).u64(0).bytes(message)
@@ -122,8 +122,8 @@ func (c *Client) authenticate(message []byte) ([]byte, error) {
 	return data, errors.Join(err, bad)
 }
 
-// call sends a request and returns the body of its answer. A status other than success is the error, and there may be a
-// body with it.
+// call sends a request and returns the body of its response. It returns a status other than success as the error, perhaps
+// with a body.
 func (c *Client) call(command uint16, request *encoder) (reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,12 +141,12 @@ func (c *Client) call(command uint16, request *encoder) (reply, error) {
 	for {
 		answer, err := c.receive()
 		if err != nil {
-			_ = c.conn.Close() // what comes next on it would be taken for the answer to something else
+			_ = c.conn.Close() // the next response on it would be taken for that of another request
 			return nil, err
 		}
 		status := Status(binary.LittleEndian.Uint32(answer[8:]))
 		if binary.LittleEndian.Uint64(answer[24:]) != id || status == StatusPending {
-			continue // a word between: the answer is still to come
+			continue // interim: the response follows
 		}
 		switch command {
 		case cmdSessionSetup:
@@ -180,10 +180,10 @@ func (c *Client) receive() ([]byte, error) {
 	return answer, nil
 }
 
-// encoder puts a request together, little endian.
+// encoder builds a request, little endian.
 type encoder struct{ bytes.Buffer }
 
-// body begins one with its structure's size, which stays the same whatever follows.
+// body begins a request with its structure's size, which does not depend on what follows.
 func body(size uint16) *encoder { return (&encoder{}).u16(size) }
 
 func (e *encoder) bytes(b []byte) *encoder { e.Write(b); return e }
@@ -192,7 +192,7 @@ func (e *encoder) u16(v uint16) *encoder   { return e.bytes(binary.LittleEndian.
 func (e *encoder) u32(v uint32) *encoder   { return e.bytes(binary.LittleEndian.AppendUint32(nil, v)) }
 func (e *encoder) u64(v uint64) *encoder   { return e.bytes(binary.LittleEndian.AppendUint64(nil, v)) }
 
-// reply is the body of an answer. Past its end it is zeros, so that a short one is not a panic.
+// reply is the body of a response. It reads as zeros past its end, so that a short one causes no panic.
 type reply []byte
 
 func (r reply) at(offset, n int) []byte {
@@ -207,7 +207,7 @@ func u16At(r reply, offset int) uint16 { return binary.LittleEndian.Uint16(r.at(
 func u32At(r reply, offset int) uint32 { return binary.LittleEndian.Uint32(r.at(offset, 4)) }
 func u64At(r reply, offset int) uint64 { return binary.LittleEndian.Uint64(r.at(offset, 8)) }
 
-// buffer is the part of an answer that begins at an offset from the header.
+// buffer is the part of a response at an offset from the header.
 func (r reply) buffer(offset uint16, n int) ([]byte, error) {
 	first := int(offset) - headerSize
 	if n == 0 {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Access is what a file is opened for.
+// Access is the set of rights that an open requests.
 type Access uint32
 
-// What sharing is about, and the two accesses that it is not about (MS-SMB2 2.2.13.1.1).
+// The rights that share modes control, and two that they do not (MS-SMB2 2.2.13.1.1).
 const (
 	AccessRead            Access = 0x00000001
 	AccessWrite           Access = 0x00000002
@@ -20,10 +20,10 @@ const (
 	AccessWriteAttributes Access = 0x00000100
 )
 
-// Sharing is what others may have the file open for meanwhile.
+// Sharing is the set of rights that an open permits to other opens.
 type Sharing uint32
 
-// Its parts (MS-SMB2 2.2.13). None of them is the share mode None.
+// The values of Sharing (MS-SMB2 2.2.13). The empty set is the share mode None.
 const (
 	ShareRead   Sharing = 1
 	ShareWrite  Sharing = 2
@@ -32,10 +32,10 @@ const (
 	ShareAll            = ShareRead | ShareWrite | ShareDelete
 )
 
-// Disposition is what an open does with a file that is there, and without one.
+// Disposition determines what an open does if the file exists and if it does not.
 type Disposition uint32
 
-// The ones in use.
+// The dispositions in use.
 const (
 	OpenExisting Disposition = 1 // the default: the file must exist
 	CreateNew    Disposition = 2 // it must not
@@ -50,7 +50,7 @@ const (
 	OptionDeleteOnClose uint32 = 0x1000
 )
 
-// Open says how a file is opened.
+// Open holds the parameters of an open.
 type Open struct {
 	Access      Access
 	Share       Sharing
@@ -58,7 +58,7 @@ type Open struct {
 	Options     uint32
 }
 
-// File is an open file, and says what it was like when it was opened, or closed.
+// File is an open file, with its attributes as of the open or the close.
 type File struct {
 	Size     int64
 	Changed  time.Time
@@ -74,7 +74,7 @@ const (
 	impersonation     = 2
 )
 
-// maxIO is what one read or write carries: what costs a single credit.
+// maxIO is the size of one read or write: the most that a single credit allows.
 const maxIO = 64 << 10
 
 // Create opens a file of the share, whose path has slashes or backslashes. The error is a Status when smbd refuses.
@@ -101,7 +101,7 @@ func filetime(t uint64) time.Time {
 	return time.Unix(0, int64(t-epoch)*100).UTC()
 }
 
-// Close closes the file, and says what it is like now. With the last open a deletion takes place that is pending.
+// Close closes the file and updates its attributes. The last close carries out a pending deletion.
 func (f *File) Close() error {
 	const attributes = 1
 	answer, err := f.c.call(cmdClose, body(24).u16(attributes).u32(0).bytes(f.id[:]))
@@ -134,7 +134,7 @@ func (f *File) ReadAt(offset int64, n int) ([]byte, error) {
 	return out, nil
 }
 
-// WriteAt writes all of data, and makes the file longer if need be.
+// WriteAt writes all of data, and extends the file if necessary.
 func (f *File) WriteAt(offset int64, data []byte) error {
 	for len(data) > 0 {
 		part := data[:min(len(data), maxIO)]
@@ -151,7 +151,7 @@ func (f *File) WriteAt(offset int64, data []byte) error {
 // Lock locks a range of bytes for this open alone, or fails at once.
 func (f *File) Lock(offset, n int64) error { return f.lock(offset, n, 0x02|0x10) }
 
-// Unlock gives back a range that was locked, which must be the same.
+// Unlock unlocks a range. It must be exactly a range that was locked.
 func (f *File) Unlock(offset, n int64) error { return f.lock(offset, n, 0x04) }
 
 func (f *File) lock(offset, n int64, flags uint32) error {
@@ -159,14 +159,14 @@ func (f *File) lock(offset, n int64, flags uint32) error {
 	return err
 }
 
-// The classes of what can be set (MS-FSCC 2.4).
+// The information classes that can be set (MS-FSCC 2.4).
 const (
 	classBasic       = 4
 	classDisposition = 13
 	classEndOfFile   = 20
 )
 
-// MarkDeleted sets or takes back the mark that deletes the file when the last open is closed. It needs AccessDelete.
+// MarkDeleted sets or clears the mark that deletes the file at the last close. It needs AccessDelete.
 func (f *File) MarkDeleted(marked bool) error {
 	value := byte(0)
 	if marked {
@@ -195,14 +195,14 @@ func (f *File) set(class uint8, value []byte) error {
 	return err
 }
 
-// Entry is what a directory lists.
+// Entry is an entry of a directory.
 type Entry struct {
 	Name      string
 	Size      int64
 	Directory bool
 }
 
-// List lists a directory, "" being the root. Files whose deletion is pending are in it, as they are on Windows.
+// List lists a directory; "" is the root. It includes files whose deletion is pending, as Windows does.
 func (c *Client) List(path string) (out []Entry, err error) {
 	dir, err := c.Create(path, Open{Access: AccessRead | AccessAttributes, Share: ShareAll, Options: OptionDirectory})
 	if err != nil {

@@ -2,10 +2,10 @@ package samba
 
 import "fmt"
 
-// Status is an NT status that SMB refuses a request with.
+// Status is the NT status of a refused SMB request.
 type Status uint32
 
-// The ones that this package tells apart.
+// The statuses that this package distinguishes.
 const (
 	StatusPending          Status = 0x00000103
 	StatusNoMoreFiles      Status = 0x80000006

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// waiting calls act when a waiter says that he waits.
+// waiting calls act when a waiter reports that it waits.
 func waiting(t *testing.T, reason azerr.Reason, act func()) *files.WaitOptions {
 	t.Helper()
 	began := false
@@ -48,7 +48,7 @@ func TestAWaiterGoesOnWhenTheClientHasClosedTheFile(t *testing.T) {
 
 func TestADeletionWaitsForWhatAClientsMarkComesTo(t *testing.T) {
 	for name, c := range map[string]struct {
-		mark bool // is taken back
+		mark bool // cleared again
 		how  files.Deletion
 		err  error
 	}{
