@@ -43,7 +43,7 @@ var codes = map[string]meaning{
 	"InvalidBlockList":              {kind: Conflict, reason: BlockList},
 	"BlobOverwritten":               changed,
 
-	// Creation of what is there.
+	// Creation of a resource that exists.
 	"BlobAlreadyExists":         exists,
 	"ContainerAlreadyExists":    exists,
 	"EntityAlreadyExists":       exists,

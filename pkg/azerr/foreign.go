@@ -46,7 +46,7 @@ func foreign(response *http.Response) bool {
 // a code, in a header or in the body.
 func foreignFailure(r *azcore.ResponseError) bool { return r.ErrorCode == "" && foreign(r.RawResponse) }
 
-// foreignMeaning is what the failure of an intermediary means, given what the same status means from the service.
+// foreignMeaning returns the meaning of an intermediary's failure, given what the same status means from the service.
 func foreignMeaning(status int, m meaning) meaning {
 	switch {
 	case status == http.StatusNotModified:

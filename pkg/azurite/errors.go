@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	// ErrTool is what every [ToolError] is: node or npm is missing or unusable.
+	// ErrTool matches every [ToolError]: node or npm is missing or unusable.
 	ErrTool = errors.New("a tool is missing")
 	// ErrInstall is returned when Azurite could not be installed. No half-made installation is left behind.
 	ErrInstall = errors.New("could not be installed")
 	// ErrStart is returned when Azurite did not come up. The process is gone by then.
 	ErrStart = errors.New("did not start")
-	// ErrExited is what a [Server] reports whose process ended without having been told to.
+	// ErrExited is the error of a [Server] whose process ended before it was stopped.
 	ErrExited = errors.New("ended by itself")
 )
 
@@ -25,7 +25,7 @@ type ToolError struct {
 	Problem string
 	// Hint says how to get it.
 	Hint string
-	// Err is what looking for it or asking for its version returned, nil when it is too old.
+	// Err is the error of looking for the tool or running it for its version; nil if it is too old.
 	Err error
 }
 

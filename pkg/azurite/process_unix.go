@@ -11,5 +11,5 @@ import (
 // terminate leaves stdin open: its end would have Azurite exit at once if it came after the signal.
 func terminate(p *os.Process, _ io.Closer) error { return p.Signal(syscall.SIGTERM) }
 
-// killGroup is only to be called before the process has been waited for: later its number may be another's.
+// killGroup must be called before the process has been waited for, because its number can be reused after that.
 func killGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }

@@ -12,7 +12,7 @@
 // none. Isolation is by account: each test gets one that no other test has seen, at no cost, and need not clean up.
 //
 // A test that needs Azurite never passes without it. It fails with the reason when Azurite is not available, and it is
-// skipped in one case only: AZCONC_SKIP_AZURITE=1 says that somebody chose so.
+// skipped in one case only: AZCONC_SKIP_AZURITE=1 is set.
 package azuritetest
 
 import (

@@ -39,7 +39,7 @@ func main() {
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// program is what main gives to it, and tests.
+// program holds what main passes in, and tests replace.
 type program struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer

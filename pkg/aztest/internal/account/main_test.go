@@ -101,7 +101,7 @@ func (s *standIn) conformance(t *testing.T, ctx context.Context, env map[string]
 
 var byKey = map[string]string{"AZURE_STORAGE_CONNECTION_STRING": "DefaultEndpointsProtocol=http;AccountName=" + accountName + ";AccountKey=" + accountKey}
 
-// leftovers are what is left of all that was created.
+// leftovers returns the resources that a run created and did not delete.
 func (s *standIn) leftovers(t *testing.T) string {
 	t.Helper()
 	out, errs, _ := s.conformance(t, t.Context(), byKey, "-clean")
@@ -111,7 +111,7 @@ func (s *standIn) leftovers(t *testing.T) string {
 var documentedRequests = regexp.MustCompile(`about ([\d,]+) requests`)
 
 // The whole run on an account that answers as the service does: every rule holds, nothing is left behind, and the number of
-// requests is what the README says a run costs, within a tenth.
+// requests is the number of requests that the README gives for a run, within a tenth.
 func TestARunOnAnAccountThatAnswersAsTheServiceDoes(t *testing.T) {
 	s := newStandIn(t)
 	stdout, stderr, status := s.conformance(t, t.Context(), byKey, "-only", "^[^e]|^entities") // all but the one that waits

@@ -20,7 +20,7 @@ type section struct {
 	Lib   func(t conformance.T, r *rig)
 }
 
-// sections are the whole run: first the service, then what is built on it.
+// sections are the whole run: first the service, then the libraries.
 func sections() []section {
 	var all []section
 	for _, s := range conformance.Sections() {

@@ -79,12 +79,12 @@ func (r *rig) removeThese(ctx context.Context, those []resource, out *report, st
 	}
 	group.Wait()
 	if left > 0 {
-		fmt.Fprintln(stderr, "conformance: hint: scripts/conformance -clean removes what is left")
+		fmt.Fprintln(stderr, "conformance: hint: scripts/conformance -clean removes what remains")
 	}
 	return left
 }
 
-// removeOne breaks a lease that is in the way, and deletes.
+// removeOne deletes a resource, and breaks its lease first if it has one.
 func (r *rig) removeOne(ctx context.Context, x resource) error {
 	var err error
 	switch x.service {

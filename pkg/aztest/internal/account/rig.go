@@ -37,7 +37,7 @@ type rig struct {
 	ctx      context.Context
 	account  *azaccount.Account
 	emulator bool
-	prefix   string // namePrefix and what is this run's own
+	prefix   string // namePrefix and the name of this run
 
 	transport *http.Transport
 	requests  atomic.Int64
@@ -84,7 +84,7 @@ func (t transport) Do(hr *http.Request) (*http.Response, error) { return t(hr) }
 
 type removing struct{}
 
-// errStopped is what a request gets once the run was interrupted. The SDK does not try it again.
+// errStopped is the error of a request after the run was interrupted. The SDK does not retry it.
 type errStopped struct{}
 
 func (errStopped) Error() string { return "the run was interrupted" }

@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// Row is what the article's tables say about an operation, as a service answered it.
+// Row is a row of the article's tables about an operation, with the answers of a service.
 type Row struct {
 	Operation  string
 	ETag       bool   // its answer carries an ETag

@@ -49,7 +49,7 @@ const (
 	leaseLost  said = "412 LeaseLost"
 )
 
-// writing is what a write that takes every condition says; reading the same for a read.
+// writing is the expected answer of a write that takes every condition; reading is that of a read.
 var (
 	writing = map[string]said{
 		matchOther: notMet, noneMatchSame: notMet, noneMatchAny: notMet, modifiedSince: notMet, unmodifiedLong: notMet, tagsOther: notMet,

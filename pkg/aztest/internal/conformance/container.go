@@ -135,7 +135,7 @@ func Container(t T, h Harness) {
 			t.Fatal(err)
 		}
 		e := expect{service: "409 ContainerBeingDeleted", emulator: success, why: "it deletes at once"}
-		e.check(t, h, "create anew", call(func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err }))
+		e.check(t, h, "create again", call(func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err }))
 	})
 }
 

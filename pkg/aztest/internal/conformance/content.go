@@ -82,14 +82,14 @@ func checksums(t T, h Harness, x target) {
 		want     said
 	}{
 		{"its MD5", blob.TransferValidationTypeMD5(sum[:]), success},
-		{"another's MD5", blob.TransferValidationTypeMD5(other[:]), "400 Md5Mismatch"},
+		{"the MD5 of other content", blob.TransferValidationTypeMD5(other[:]), "400 Md5Mismatch"},
 		{"half an MD5", blob.TransferValidationTypeMD5(sum[:8]), "400 InvalidMd5"},
 		{"its CRC64", blob.TransferValidationTypeComputeCRC64(), success},
 		{"a CRC64 of another kind", blob.TransferValidationTypeCRC64(ecma), "400 Crc64Mismatch"},
 	} {
 		expect{service: q.want}.check(t, h, "Put Block with "+q.question, put(q.sum))
 	}
-	expect{service: "400 Md5Mismatch"}.check(t, h, "Put Blob, to keep another's MD5", call(func(ctx context.Context) error {
+	expect{service: "400 Md5Mismatch"}.check(t, h, "Put Blob, to store the MD5 of other content", call(func(ctx context.Context) error {
 		_, err := x.block().Upload(ctx, text(body), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentMD5: other[:]}})
 		return err
 	}))

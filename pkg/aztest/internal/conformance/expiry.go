@@ -58,7 +58,7 @@ func Expiry(t T, h Harness) {
 		})
 	}
 	source := h.sourceURL(t, c, "source")
-	after("another's lease", expect{service: mismatch}, func(ctx context.Context, x target) error {
+	after("a lease of another holder", expect{service: mismatch}, func(ctx context.Context, x target) error {
 		h := x.holder(t, anotherLease)
 		if _, err := h.client.AcquireLease(ctx, 15, nil); err != nil {
 			return err

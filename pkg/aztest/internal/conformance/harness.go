@@ -39,7 +39,7 @@ type Harness struct {
 	Share func(t T) *share.Client
 }
 
-// said is what a service answers: "ok", or status and code.
+// said is a service's answer: "ok", or status and code.
 type said string
 
 const success said = "ok"
@@ -81,7 +81,7 @@ func callWith(h http.Header, run func(context.Context) error) said {
 	return success
 }
 
-// expect is what the service says, and what an emulator says instead, where it differs.
+// expect is the service's expected answer, and an emulator's where it differs.
 type expect struct {
 	service  said
 	emulator said // "" when it does not differ

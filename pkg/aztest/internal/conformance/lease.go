@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// holder is somebody who leases a blob under an id.
+// holder leases a blob under a lease ID.
 type holder struct {
 	client *lease.BlobClient
 }

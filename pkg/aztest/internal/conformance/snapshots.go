@@ -6,7 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// Snapshots asks what a snapshot keeps and what it stands in the way of.
+// Snapshots checks what a snapshot keeps and which operations it prevents.
 func Snapshots(t T, h Harness) {
 	c := h.Container(t)
 	ctx := context.Background()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// T is what the suite needs of a test. [Test] makes one of a *testing.T; a program that asks a real account has its own.
+// T is the part of a test that the suite needs. [Test] makes one of a *testing.T; the program for real accounts has its own.
 type T interface {
 	Helper()
 	Context() context.Context

@@ -62,7 +62,7 @@ func tables(t T, h Harness) {
 	h.check(t, expect{service: "409 TableAlreadyExists"}, "create again in capitals", create(strings.ToUpper(name)))
 	h.check(t, expect{service: "400 OutOfRangeInput", emulator: "400 ", why: "gives no code"}, "a name of two letters", create("tt"))
 	h.check(t, expect{service: "400 InvalidResourceName", emulator: "400 ", why: "gives no code"}, "a name with a hyphen", create("a-table"))
-	h.check(t, expect{service: "404 ResourceNotFound"}, "delete what is not there", remove(name+"missing"))
+	h.check(t, expect{service: "404 ResourceNotFound"}, "delete a missing entity", remove(name+"missing"))
 
 	other := name + "other"
 	h.check(t, expect{service: success}, "create", create(other))
@@ -142,14 +142,14 @@ func entityConditions(t T, h Harness) {
 				h.check(t, expect{service: success}, "*", try("*"))
 				return
 			}
-			h.check(t, expect{service: "404 ResourceNotFound"}, "* on what is gone", try("*"))
-			h.check(t, expect{service: "404 ResourceNotFound"}, "the ETag of what is gone", try(current))
+			h.check(t, expect{service: "404 ResourceNotFound"}, "* on a deleted entity", try("*"))
+			h.check(t, expect{service: "404 ResourceNotFound"}, "the ETag of a deleted entity", try(current))
 			add(t, client, row)
 			h.check(t, expect{service: success}, "*", try("*"))
 		})
 	}
 	for _, w := range writes[:2] {
-		h.check(t, expect{service: "404 ResourceNotFound"}, w.name+" with * of what is not there", respond(func(ctx context.Context) error {
+		h.check(t, expect{service: "404 ResourceNotFound"}, w.name+" with * of a missing entity", respond(func(ctx context.Context) error {
 			_, err := w.send(ctx, client, "missing", "*")
 			return err
 		}))
@@ -159,7 +159,7 @@ func entityConditions(t T, h Harness) {
 		_, err := client.AddEntity(ctx, entity("p", "twice", nil), nil)
 		return err
 	}))
-	h.check(t, expect{service: "404 ResourceNotFound"}, "get what is not there", respond(func(ctx context.Context) error {
+	h.check(t, expect{service: "404 ResourceNotFound"}, "get a missing entity", respond(func(ctx context.Context) error {
 		_, err := client.GetEntity(ctx, "p", "missing", nil)
 		return err
 	}))

@@ -126,7 +126,7 @@ func transactionETags(t T, client *aztables.Client, a, b azcore.ETag) {
 	}
 }
 
-// transactionKeys: the SDK does not double the quotes of keys in the URLs of a transaction. Whoever doubles them puts
+// transactionKeys: the SDK does not double the quotes of keys in the URLs of a transaction. A caller that doubles them puts
 // the doubled ones into the body as well; the URL counts.
 func transactionKeys(t T, h Harness, client *aztables.Client) {
 	if _, err := client.AddEntity(t.Context(), entity("o'b", "r'1", map[string]any{"n": 1}), nil); err != nil {

@@ -120,7 +120,7 @@ func isGUID(s string) bool {
 	return true
 }
 
-// Annotated tells whether a value's type is written beside it at the metadata level. Boolean, Int32, String and numbers
+// Annotated reports whether a value's type is written next to it at the metadata level. Boolean, Int32, String and numbers
 // with a point speak for themselves.
 func (p Value) Annotated(level Level) bool {
 	if level == NoMetadata {
@@ -161,7 +161,7 @@ func Quote(s string) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// Size is what a property takes of an entity's 1 MiB, by the service's published formula.
+// Size returns the bytes that a property takes of an entity's 1 MiB, by the service's published formula.
 func (p Value) Size(name string) int {
 	n := 8 + 2*len(utf16.Encode([]rune(name)))
 	switch p.Type {

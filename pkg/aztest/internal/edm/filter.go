@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Row is what a filter is asked about: a property by name, with ok false when there is none.
+// Row returns a property by name; ok is false if the row has none. A filter is evaluated on it.
 type Row func(name string) (p Value, ok bool)
 
 // predicate is a parsed $filter.

@@ -92,7 +92,7 @@ func (p *player) compareBody(want Answer, got answered, differ func(string, ...a
 	p.meetAll(want.Shape, got.Shape, differ)
 }
 
-// meetAll meets what is mapped in two bodies of the same form.
+// meetAll pairs the mapped values of two bodies of the same form.
 func (p *player) meetAll(theirs, ours []string, differ func(string, ...any)) {
 	if len(theirs) != len(ours) {
 		return

@@ -38,7 +38,7 @@ type Step struct {
 	Answer Answer `json:"answer"`
 }
 
-// Answer is what the service said: all header names, and the values of those that mean the same on another account.
+// Answer is the service's response: all header names, and the values of those that mean the same on another account.
 type Answer struct {
 	Status int               `json:"status"`
 	Code   string            `json:"code,omitempty"`

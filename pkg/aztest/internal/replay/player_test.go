@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// server is what a scenario is replayed against.
+// server is a service that a scenario is replayed against.
 type server struct {
 	url   map[string]string // of each service, with the account
 	send  func(*http.Request) (*http.Response, error)
 	shift time.Duration // from recorded time to the server's time
 	whole bool          // whole answers are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
-	sign  string        // what is added to the query of a request with a credential; "" where no signature is verified
+	sign  string        // added to the query of a request with a credential; "" where no signature is verified
 }
 
 // answered is a replayed answer.

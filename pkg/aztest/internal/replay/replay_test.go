@@ -127,7 +127,7 @@ func TestTheInMemoryServiceAnswersAsRealAccountsDid(t *testing.T) {
 	}
 }
 
-// keptPage holds the page about what is compared against the one that is kept.
+// keptPage compares the generated page about the comparison with the stored one.
 func keptPage(t *testing.T, counts map[string]count) {
 	t.Helper()
 	page := scopeOf(counts)

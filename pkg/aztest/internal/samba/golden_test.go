@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/limits.md anew")
+var update = flag.Bool("update", false, "rewrite testdata/limits.md")
 
 // golden compares a generated table with the one in testdata.
 func golden(t *testing.T, name, got string) {

@@ -114,7 +114,7 @@ func TestALeasesHolderWritesAndOthersDoNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "without the id", do(t.Context(), f, opPutRange), 412, "LeaseIdMissing")
-	wantCode(t, "another's acquisition", do(t.Context(), f, opLease), 409, "LeaseAlreadyPresent")
+	wantCode(t, "an acquisition under another ID", do(t.Context(), f, opLease), 409, "LeaseAlreadyPresent")
 	id := leaseID
 	_, err := f.UploadRange(t.Context(), 0, streaming.NopCloser(bytes.NewReader([]byte("HE"))), &file.UploadRangeOptions{LeaseAccessConditions: &file.LeaseAccessConditions{LeaseID: &id}})
 	wantOK(t, "with the id", err)

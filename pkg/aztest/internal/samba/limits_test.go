@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 )
 
-// limit is a behaviour of the service that the bridge cannot show, the behaviour here instead, and a test that observes the
-// difference, if there is one: it fails when the limit no longer exists.
+// limit is a behaviour of the service that the bridge cannot show, the behaviour here instead, and a function that returns
+// what is observed, if it can be. The table with its results is compared with the stored one, so a limit that is gone shows.
 type limit struct {
 	what, instead string
 	seen          func(t *testing.T, b *Bridge, c *Client, name string) string

@@ -23,7 +23,7 @@ func waiting(t *testing.T, reason azerr.Reason, act func()) *files.WaitOptions {
 				return
 			}
 			if began = true; e.Reason != reason {
-				t.Errorf("he waits for %v: %v", e.Reason, &e)
+				t.Errorf("the waiter waits for %v: %v", e.Reason, &e)
 			}
 			act()
 		},
