@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,6 +93,10 @@ func TestLockRun(t *testing.T) {
 		t.Parallel()
 		breakEndsEverything(newShell(t, connection))
 	})
+	t.Run("a deposed leader", func(t *testing.T) {
+		t.Parallel()
+		deposedLeader(newShell(t, connection))
+	})
 	t.Run("a process that was stopped", func(t *testing.T) {
 		t.Parallel()
 		if testing.Short() {
@@ -145,6 +150,33 @@ func breakEndsEverything(s shell) {
 		s.t.Errorf("exit %d: %s", code, said)
 	}
 	s.allGone(pids)
+}
+
+// deposedLeader breaks the lead of a command: it is stopped, and runs again with a larger fence. With --once it does not.
+func deposedLeader(s shell) {
+	const lead = `echo $AZCONC_LOCK_FENCE >> "$1"; [ $(wc -l < "$1") -lt 2 ] || exit 3; sleep 600`
+	for name, tt := range map[string]struct {
+		once, code, terms int
+		said              string
+	}{"again": {0, 3, 2, "running for election again"}, "once": {1, 76, 1, "broken by another"}} {
+		args := append([]string{"elect", "run", "locks/" + name, "--duration", "15s"}, []string{"--once"}[:tt.once]...)
+		cmd, said := s.command(append(args, "--", "sh", "-c", lead, "sh", name)...)
+		if err := cmd.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		s.eventually(name, 1)
+		if code, _, said := s.run("lock", "break", "locks/"+name, "--now"); code != 0 {
+			s.t.Fatal(said)
+		}
+		code := codeOf(cmd.Wait())
+		terms := s.lines(name)
+		if code != tt.code || !strings.Contains(said.String(), tt.said) || len(terms) != tt.terms || !slices.IsSorted(terms) {
+			s.t.Errorf("%s: exit %d after the terms %v: %s", name, code, terms, said)
+		}
+		if _, out, _ := s.run("lock", "show", "locks/"+name); !strings.Contains(out, "held        no, available") {
+			s.t.Errorf("%s: the lead is left: %s", name, out)
+		}
+	}
 }
 
 func (s shell) allGone(pids []string) {

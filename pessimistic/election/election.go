@@ -1,8 +1,10 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -46,6 +48,10 @@ type Options struct {
 	// lead.
 	Preemptible bool
 
+	// Candidacy configures each call of Locker.Lock that runs for the lead. With NoWait, or when MaxWait has passed, Run
+	// returns a *HeldError. Defaults to Patient: an outage does not end a candidacy.
+	Candidacy *pessimistic.LockOptions
+
 	_ struct{}
 }
 
@@ -61,6 +67,7 @@ func New(k *pessimistic.Locker, name string, opts *Options) (*Election, error) {
 	if opts != nil {
 		e.opts = *opts
 	}
+	e.opts.Candidacy = cmp.Or(e.opts.Candidacy, &pessimistic.LockOptions{Patient: true})
 	return e, nil
 }
 
@@ -71,43 +78,65 @@ const intentSuffix = "/intent" // the lock of the candidate that wants to take o
 // has returned, for as long as that is possible, and is released only then.
 //
 // If the term ends before onElected returns, Run runs for the lead again, whatever onElected returns, except for an
-// error marked with retry.Stop. If onElected returns of its own accord, Run resigns and returns that result.
+// error marked with retry.Stop or Keep. If the term ended because of Resign, Preempt or the health check, Run lets other
+// candidates win first: it waits for twice Poll.Cap. If onElected returns of its own accord, Run resigns and returns that
+// result.
 //
 // Run retries transient faults for as long as ctx lasts, from the start: an outage ends a term, but not the candidacy.
+// See Options.Candidacy.
 //
-// Other errors: the cause of ctx, ErrNotFound if the container does not exist, or the service's refusal. Requests: as
-// for Locker.Lock, plus one renewal every third of the duration while leading.
+// Other errors: the cause of ctx, a *HeldError if the Candidacy is bounded, ErrNotFound if the container does not exist,
+// or the service's refusal. Requests: as for Locker.Lock, plus one renewal every third of the duration while leading.
 func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, h *pessimistic.Hold) error) error {
 	for {
-		h, err := e.locker.Lock(ctx, e.name, &pessimistic.LockOptions{Patient: true})
+		h, err := e.locker.Lock(ctx, e.name, e.opts.Candidacy)
 		if err != nil {
 			return err
 		}
 		err = e.govern(ctx, h, onElected)
+		if kept, ok := errors.AsType[*keptError](err); ok {
+			return kept.err
+		}
 		if cause, ok := retry.Stopped(err); ok {
 			return cause
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !errors.Is(err, errAgain) {
+		over, ok := errors.AsType[*endedError](err)
+		if !ok {
 			return err
 		}
-		if err := retry.Sleep(ctx, e.standBack()); err != nil {
+		if err := retry.Sleep(ctx, e.standBack(over.cause)); err != nil {
 			return err
 		}
 	}
 }
 
-// standBack returns how long a former leader lets the other candidates, who have waited longer, win. Each of them
-// checks once per Poll.Cap, and again soon if a check or what follows it fails, so twice that allows for a few
-// failures.
-func (e *Election) standBack() time.Duration {
+// standBack returns how long a former leader lets the other candidates, which have waited longer, win if its term ended
+// for their sake. Each of them checks once per Poll.Cap, and again soon if a check or what follows it fails, so twice that
+// allows for a few failures.
+func (e *Election) standBack(cause error) time.Duration {
+	if lost, ok := errors.AsType[*pessimistic.LostError](cause); ok && lost.Reason != pessimistic.Unhealthy {
+		return 0
+	}
 	return 2 * e.locker.Options().Poll.Cap
 }
 
-// errAgain reports that the term ended before onElected returned.
-var errAgain = errors.New("the lead has ended")
+// endedError reports that the term ended before onElected returned.
+type endedError struct{ cause error }
+
+func (e *endedError) Error() string { return "the lead has ended: " + e.cause.Error() }
+
+// Keep marks the result of onElected: Run returns err, which may be nil, without releasing the lead. h stays held, and is
+// renewed, until the caller calls its Release. It is meant for a term of which something is still running when onElected
+// returns, such as a process that cannot be killed: the next leader must not begin before it has ended.
+func Keep(err error) error { return &keptError{err} }
+
+type keptError struct{ err error }
+
+func (e *keptError) Error() string { return fmt.Sprintf("the lead is kept: %v", e.err) }
+func (e *keptError) Unwrap() error { return e.err }
 
 // govern runs one term.
 func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (err error) {
@@ -126,18 +155,21 @@ func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected fu
 		e.mu.Lock()
 		e.lead = nil
 		e.mu.Unlock()
+		defer close(l.done)
+		if _, kept := errors.AsType[*keptError](err); kept {
+			return
+		}
 		if released := h.Release(ctx); errors.Is(released, pessimistic.ErrLost) && err == nil {
 			err = released
 		}
-		close(l.done)
 	}()
 	err = onElected(term, h)
 	cause := context.Cause(term)
-	switch _, stop := retry.Stopped(err); {
-	case stop, cause == nil:
-		return err
-	case errors.Is(cause, pessimistic.ErrLost), errors.Is(cause, ErrPreempted), errors.Is(cause, ErrResigned):
-		return errAgain
+	_, stop := retry.Stopped(err)
+	_, kept := errors.AsType[*keptError](err)
+	ended := errors.Is(cause, pessimistic.ErrLost) || errors.Is(cause, ErrPreempted) || errors.Is(cause, ErrResigned)
+	if ended && !stop && !kept {
+		return &endedError{cause}
 	}
 	return err
 }
@@ -157,9 +189,9 @@ func (e *Election) watchIntent(ctx context.Context, h *pessimistic.Hold, end con
 	}
 }
 
-// Resign ends this process's term, if it has one, and returns when the lead has been released. Run continues, and runs
-// for the lead again after a pause in which others can win. Resign returns whether there was a term. It sends no
-// request but the release.
+// Resign ends this process's term, if it has one, and returns when the lead has been released, or was kept: see Keep. Run
+// continues, and runs for the lead again after a pause in which others can win. Resign returns whether there was a term.
+// It sends no request but the release.
 func (e *Election) Resign(ctx context.Context) (bool, error) {
 	e.mu.Lock()
 	l := e.lead

@@ -71,7 +71,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pess
 	if left > 0 {
 		left = max(left-time.Since(began), time.Nanosecond)
 	}
-	if err := w.drain(ctx, h, left, true); err != nil {
+	if err := w.drain(ctx, h, left, !o.NoWait); err != nil {
 		_ = h.Release(ctx)
 		return nil, err
 	}
@@ -80,15 +80,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pess
 
 // TryLock is Lock without waiting.
 func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
-	h, err := w.locker.TryLock(ctx, w.gate)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.drain(ctx, h, 0, false); err != nil {
-		_ = h.Release(ctx)
-		return nil, err
-	}
-	return h, nil
+	return w.Lock(ctx, &pessimistic.LockOptions{NoWait: true})
 }
 
 // drain waits until no reader is left, while h keeps new ones out.
@@ -159,6 +151,9 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 			return slot, nil
 		}
 		_ = slot.Release(ctx)
+		if o.NoWait && err == nil {
+			return nil, w.readers.heldBy(writer, began)
+		}
 		for failed := 0; err != nil || writer.Held; {
 			pause := p.Next()
 			if err != nil {
@@ -181,20 +176,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 
 // TryRLock is RLock without waiting.
 func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
-	began := time.Now()
-	slot, err := w.readers.TryAcquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	writer, err := w.writer(ctx)
-	if err == nil && writer.Held {
-		err = w.readers.heldBy(writer, began)
-	}
-	if err != nil {
-		_ = slot.Release(ctx)
-		return nil, err
-	}
-	return slot, nil
+	return w.RLock(ctx, &pessimistic.LockOptions{NoWait: true})
 }
 
 // writer looks at the gate. A gate that was never used is open.

@@ -97,13 +97,13 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) 
 	if opts != nil {
 		o = *opts
 	}
-	return s.acquire(ctx, o, true)
+	return s.acquire(ctx, o)
 }
 
 // TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already
 // waiting.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
-	return s.acquire(ctx, pessimistic.LockOptions{}, false)
+	return s.acquire(ctx, pessimistic.LockOptions{NoWait: true})
 }
 
 // Do acquires a slot, runs fn, and releases the slot when fn has returned. Errors are those of the package's Do.
@@ -115,7 +115,7 @@ func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn fu
 	return locks.Do(ctx, slot, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
 }
 
-func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait bool) (*Slot, error) {
+func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Slot, error) {
 	began := time.Now()
 	limited := ctx
 	if o.MaxWait > 0 {
@@ -123,7 +123,7 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait
 		limited, cancel = context.WithTimeoutCause(ctx, o.MaxWait, errWaited)
 		defer cancel()
 	}
-	if !wait {
+	if o.NoWait {
 		select {
 		case <-s.front:
 		default:
@@ -148,11 +148,11 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait
 		switch {
 		case slot != nil:
 			return slot, nil
-		case err == nil && !wait:
+		case err == nil && o.NoWait:
 			return nil, s.heldBy(holder, began)
 		case err == nil:
 			failed = 0
-		case limited.Err() == nil && !(wait && bears(s.locker, err, o)), ctx.Err() != nil:
+		case limited.Err() == nil && !bears(s.locker, err, o), ctx.Err() != nil:
 			return nil, err
 		default:
 			pause = poll.AfterFault(failed)
@@ -171,7 +171,7 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions, wait
 
 // bears reports whether a call that waits retries a fault; see LockOptions.Patient.
 func bears(k *pessimistic.Locker, err error, o pessimistic.LockOptions) bool {
-	return (o.MaxWait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
+	return !o.NoWait && (o.MaxWait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
 }
 
 var errWaited = errors.New("the time to wait has passed")

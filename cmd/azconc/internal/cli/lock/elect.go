@@ -8,7 +8,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/election"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 type electRunOptions struct {
@@ -58,12 +62,40 @@ func electRunRun(ctx context.Context, f *cli.Factory, opts *electRunOptions) err
 	if err != nil {
 		return err
 	}
-	for {
-		err := RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Name.String(), opts.Name.Blob, &opts.UnderFlags))
-		if lost, ok := errors.AsType[*LostRunning](err); !ok || opts.Once || ctx.Err() != nil {
-			return err
-		} else if !f.Quiet {
-			f.Notef("%s: %v; running for election again", opts.Name, lost)
-		}
+	e, err := election.New(k, opts.Name.Blob, &election.Options{Candidacy: opts.lockOptions()})
+	if err != nil {
+		return &fail.UsageError{Err: err}
 	}
+	return begin(f, ctx, &opts.UnderFlags, acquisition(k, opts.Name.String(), opts.Name.Blob, &opts.UnderFlags), func(r *running) error {
+		candidacy, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		elected := r.endOnSignal(cancel)
+		defer func() { elected() }()
+		var result error
+		err := e.Run(candidacy, func(_ context.Context, h *pessimistic.Hold) error {
+			elected()
+			elected = func() {}
+			if candidacy.Err() != nil { // it came too late
+				return candidacy.Err()
+			}
+			result = r.hold(h)
+			if _, left := errors.AsType[*CommandLeft](result); left {
+				return election.Keep(errTermOver)
+			}
+			if lost, ok := errors.AsType[*LostRunning](result); ok && !opts.Once && ctx.Err() == nil {
+				if !f.Quiet {
+					f.Notef("%s: %v; running for election again", opts.Name, lost)
+				}
+				elected = r.endOnSignal(cancel)
+				return result
+			}
+			return retry.Stop(errTermOver)
+		})
+		if errors.Is(err, errTermOver) {
+			return result
+		}
+		return r.notAcquired(err)
+	})
 }
+
+// errTermOver ends a candidacy with the result of its last term.
+var errTermOver = errors.New("the term is over")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -149,6 +150,33 @@ type Acquisition struct {
 
 // RunUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
 func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition) error {
+	return begin(f, ctx, u, a, func(r *running) error {
+		holding, acquired := r.waiting()
+		h, err := a.Acquire(holding)
+		acquired()
+		if err != nil {
+			return r.notAcquired(err)
+		}
+		if holding.Err() != nil { // it came too late
+			_ = h.Release(holding)
+			return context.Cause(holding)
+		}
+		return r.hold(h)
+	})
+}
+
+// running is a command that runs, or will run, under a lease.
+type running struct {
+	Acquisition
+	f       *cli.Factory
+	ctx     context.Context
+	u       *UnderFlags
+	status  *statusLines
+	signals chan os.Signal
+}
+
+// begin prepares to run a command under a lease, and calls run, which acquires the lease.
+func begin(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, run func(*running) error) error {
 	// Find the command before anything is held.
 	if _, err := proc.Look(u.Command[0]); err != nil {
 		return NotStarted(err)
@@ -158,56 +186,46 @@ func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition)
 		return err
 	}
 	defer status.close()
-	// As the first process of a container azconc gets the orphans of everything that runs there.
+	// As the first process of a container, azconc is the parent of every orphan in it.
 	defer proc.Reap()()
 	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
-	// ctx, and then they are the command's.
-	signals := make(chan os.Signal, 8)
-	notifyForwarded(signals)
-	defer signal.Stop(signals)
-	h, err := acquireUntil(f, ctx, a, signals)
-	if err != nil {
-		if errors.Is(err, pessimistic.ErrHeld) {
-			status.write("not_acquired", nil)
-			return &NotAcquired{Err: err, Code: u.NotAcquired}
-		}
-		return err
-	}
-	status.write("acquired", a.Facts(h))
-	err = runHolding(f, ctx, u, a, h, status, signals)
-	if err == nil && a.Finish != nil {
-		err = a.Finish(context.WithoutCancel(ctx), h)
-	}
-	if left, ok := errors.AsType[*CommandLeft](err); ok {
-		// The lease is kept, so that no other holder acquires it while the process runs.
-		status.write("kept", map[string]any{"error": left.Error()})
-		return err
-	}
-	released := h.Release(context.WithoutCancel(ctx))
-	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
-		status.write("released", map[string]any{"error": released.Error()})
-		f.Notef("%v", released)
-	} else {
-		status.write("released", nil)
-	}
-	return err
+	// ctx, and then they are passed on to the command.
+	r := &running{Acquisition: a, f: f, ctx: ctx, u: u, status: status, signals: make(chan os.Signal, 8)}
+	notifyForwarded(r.signals)
+	defer signal.Stop(r.signals)
+	return run(r)
 }
 
-// acquireUntil acquires until ctx ends or a signal comes. What is acquired outlives ctx: the command decides when it ends,
-// and until then no other holder may acquire it.
-func acquireUntil(f *cli.Factory, ctx context.Context, a Acquisition, signals <-chan os.Signal) (Held, error) {
-	holding, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+// notAcquired returns the error with which an acquisition ended, and reports it if another holder has the lease.
+func (r *running) notAcquired(err error) error {
+	if !errors.Is(err, pessimistic.ErrHeld) {
+		return err
+	}
+	r.status.write("not_acquired", nil)
+	return &NotAcquired{Err: err, Code: r.u.NotAcquired}
+}
+
+// waiting returns a context that ends with the command's context, or on a signal, until acquired is called. What is
+// acquired outlives the command's context: the child process decides when it ends, and until then no other holder may
+// acquire it.
+func (r *running) waiting() (ctx context.Context, acquired func()) {
+	holding, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
+	return holding, r.endOnSignal(cancel)
+}
+
+// endOnSignal calls cancel when the command's context ends or a signal arrives, until stop is called.
+func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
 	done, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
-		over := ctx.Done()
+		over := r.ctx.Done()
 		for {
 			select {
 			case <-over:
 				over = nil
-				cancel(context.Cause(ctx))
-			case s := <-signals:
-				// There is no command yet to pass the signal on to.
+				cancel(context.Cause(r.ctx))
+			case s := <-r.signals:
+				// There is no child process yet to pass the signal on to.
 				if endsWaiting(s) {
 					cancel(&fail.SignalError{Signal: s})
 				}
@@ -216,36 +234,55 @@ func acquireUntil(f *cli.Factory, ctx context.Context, a Acquisition, signals <-
 			}
 		}
 	}()
-	h, err := a.Acquire(holding)
-	close(done)
-	<-watched
-	if err == nil && holding.Err() != nil { // it came too late
-		_ = h.Release(holding)
-		return nil, context.Cause(holding)
+	return func() {
+		close(done)
+		<-watched
 	}
-	return h, err
 }
 
-// runHolding runs the command while h is held.
-func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, h Held, status *statusLines, signals <-chan os.Signal) error {
+// hold runs the command while h is held, and releases h unless a process is left.
+func (r *running) hold(h Held) error {
+	r.status.write("acquired", r.Facts(h))
+	err := r.command(h)
+	if err == nil && r.Finish != nil {
+		err = r.Finish(context.WithoutCancel(r.ctx), h)
+	}
+	if left, ok := errors.AsType[*CommandLeft](err); ok {
+		// The lease is kept, so that no other holder acquires it while the process runs.
+		r.status.write("kept", map[string]any{"error": left.Error()})
+		return err
+	}
+	released := h.Release(context.WithoutCancel(r.ctx))
+	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
+		r.status.write("released", map[string]any{"error": released.Error()})
+		r.f.Notef("%v", released)
+	} else {
+		r.status.write("released", nil)
+	}
+	return err
+}
+
+// command runs the command while h is held.
+func (r *running) command(h Held) error {
+	f, ctx, u, status := r.f, r.ctx, r.u, r.status
 	w := &watch{
-		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: a.Breaking,
+		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: r.Breaking,
 		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
 	}
 	deadline, changed := w.deadline()
 	c := &proc.Command{
-		Args: u.Command, Env: append(append([]string{}, f.Env...), a.Env(h)...),
+		Args: u.Command, Env: slices.Concat(f.Env, r.Env(h)),
 		// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
-		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: signals,
+		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: r.signals,
 		Job: true, KillAfter: max(u.KillAfter, time.Millisecond), Deadline: deadline, Deadlines: w.deadlines,
 		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
 		GoOn:    h.Valid,
 	}
-	if a.Out != nil {
-		c.Stdout = a.Out
+	if r.Out != nil {
+		c.Stdout = r.Out
 	}
-	if a.inherit != nil {
-		c.Inherit = a.inherit(h)
+	if r.inherit != nil {
+		c.Inherit = r.inherit(h)
 	}
 	if in, ok := f.In.(*os.File); ok && f.InTerminal {
 		c.Foreground = in
@@ -272,7 +309,7 @@ func runHolding(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisitio
 		return &CommandLeft{Lost: lost}
 	}
 	if lost != nil {
-		return &LostRunning{Err: lost, Why: a.lost}
+		return &LostRunning{Err: lost, Why: r.lost}
 	}
 	// The command has received a signal and decides its own status. Any other end is azconc's.
 	if cause := context.Cause(ctx); cause != nil {

@@ -166,10 +166,11 @@ func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Hold) (
 
 // lock acquires a named lock as the flags say.
 func (a *acquireFlags) lock(ctx context.Context, k *pessimistic.Locker, name string) (*pessimistic.Hold, error) {
-	if a.NoWait {
-		return k.TryLock(ctx, name)
-	}
-	return k.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: a.Wait})
+	return k.Lock(ctx, name, a.lockOptions())
+}
+
+func (a *acquireFlags) lockOptions() *pessimistic.LockOptions {
+	return &pessimistic.LockOptions{MaxWait: a.Wait, NoWait: a.NoWait}
 }
 
 func Env(what string, h *pessimistic.Hold) []string {

@@ -11,7 +11,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/shared"
 )
 
@@ -73,7 +72,7 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 	return RunUnder(f, ctx, &opts.UnderFlags, Acquisition{
 		What: name,
 		Acquire: func(ctx context.Context) (Held, error) {
-			slot, err := opts.slot(ctx, s)
+			slot, err := s.Acquire(ctx, opts.lockOptions())
 			if err != nil {
 				return nil, err
 			}
@@ -93,11 +92,4 @@ func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOpti
 			return Breaking(ctx, k, h.(*shared.Slot).Hold)
 		},
 	})
-}
-
-func (opts *semaphoreRunOptions) slot(ctx context.Context, s *shared.Semaphore) (*shared.Slot, error) {
-	if opts.NoWait {
-		return s.TryAcquire(ctx)
-	}
-	return s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: opts.Wait})
 }
