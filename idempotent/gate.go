@@ -118,7 +118,7 @@ func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
 	defer c.poke()
 	defer c.gate.open()
 	for n := 0; ; n++ {
-		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.Wait(n))) != nil {
+		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.In(c.stopping).Wait(n))) != nil {
 			return
 		}
 		err := wire.Wire{}.Once(c.stopping, "", tryTimeout, ask)

@@ -199,7 +199,7 @@ func (s *session) keeper(ctx context.Context) {
 				return
 			}
 			s.tell(fmt.Errorf("session in %s: %w", s.of.path, err))
-			if retry.Sleep(ctx, pause.Base/2+pause.Wait(n)) != nil {
+			if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
 				return
 			}
 		}

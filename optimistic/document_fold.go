@@ -92,7 +92,7 @@ func (f *folder[T]) run(ctx context.Context) error {
 		f.Res.Conflicts++
 		open = &protocol.Refusal{Change: *w, Conflict: conflict}
 		if fresh { // a stale cached value is no sign of contention
-			pause := f.Pause(base.Lineage, f.o.Backoff)
+			pause := f.Pause(base.Lineage, f.o.Backoff.In(ctx))
 			if f.Outlasts(pause, open) {
 				now, err := f.Look(ctx, w.Look)
 				if err != nil {

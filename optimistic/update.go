@@ -84,7 +84,7 @@ func (u *updater[T]) run(ctx context.Context) error {
 			return u.Surrender(ctx, *w, conflict)
 		}
 		open = &protocol.Refusal{Change: *w, Conflict: conflict}
-		pause := u.Pause(base.Lineage, u.o.Backoff)
+		pause := u.Pause(base.Lineage, u.o.Backoff.In(ctx))
 		if u.Outlasts(pause, open) {
 			now, err := u.Look(ctx, w.Look)
 			if err != nil {

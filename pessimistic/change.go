@@ -37,7 +37,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := retry.Sleep(ctx, max(l.timing.pause(), azerr.Classify(err).RetryAfter)); err != nil {
+		if err := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package pessimistic
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/azconc/azconc/pkg/retry"
@@ -66,7 +65,7 @@ func (l *line) yield(ctx context.Context, t *taking) error {
 	if rest <= 0 {
 		return nil
 	}
-	rest += time.Duration(rand.Int64N(int64(t.opts.Poll.Base) + 1))
+	rest += retry.Backoff{Base: t.opts.Poll.Base}.In(ctx).Wait(0)
 	if t.opts.MaxWait > 0 {
 		rest = min(rest, t.opts.MaxWait-t.queue.run())
 	}

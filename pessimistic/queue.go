@@ -50,9 +50,9 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
-		pause = max(poll.AfterFault(q.failed-1), min(q.wish, longestWish))
+		pause = max(poll.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
 	} else {
-		pause = q.pace.Next()
+		pause = q.pace.Next(ctx)
 	}
 	if q.wait > 0 {
 		if q.waited >= q.wait {

@@ -21,7 +21,7 @@ func (l *Lease) renewer() {
 		wait := l.timing.cadence - l.remote.clock().now().since(l.granted)
 		l.mu.Unlock()
 		if failed {
-			wait = l.pauseAfterFailure()
+			wait = l.pauseAfterFailure(l.keeping)
 		}
 		timer.Reset(max(wait, 0))
 		select {
@@ -50,10 +50,10 @@ func (l *Lease) brokenByUs() bool {
 
 // pauseAfterFailure returns about a second. The service may ask for more in Retry-After, which is respected only as far
 // as another try still fits in before the work has to stop.
-func (l *Lease) pauseAfterFailure() time.Duration {
+func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pause := l.timing.pause()
+	pause := l.timing.pause(ctx)
 	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
 		stop, _ := l.remaining(l.remote.clock().now())
 		pause = max(pause, min(wish, stop-l.timing.try))

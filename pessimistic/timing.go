@@ -1,9 +1,11 @@
 package pessimistic
 
 import (
+	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Infinite is the duration of a lease that does not expire.
@@ -68,8 +70,8 @@ func (t timing) seconds() int32 {
 }
 
 // pause returns a gap with ±50 % jitter, so that holders that failed together do not retry together.
-func (t timing) pause() time.Duration {
-	return t.gap/2 + rand.N(t.gap)
+func (t timing) pause(ctx context.Context) time.Duration {
+	return t.gap/2 + retry.Backoff{Base: t.gap}.In(ctx).Wait(0)
 }
 
 // clock reads the time. The zero value reads the machine's clocks. jumped is the seam through which a test suspends the

@@ -164,7 +164,7 @@ func (t *transaction) run(ctx context.Context) error {
 		if failed != nil {
 			witness = failed.witness
 		}
-		pause := t.Pause(witness.Base.Lineage, t.o.Backoff)
+		pause := t.Pause(witness.Base.Lineage, t.o.Backoff.In(ctx))
 		if t.Outlasts(pause, &protocol.Refusal{Change: witness, Conflict: s.open.Conflict}) {
 			if done, err := t.landed(ctx, s); done {
 				return err

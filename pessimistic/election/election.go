@@ -241,7 +241,7 @@ func (e *Election) Preempt(ctx context.Context) error {
 				// The first look may have come between the leader's acquisition and its stamp.
 				first.ETag = now.ETag
 			}
-			if err := retry.Sleep(ctx, p.Next()); err != nil {
+			if err := retry.Sleep(ctx, p.Next(ctx)); err != nil {
 				return err
 			}
 		}
@@ -258,7 +258,7 @@ func (e *Election) leaderUntilHeard(ctx context.Context) (pessimistic.LockInfo, 
 		case err == nil, ctx.Err() != nil, !o.Transient():
 			return info, err
 		}
-		if err := retry.Sleep(ctx, poll.AfterFault(n)); err != nil {
+		if err := retry.Sleep(ctx, poll.AfterFault(ctx, n)); err != nil {
 			return info, err
 		}
 	}

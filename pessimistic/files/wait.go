@@ -107,7 +107,7 @@ func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *poll.Pace) 
 		w.told = time.Now()
 		w.o.Waiting(*heard)
 	}
-	wait := pace.Next()
+	wait := pace.Next(ctx)
 	if w.o.MaxWait > 0 {
 		left := w.o.MaxWait - time.Since(w.began)
 		if left <= 0 {

@@ -89,12 +89,12 @@ func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Dura
 	p, failed := poll.Pace{Backoff: w.readers.poll}, 0
 	for {
 		reader, found, err := w.reader(h.Context())
-		pause := p.Next()
+		pause := p.Next(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
 			return context.Cause(h.Context()) // the gate was lost during the wait
 		case err != nil && wait && (limit == 0 || time.Since(began) < limit) && azerr.Classify(err).Transient():
-			pause = poll.AfterFault(failed)
+			pause = poll.AfterFault(ctx, failed)
 			failed++
 		case err != nil:
 			return err
@@ -155,12 +155,12 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 			return nil, w.readers.heldBy(writer, began)
 		}
 		for failed := 0; err != nil || writer.Held; {
-			pause := p.Next()
+			pause := p.Next(ctx)
 			if err != nil {
 				if ctx.Err() != nil || limited.Err() == nil && !bears(w.locker, err, o) {
 					return nil, err
 				}
-				pause = poll.AfterFault(failed)
+				pause = poll.AfterFault(ctx, failed)
 				failed++
 			}
 			if w.readers.pause(limited, pause) != nil {

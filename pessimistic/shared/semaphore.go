@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +40,7 @@ type Semaphore struct {
 	freed chan struct{} // signals the first waiter that a slot of this process is free
 
 	mu   sync.Mutex
-	last int // the slot this process held last, which is likely to be free
+	last int // the slot this process held last, which is likely to be free; negative before the first
 }
 
 // maxSlots is chosen so that one request lists all slots.
@@ -55,7 +55,7 @@ func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error)
 		return nil, fmt.Errorf("semaphore: %d slots: must be 1 to %d", n, maxSlots)
 	}
 	s := &Semaphore{locker: k, prefix: name + "/slot/", slots: n, poll: k.Options().Poll,
-		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: rand.IntN(n)}
+		front: make(chan struct{}, 1), freed: make(chan struct{}, 1), last: -1}
 	if name == "" {
 		return nil, errors.New("semaphore: no name")
 	}
@@ -137,14 +137,14 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Sl
 		}
 	}
 	defer func() { s.front <- struct{}{} }()
-	slot, err := s.try(ctx, s.sticky(), o)
+	slot, err := s.try(ctx, s.sticky(ctx), o)
 	p, failed := poll.Pace{Backoff: s.poll}, 0
 	for slot == nil {
 		var holder pessimistic.LockInfo
 		if err == nil {
 			slot, holder, err = s.sweep(ctx, limited, o)
 		}
-		pause := p.Next()
+		pause := p.Next(ctx)
 		switch {
 		case slot != nil:
 			return slot, nil
@@ -155,7 +155,7 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Sl
 		case limited.Err() == nil && !bears(s.locker, err, o), ctx.Err() != nil:
 			return nil, err
 		default:
-			pause = poll.AfterFault(failed)
+			pause = poll.AfterFault(ctx, failed)
 			failed++
 		}
 		if s.pause(limited, pause) != nil {
@@ -203,9 +203,13 @@ func (s *Semaphore) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (s *Semaphore) sticky() int {
+// sticky returns the slot to try first.
+func (s *Semaphore) sticky(ctx context.Context) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.last < 0 {
+		return pick(ctx, s.slots)
+	}
 	return s.last
 }
 
@@ -239,14 +243,22 @@ func (s *Semaphore) sweep(ctx, limited context.Context, o pessimistic.LockOption
 			taken[i], holder = true, info
 		}
 	}
-	// In random order, since all waiters have just seen the same slots.
-	for _, i := range rand.Perm(s.slots) {
-		if taken[i] {
-			continue
+	var free []int
+	for i := range taken {
+		if !taken[i] {
+			free = append(free, i)
 		}
-		if slot, err := s.try(ctx, i, o); slot != nil || err != nil {
+	}
+	// In random order, since all waiters have just seen the same slots.
+	for len(free) > 0 {
+		at := pick(ctx, len(free))
+		if slot, err := s.try(ctx, free[at], o); slot != nil || err != nil {
 			return slot, holder, err
 		}
+		free = slices.Delete(free, at, at+1)
 	}
 	return nil, holder, nil
 }
+
+// pick returns one of n numbers from 0, at random.
+func pick(ctx context.Context, n int) int { return int(retry.Random(ctx) * float64(n)) }

@@ -39,7 +39,7 @@ func (l *Loop) Elapsed() time.Duration { return time.Since(l.began) }
 //   - ErrExhausted, without waiting, if no try is left, or if the wait would end after Elapsed or after ctx's deadline;
 //   - ctx's cause, if ctx ends during the wait.
 func (l *Loop) Next(ctx context.Context, atLeast time.Duration) error {
-	return l.NextAfter(ctx, max(l.budget.Backoff.Wait(l.tries-1), atLeast))
+	return l.NextAfter(ctx, max(l.budget.Backoff.In(ctx).Wait(l.tries-1), atLeast))
 }
 
 // NextAfter is Next with the given wait instead of the backoff's. A negative wait counts as 0.

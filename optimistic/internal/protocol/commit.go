@@ -147,7 +147,7 @@ func (c *Call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outco
 	if out.Ambiguous() && out.Status == 0 && pauses.Tries() == 1 {
 		first := c.S.Pause
 		first.Base = min(first.Base, quickly)
-		return pauses.NextAfter(ctx, first.Wait(0))
+		return pauses.NextAfter(ctx, first.In(ctx).Wait(0))
 	}
 	return pauses.Next(ctx, out.RetryAfter)
 }

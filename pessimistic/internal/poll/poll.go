@@ -3,7 +3,7 @@ package poll
 
 import (
 	"cmp"
-	"math/rand/v2"
+	"context"
 	"time"
 
 	"github.com/azconc/azconc/pkg/retry"
@@ -18,8 +18,8 @@ func Defaults(b retry.Backoff) retry.Backoff {
 
 // AfterFault returns the wait before the look that follows n+1 failed ones: a lost response must not cost a waiter its
 // place.
-func AfterFault(n int) time.Duration {
-	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.Wait(n)
+func AfterFault(ctx context.Context, n int) time.Duration {
+	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.In(ctx).Wait(n)
 }
 
 // Pace draws the intervals from the upper half of a range that doubles up to the cap. Full jitter would start near zero
@@ -30,15 +30,11 @@ type Pace struct {
 	last time.Duration
 }
 
-// Next returns the next interval.
-func (p *Pace) Next() time.Duration {
-	random := p.Rand
-	if random == nil {
-		random = rand.Float64
-	}
+// Next returns the next interval. Without a Rand, its random numbers are those of ctx.
+func (p *Pace) Next(ctx context.Context) time.Duration {
 	p.last = min(max(2*p.last, 2*p.Base), p.Cap)
 	least := max(p.last/2, p.Base)
-	return least + time.Duration(random()*float64(p.last-least))
+	return least + time.Duration(p.In(ctx).Rand()*float64(p.last-least))
 }
 
 // Slow makes the next intervals the longest ones, as if it had been called many times.

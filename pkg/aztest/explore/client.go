@@ -11,8 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // Client is one client of a program. It is a policy.Transporter whose requests wait for the explorer.
@@ -37,15 +35,7 @@ func (c *Client) ClientOptions() azcore.ClientOptions { return policy.ClientOpti
 
 // Container returns this client's view of a container, which need not exist.
 func (c *Client) Container(name string) *container.Client {
-	credential, err := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
-	if err != nil {
-		panic(err) // the account's own key is wrong
-	}
-	client, err := container.NewClientWithSharedKeyCredential(c.World.Service.BlobURL()+"/"+name, credential, &container.ClientOptions{ClientOptions: c.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	return must(container.NewClientWithNoCredential(c.World.Service.BlobURL()+"/"+name, &container.ClientOptions{ClientOptions: c.ClientOptions()}))
 }
 
 // BlockBlob returns this client's view of a blob, and creates the container if it is missing, without a request.
@@ -56,39 +46,24 @@ func (c *Client) BlockBlob(containerName, blobName string) *blockblob.Client {
 
 // Table returns this client's view of a table, which need not exist.
 func (c *Client) Table(name string) *aztables.Client {
-	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
-	if err != nil {
-		panic(err)
-	}
-	service, err := aztables.NewServiceClientWithSharedKey(c.World.Service.TableURL(), credential, &aztables.ClientOptions{ClientOptions: c.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return service.NewClient(name)
+	return must(aztables.NewServiceClientWithNoCredential(c.World.Service.TableURL(), &aztables.ClientOptions{ClientOptions: c.ClientOptions()})).NewClient(name)
 }
 
 // Queue returns this client's view of a queue, which need not exist.
 func (c *Client) Queue(name string) *azqueue.QueueClient {
-	credential, err := azqueue.NewSharedKeyCredential(aztest.Account, aztest.Key)
-	if err != nil {
-		panic(err)
-	}
-	client, err := azqueue.NewQueueClientWithSharedKeyCredential(c.World.Service.QueueURL()+"/"+name, credential, &azqueue.ClientOptions{ClientOptions: c.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	return must(azqueue.NewQueueClientWithNoCredential(c.World.Service.QueueURL()+"/"+name, &azqueue.ClientOptions{ClientOptions: c.ClientOptions()}))
 }
 
 // File returns this client's view of a file in the root of a share, which need not exist.
 func (c *Client) File(shareName, name string) *file.Client {
-	credential, err := share.NewSharedKeyCredential(aztest.Account, aztest.Key)
-	if err != nil {
-		panic(err)
-	}
-	client, err := share.NewClientWithSharedKeyCredential(c.World.Service.FileURL()+"/"+shareName, credential, &share.ClientOptions{ClientOptions: c.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
+	client := must(share.NewClientWithNoCredential(c.World.Service.FileURL()+"/"+shareName, &share.ClientOptions{ClientOptions: c.ClientOptions()}))
 	return client.NewRootDirectoryClient().NewFileClient(name)
+}
+
+// must returns a client of the SDK. The in-memory service's own URLs make no error.
+func must[T any](client T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return client
 }

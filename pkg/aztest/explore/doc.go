@@ -50,7 +50,8 @@
 //
 // A program should be deterministic but for the order of its requests, because a schedule is reached by running the
 // program again. The explorer finds a choice again by the client, the operation, the resource and how often the client
-// has sent that. Ids that clients draw may be part of a resource's name. Random waits are harmless if they are
+// has sent that. Ids that clients draw may be part of a resource's name. Waits that azconc draws at random are the same in
+// every run: a client's context has one random number, by retry.WithRandom. Other random waits are harmless if they are
 // shorter than Options.Settle, or longer by more than that. If a choice is not offered again, because the program has
 // decided otherwise at random or its goroutines have raced, the run is repeated up to 40 times; what the other runs
 // offer is explored, too. A choice that still is not offered is counted in Report.Diverged, and the report is not complete.

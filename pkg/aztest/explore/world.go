@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // World is one run of a program: a service, and clients that wait at the gate.
@@ -58,7 +59,7 @@ func (w *World) start(ctx context.Context, p Program) {
 	w.changed = make([]int, len(p.Clients))
 	for i := range p.Clients {
 		c := &Client{World: w, Number: i, done: make(chan struct{}), sent: map[string]int{}}
-		c.ctx, c.cancel = context.WithCancel(ctx)
+		c.ctx, c.cancel = context.WithCancel(retry.WithRandom(ctx, func() float64 { return 0.5 }))
 		w.clients = append(w.clients, c)
 	}
 	for i, run := range p.Clients {
