@@ -84,6 +84,8 @@ func (c *Consumer) handle(d *delivery) {
 	what, _ := judge(err)
 	if handled := what == done || what == drop; handled {
 		c.mark(d)
+	} else if errors.As(err, new(*outage)) {
+		c.suspend(err) // before there is room for another message
 	}
 	c.enter(d, closing)
 	h.stop() // no renewal may follow the decision below

@@ -191,6 +191,44 @@ func TestAMissingTableOfEffectsEndsTheConsumer(t *testing.T) {
 	})
 }
 
+// A consumer that made room for another message before it closed its gate received one more while the outage was known.
+func TestNothingIsReceivedOnceAnOutageIsKnown(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("a")
+		r.send("b")
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }})
+		c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error { return p.inbox.Apply(ctx, m, "p", upsertEffect(m)) },
+			&ConsumerOptions{Concurrency: 1, Dedupe: DedupeInbox, Event: func(e Event) {
+				if e.Kind == Failed {
+					time.Sleep(time.Second) // the goroutine that receives would run meanwhile
+				}
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(20 * time.Second)
+		received := 0
+		for _, q := range p.wire.Log() {
+			if q.Op == "Get Messages" {
+				received++
+			}
+		}
+		if received != 1 {
+			t.Errorf("%d requests for messages, want 1", received)
+		}
+		p.wire.SetFaults()
+		pass(10 * time.Minute)
+		cancel()
+		if err := <-ended; err != nil || len(r.left(r.queue)) != 0 {
+			t.Errorf("%v, %d messages left", err, len(r.left(r.queue)))
+		}
+	})
+}
+
 // A handler's own failure inside Apply is a failure of the message.
 func TestAFailureOfTheEffectIsAnAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

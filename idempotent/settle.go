@@ -56,7 +56,6 @@ func (c *Consumer) conclude(d *delivery, err, cause error, took time.Duration) {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: err})
 		pause := c.o.Backoff.Wait(d.e.Excused)
 		if _, out := errors.AsType[*outage](err); out {
-			c.suspend(err)
 			pause = probing.Base
 		}
 		_ = c.settle(d, Retried, excuse(pause), err)
