@@ -20,6 +20,7 @@ func FuzzForeignLineage(f *testing.F) {
 	f.Add(full.String(), "")
 	f.Add(performed.String(), performed.OperationsString())
 	f.Add("w1.-,w2.q", "AAAAAAAAAAAAAA")
+	f.Add("~.0", "0")
 	f.Add(TagLineage(full), "")
 	f.Add("a.8D~2~0~~a~-", "!")
 	ours := NewWriteID(99)

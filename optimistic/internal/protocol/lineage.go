@@ -82,7 +82,7 @@ func parseWrites(s string) Lineage {
 	var ends [maxLineageSize]int
 	for p := range strings.SplitSeq(entries, ",") {
 		id, base, ok := strings.Cut(p, ".")
-		if !ok || id == "" || len(writes) == maxLineageSize || !decodeBase(&bases, base) {
+		if !ok || !isID(id) || len(writes) == maxLineageSize || !decodeBase(&bases, base) {
 			return Lineage{}
 		}
 		ends[len(writes)] = bases.Len()
@@ -99,6 +99,9 @@ func parseWrites(s string) Lineage {
 	}
 	return l
 }
+
+// isID reports whether an id can be written before others: behind a comma, a tilde begins the summary.
+func isID(id string) bool { return id != "" && id[0] != summaryMark[1] }
 
 // notWritten reports whether String never writes a character. A text with one is foreign, and could not be carried on: no
 // header can hold all of them.
