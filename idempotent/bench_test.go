@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
@@ -66,7 +67,7 @@ func bareInbox(f *far) bareTable {
 }
 
 func (f *far) bareEntity(partition, row, state string) []byte {
-	text, err := marker{Owner: row, State: state, Expires: time.Now(), Until: time.Now()}.encode(partition, row)
+	text, err := markers.Marker{Owner: row, State: state, Expires: time.Now(), Until: time.Now()}.Encode(partition, row)
 	if err != nil {
 		f.t.Error(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -85,23 +87,25 @@ func claimName(queue, id string, sum []byte) string {
 // perMegabyte is how much longer than tryTimeout a try may take for each MiB.
 const perMegabyte = time.Second
 
-func claimTimeout(bytes int) time.Duration { return tryTimeout + perMegabyte*time.Duration(bytes>>20) }
+func claimTimeout(bytes int) time.Duration {
+	return send.TryTimeout + perMegabyte*time.Duration(bytes>>20)
+}
 
 // pack makes an envelope fit into a message: compressed if that is enough, otherwise with its body in a blob. The blob
 // exists when pack returns nil.
-func (k *ClaimCheck) pack(ctx context.Context, queue string, e envelope, ttl time.Duration, tries int) (envelope, error) {
-	if len(e.body) > k.max {
-		return e, fmt.Errorf("the body has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", len(e.body), k.max)
+func (k *ClaimCheck) pack(ctx context.Context, queue string, e format.Message, ttl time.Duration, tries int) (format.Message, error) {
+	if len(e.Body) > k.max {
+		return e, fmt.Errorf("the body has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", len(e.Body), k.max)
 	}
-	zipped, err := compress(e.body)
+	zipped, err := format.Compress(e.Body)
 	if err != nil {
 		return e, err
 	}
-	p := describe(e.body)
-	body := e.body
-	e.Packed, e.body = &p, nil
+	p := format.Describe(e.Body)
+	body := e.Body
+	e.Packed, e.Body = &p, nil
 	p.Gzip = zipped
-	if _, err := e.encode(Envelope); err == nil {
+	if _, err := e.Encode(format.Envelope); err == nil {
 		return e, nil
 	}
 	p.Gzip = nil
@@ -192,7 +196,7 @@ func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, expires 
 }
 
 func (k *ClaimCheck) look(ctx context.Context, client *blockblob.Client) (seen blob.GetPropertiesResponse, err error) {
-	err = wire.Wire{}.Once(ctx, "look", tryTimeout, func(ctx context.Context) (err error) {
+	err = wire.Wire{}.Once(ctx, "look", send.TryTimeout, func(ctx context.Context) (err error) {
 		seen, err = client.GetProperties(ctx, nil)
 		return err
 	})
@@ -218,18 +222,18 @@ func (e *bodyLost) Unwrap() error { return e.err }
 const fetchTries = 3
 
 // fetch reads a body. After a *bodyLost no retry will help. Requests: 1.
-func (k *ClaimCheck) fetch(ctx context.Context, p packed) ([]byte, error) {
+func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error) {
 	at := p.Container + "/" + p.Blob
 	if p.Length > k.max || p.Bytes > k.max || p.Length < 0 || p.Bytes < 0 {
 		return nil, &bodyLost{fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.max)}
 	}
 	var kept []byte
-	err := resend(ctx, fetchTries, claimTimeout(p.Bytes), func(ctx context.Context) (err error) {
+	err := send.Resend(ctx, fetchTries, claimTimeout(p.Bytes), func(ctx context.Context) (err error) {
 		kept, err = k.get(ctx, p)
 		return err
 	})
 	if err == nil {
-		body, err := p.unpack(kept, p.Zipped)
+		body, err := p.Unpack(kept, p.Zipped)
 		if err != nil {
 			return nil, &bodyLost{fmt.Errorf("blob %s: %w", at, err)}
 		}
@@ -248,7 +252,7 @@ func (k *ClaimCheck) fetch(ctx context.Context, p packed) ([]byte, error) {
 }
 
 // get reads the blob once.
-func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
+func (k *ClaimCheck) get(ctx context.Context, p format.Packed) ([]byte, error) {
 	resp, err := k.container.NewBlobClient(p.Blob).DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -263,8 +267,8 @@ func (k *ClaimCheck) get(ctx context.Context, p packed) ([]byte, error) {
 }
 
 // remove deletes a blob whose message is gone. It gives up soon: GC deletes what remains.
-func (k *ClaimCheck) remove(ctx context.Context, p packed) error {
-	err := resend(ctx, fetchTries, tryTimeout, func(ctx context.Context) error {
+func (k *ClaimCheck) remove(ctx context.Context, p format.Packed) error {
+	err := send.Resend(ctx, fetchTries, send.TryTimeout, func(ctx context.Context) error {
 		_, err := k.container.NewBlobClient(p.Blob).Delete(ctx, nil)
 		return err
 	})

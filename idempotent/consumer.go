@@ -13,6 +13,10 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/pool"
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/idempotent/internal/session"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
@@ -37,7 +41,8 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	seats seats
+	seats chan struct{} // holds one element per handler that runs
+	alone chan struct{} // holds an element while a suspect message takes all seats
 	wake  chan struct{}
 	ready chan struct{} // signals the receiver that a handler has finished
 	room  chan struct{} // signals the receiver that there may be room for messages
@@ -46,13 +51,11 @@ type Consumer struct {
 	count             func() // counts a request
 	ran               atomic.Bool
 
-	tenures tenures
-	session *session // set while Run runs; nil without Sessions
+	session *session.Session // set while Run runs; nil without Sessions
 	dedupe  deduper
-	notes   *notes
-	late    *late
+	idle    func() // called when no message waits for a handler and no handler runs
 	gate    gate
-	pool    *pool // runs the deliveries
+	pool    *pool.Pool // runs the deliveries
 	probes  sync.WaitGroup
 
 	// The contexts of Run. They are set before the first delivery.
@@ -66,14 +69,15 @@ type Consumer struct {
 
 	mu       sync.Mutex // guards the fields below
 	inFlight map[string]*delivery
-	keys     map[string]*delivery // deliveries that may be handled
-	recalled map[string]ledger    // counts of messages that were given back and cannot carry them
-	stock    [stages]int          // number of deliveries in each stage
-	pace     pace
-	suspects int           // messages that wait to be handled alone, or are being handled alone
-	crowded  chan struct{} // closed while there are suspects
-	finished int           // handlers that have returned and whose messages are settled
-	fatal    error         // why the consumer ends by itself
+	keys     map[string]*delivery      // deliveries that may be handled
+	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
+	stock    [stages]int               // number of deliveries in each stage
+	pace     durations                 // of the handlers
+	tenures  durations                 // from the receive to the end of the handler
+	suspects int                       // messages that wait to be handled alone, or are being handled alone
+	crowded  chan struct{}             // closed while there are suspects
+	finished int                       // handlers that have returned and whose messages are settled
+	fatal    error                     // why the consumer ends by itself
 }
 
 // NewConsumer returns a Consumer of a queue, which must exist by the time of Run unless CreateQueue is set. The client
@@ -90,13 +94,11 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		handler = around(handler)
 	}
 	c := &Consumer{
-		queue: queue, path: resource.Path(queue.URL()), handler: handler, o: o, seats: seats{all: o.Concurrency},
+		queue: queue, path: resource.Path(queue.URL()), handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), alone: make(chan struct{}, 1), idle: func() {},
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), hurry: make(chan struct{}),
-		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]ledger{}, crowded: make(chan struct{}), pool: newPool(),
+		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{}, crowded: make(chan struct{}), pool: pool.New(),
 	}
 	c.count = func() { c.requests.Add(1) }
-	c.notes = &notes{c: c, k: o.Markers, pages: map[string]*page{}}
-	c.late = &late{k: o.Markers}
 	c.dedupe = c.newDeduper()
 	return c, nil
 }
@@ -154,10 +156,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer c.stop(nil)
 	if c.o.Sessions != nil {
 		var err error
-		c.session, err = c.o.Sessions.begin(ctx, c.sessionFailed)
+		c.session, err = session.Begin(ctx, c.o.Sessions.container, c.o.Sessions.o.Duration, c.sessionFailed)
 		switch {
 		case ctx.Err() != nil:
-			c.session.end(ctx)
+			c.session.End(ctx)
 			return nil
 		case err != nil:
 			return err
@@ -170,7 +172,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	err := c.receiveAll()
 	c.stop(nil)
 	done := make(chan struct{})
-	go func() { c.pool.wait(); c.pool.dismiss(); close(done) }()
+	go func() { c.pool.Wait(); c.pool.Dismiss(); close(done) }()
 	if !within(done, *c.o.SoftStop, c.hurry) {
 		end(ErrStopping)
 		if !within(done, *c.o.HardStop, nil) {
@@ -188,11 +190,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // finish does what remains to be done when all handlers have returned.
 func (c *Consumer) finish(ctx context.Context) {
-	c.session.end(ctx)
+	c.session.End(ctx)
 	c.probes.Wait()
-	flushing, cancel := retry.Detached(ctx, tryTimeout)
+	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	c.late.flush(flushing)
+	c.dedupe.Flush(flushing)
 }
 
 // sessionFailed reports an error of the session.
@@ -238,13 +240,6 @@ type Event struct {
 	Message *Message // nil if the event concerns no message
 	Took    time.Duration
 	Err     error
-}
-
-func (c *Consumer) trace(ctx context.Context, op string, m *Message) (context.Context, func(error)) {
-	if c.o.Trace == nil {
-		return ctx, func(error) {}
-	}
-	return c.o.Trace(ctx, op, m)
 }
 
 func (c *Consumer) tell(e Event) {

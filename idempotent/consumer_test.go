@@ -176,7 +176,7 @@ func TestAHandlerSaysWhatBecomesOfItsMessage(t *testing.T) {
 					}
 				}
 				for _, e := range buried {
-					if e.ID != "m" || string(e.body) != "m" || e.Poison == nil || !strings.Contains(e.Poison.Reason, "failed") || e.Poison.Queue != "orders" {
+					if e.ID != "m" || string(e.Body) != "m" || e.Poison == nil || !strings.Contains(e.Poison.Reason, "failed") || e.Poison.Queue != "orders" {
 						t.Errorf("buried %+v, %+v", e, e.Poison)
 					}
 				}
@@ -228,7 +228,7 @@ func TestWhatCannotBeReadIsPoisonAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{Encoding: Envelope, Poison: r.poison})
-		if b := r.buried(); len(b) != 1 || string(b[0].body) != "not an envelope" || !strings.Contains(fmt.Sprint(r.events[1].Err), "not an azconc envelope") {
+		if b := r.buried(); len(b) != 1 || string(b[0].Body) != "not an envelope" || !strings.Contains(fmt.Sprint(r.events[1].Err), "not an azconc envelope") {
 			t.Errorf("buried %+v, events %+v", b, r.events)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -147,8 +148,8 @@ func TestEveryIDCanBeClaimed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		long := strings.Repeat("長", 66) // 198 bytes
 		r.send("a", long, "b", long, "c")
-		foreign := envelope{ID: strings.Repeat("x", 5000), body: []byte("foreign")}
-		text, err := foreign.encode(Envelope)
+		foreign := format.Message{ID: strings.Repeat("x", 5000), Body: []byte("foreign")}
+		text, err := foreign.Encode(format.Envelope)
 		if err != nil {
 			t.Fatal(err)
 		}

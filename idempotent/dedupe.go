@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/idempotent/internal/markers"
 )
 
 // Dedupe selects what a Consumer uses its Markers for.
@@ -58,33 +60,37 @@ func (o *ConsumerOptions) checkDedupe() error {
 	return nil
 }
 
-// deduper is how a consumer detects copies and redeliveries. All methods are safe for concurrent use, but each delivery
-// is used by one goroutine at a time.
+// deduper is how a Consumer detects copies and redeliveries: what a Dedupe mode does. All methods are safe for concurrent
+// use, but each delivery is used by one goroutine at a time.
 type deduper interface {
 	// decide sets the fate of each delivery. After an error, deliveries that are still undecided can be decided later.
 	decide(ctx context.Context, batch []*delivery) error
 
-	// hold is called before a handler starts and while it runs: nobody else may claim the key meanwhile. An error that
-	// is ErrOwnershipLost ends the handler.
-	hold(ctx context.Context, d *delivery) error
+	// conclude records what is known about a message that the Consumer has finished with.
+	conclude(ctx context.Context, d *delivery, as conclusion) error
 
-	// conclude is called before the message is deleted; state is stateDone or statePoisoned.
-	conclude(ctx context.Context, d *delivery, state string) error
+	// forget records, for a message that is given back and cannot carry this itself, that nobody handles it.
+	forget(ctx context.Context, d *delivery) error
 
-	// undeleted is called when a concluded message could not be deleted.
-	undeleted(ctx context.Context, d *delivery) error
-
-	// forget is called when a message is given back. carried reports that the message carries its ledger and the
-	// session that gave it back.
-	forget(ctx context.Context, d *delivery, carried bool) error
+	// flush writes what conclude could not write because of an outage.
+	Flush(ctx context.Context)
 }
+
+// conclusion is what is known about a message that a Consumer has finished with.
+type conclusion uint8
+
+const (
+	wasHandled   conclusion = iota // it will be deleted now
+	wasBuried                      // a copy is in the poison queue, and it will be deleted now
+	notDeletable                   // it was handled, and could not be deleted
+)
 
 func (c *Consumer) newDeduper() deduper {
 	switch c.o.Dedupe {
 	case DedupeOwner, DedupeComplete:
-		return &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete}
+		return newOwner(c)
 	case DedupeRedelivery:
-		return redelivery{k: c.o.Markers, queue: c.path}
+		return redelivery{c: c, k: c.o.Markers}
 	}
 	return noDedupe{}
 }
@@ -98,20 +104,21 @@ func (noDedupe) decide(_ context.Context, batch []*delivery) error {
 	}
 	return nil
 }
-func (noDedupe) hold(context.Context, *delivery) error             { return nil }
-func (noDedupe) conclude(context.Context, *delivery, string) error { return nil }
-func (noDedupe) undeleted(context.Context, *delivery) error        { return nil }
-func (noDedupe) forget(context.Context, *delivery, bool) error     { return nil }
+func (noDedupe) conclude(context.Context, *delivery, conclusion) error { return nil }
+func (noDedupe) forget(context.Context, *delivery) error               { return nil }
+func (noDedupe) Flush(context.Context)                                 {}
 
 // redelivery remembers messages that were handled but could not be deleted.
 type redelivery struct {
 	noDedupe
-	k     *Markers
-	queue string
+	c *Consumer
+	k *Markers
 }
 
 // decide checks whether deliveries other than the first were handled before. Requests: 1 for each of those.
-func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
+func (r redelivery) decide(ctx context.Context, batch []*delivery) (err error) {
+	ctx, traced := r.c.o.Trace(ctx, "claim", nil)
+	defer func() { traced(err) }()
 	for _, d := range batch {
 		if d.m.Deliveries < 2 {
 			d.fate = run
@@ -121,11 +128,11 @@ func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
 		if d.fate != undecided {
 			continue
 		}
-		m, found, err := r.k.read(ctx, partitionOf(r.queue, d.m.ID), rowOf(d.m.ID))
+		m, found, err := r.k.table.Read(ctx, markers.PartitionOf(r.c.path, d.m.ID), markers.RowOf(d.m.ID))
 		switch {
-		case err != nil && !missing(err):
-			return err
-		case found && m.State == stateDone:
+		case err != nil && !markers.Missing(err):
+			return r.k.failed(err)
+		case found && m.State == markers.Done:
 			d.fate = finished
 		default:
 			d.fate = run
@@ -134,6 +141,9 @@ func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
 	return nil
 }
 
-func (r redelivery) undeleted(ctx context.Context, d *delivery) error {
-	return r.k.note(ctx, r.queue, d.m.ID, marker{Owner: d.m.ID, State: stateDone, Expires: d.m.Expires.UTC()})
+func (r redelivery) conclude(ctx context.Context, d *delivery, as conclusion) error {
+	if as != notDeletable {
+		return nil
+	}
+	return r.k.note(ctx, r.c.path, d.m.ID, markers.Marker{Owner: d.m.ID, State: markers.Done, Expires: d.m.Expires.UTC()})
 }

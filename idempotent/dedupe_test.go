@@ -73,6 +73,48 @@ func TestACopyTakesOverFromPoisonAndNotFromWhatWasDropped(t *testing.T) {
 	}
 }
 
+// A message that was handled and not deleted is received again together with a copy, which gets the stored result.
+func TestACopyReceivedWithItsHandledOriginalGetsTheResult(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p, keys := r.process(), []string{"a", "b", "c"}
+		r.send(keys...)
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Message"), Count: len(keys)})
+		var runs, replays tally
+		c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error {
+			runs.add(m.Key)
+			m.SetResult([]byte("result of " + m.Key))
+			return nil
+		}, &ConsumerOptions{Markers: p.markers, Dedupe: DedupeComplete, Poll: pollEvery(10 * time.Second), Replay: func(_ context.Context, m *Message, result []byte) error {
+			replays.add(m.Key + ": " + string(result))
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Second, func() { // the copies become visible after their originals, and before the next poll
+			producer, err := NewProducer(r.queue, nil)
+			for _, key := range keys {
+				if err == nil {
+					_, err = producer.Send(ctx, Outgoing{ID: key, Body: []byte(key), Delay: 31 * time.Second})
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err := c.Run(ctx); err != nil || len(r.left(r.queue)) != 0 {
+			t.Errorf("%v, %d left", err, len(r.left(r.queue)))
+		}
+		for _, key := range keys {
+			if runs.n[key] != 1 || replays.n[key+": result of "+key] < 1 || len(replays.n) != len(keys) {
+				t.Errorf("%s: runs %v, replays %v", key, runs.n, replays.n)
+			}
+		}
+	})
+}
+
 func TestAResultThatCannotBeStoredDoesNotHaveTheMessageHandledAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("a")

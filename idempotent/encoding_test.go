@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -37,33 +38,33 @@ func TestEveryBodyAndIDSurvivesAnEnvelope(t *testing.T) {
 	texts := map[string]string{}
 	for _, body := range oddBodies() {
 		id := "id-" + body
-		e := envelope{ID: id, Headers: map[string]string{"k" + id: body}, body: []byte(body)}
+		e := format.Message{ID: id, Headers: map[string]string{"k" + id: body}, Body: []byte(body)}
 		if !utf8.ValidString(body) {
 			e.ID, e.Headers = fmt.Sprintf("id-%x", body), nil // others are refused: see TestAnIDThatIsNotUTF8IsRefused
 		}
-		text, err := e.encode(Envelope)
+		text, err := e.Encode(format.Envelope)
 		if err != nil {
 			t.Errorf("%q: %v", body, err)
 			continue
 		}
-		if strings.ContainsFunc(text, forbiddenInXML) || !utf8.ValidString(text) {
+		if strings.ContainsFunc(text, format.ForbiddenInXML) || !utf8.ValidString(text) {
 			t.Errorf("%q: %q cannot travel in XML", body, text)
 		}
 		if other, taken := texts[text]; taken && other != body {
 			t.Errorf("%q and %q are the same text", body, other)
 		}
 		texts[text] = body
-		got, err := decode(text, Auto)
-		if err != nil || got.as != Envelope || got.ID != e.ID || string(got.body) != body || !maps.Equal(got.Headers, e.Headers) {
-			t.Errorf("%q came back as id %q, body %q, headers %q, %v", body, got.ID, got.body, got.Headers, err)
+		got, err := format.Decode(text, format.Auto)
+		if err != nil || got.As != format.Envelope || got.ID != e.ID || string(got.Body) != body || !maps.Equal(got.Headers, e.Headers) {
+			t.Errorf("%q came back as id %q, body %q, headers %q, %v", body, got.ID, got.Body, got.Headers, err)
 		}
 	}
 }
 
 func TestTextRefusesWhatXMLCannotCarry(t *testing.T) {
 	for _, body := range oddBodies() {
-		text, err := envelope{body: []byte(body)}.encode(Text)
-		refused := !utf8.ValidString(body) || strings.ContainsFunc(body, forbiddenInXML)
+		text, err := format.Message{Body: []byte(body)}.Encode(format.Text)
+		refused := !utf8.ValidString(body) || strings.ContainsFunc(body, format.ForbiddenInXML)
 		if (err != nil) != refused || err == nil && text != body {
 			t.Errorf("%q: %q, %v; to be refused: %t", body, text, err, refused)
 		}
@@ -110,11 +111,11 @@ func TestAForeignEnvelopeThatCannotBeReadWithoutLossIsNone(t *testing.T) {
 		`{"azconc":1,"id":"","text":"x"}`:                false,
 		`{"azconc":2,"id":"a","text":"x"}`:               false,
 	} {
-		e, err := decode(text, Auto)
-		if (e.as == Envelope) != readable || err != nil || !readable && string(e.body) != text {
-			t.Errorf("%s: read as %s %q, %v", text, e.as, e.body, err)
+		e, err := format.Decode(text, format.Auto)
+		if (e.As == format.Envelope) != readable || err != nil || !readable && string(e.Body) != text {
+			t.Errorf("%s: read as %s %q, %v", text, e.As, e.Body, err)
 		}
-		if _, err := decode(text, Envelope); (err == nil) != readable {
+		if _, err := format.Decode(text, format.Envelope); (err == nil) != readable {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -141,9 +142,9 @@ func checkOddMessages(t *testing.T, queue *azqueue.QueueClient) {
 				t.Fatalf("%s %q: %d messages, %v", as, body, len(resp.Messages), err)
 			}
 			m := resp.Messages[0]
-			e, err := decode(ptr.Value(m.MessageText), as)
-			if err != nil || string(e.body) != body || as == Envelope && e.ID != id {
-				t.Errorf("%s %q arrived as %q with id %q, %v", as, body, e.body, e.ID, err)
+			e, err := format.Decode(ptr.Value(m.MessageText), format.Encoding(as))
+			if err != nil || string(e.Body) != body || as == Envelope && e.ID != id {
+				t.Errorf("%s %q arrived as %q with id %q, %v", as, body, e.Body, e.ID, err)
 			}
 			if _, err := queue.DeleteMessage(t.Context(), ptr.Value(m.MessageID), ptr.Value(m.PopReceipt), nil); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -15,8 +16,8 @@ import (
 
 // FuzzMarker stores a marker as a claim does, and reads it as a consumer does: it comes back as it was.
 func FuzzMarker(f *testing.F) {
-	f.Add("order-17", "d8f1", stateOwned, int64(1_700_000_000), int64(0), []byte(nil), "", 0, 0, false)
-	f.Add("it's / a # key?\x7f", "", stateDone, int64(0), int64(1_700_000_000), []byte("\x00paid"), "session", 3, 1, true)
+	f.Add("order-17", "d8f1", markers.Owned, int64(1_700_000_000), int64(0), []byte(nil), "", 0, 0, false)
+	f.Add("it's / a # key?\x7f", "", markers.Done, int64(0), int64(1_700_000_000), []byte("\x00paid"), "session", 3, 1, true)
 	f.Fuzz(func(t *testing.T, key, owner, state string, expires, until int64, result []byte, session string, delivery, attempts int, buried bool) {
 		for _, s := range []string{key, owner, state, session} {
 			if !utf8.ValidString(s) {
@@ -32,7 +33,7 @@ func FuzzMarker(f *testing.F) {
 			}
 			return time.Unix((s%(1<<33)+(1<<33))%(1<<33), 0).UTC()
 		}
-		m := marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, ledger: ledger{Attempts: attempts}}
+		m := markers.Marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, Ledger: markers.Ledger{Attempts: attempts}}
 		m.Session, m.Delivery = session, delivery
 		if len(result) > 0 {
 			m.Result = result
@@ -40,8 +41,8 @@ func FuzzMarker(f *testing.F) {
 		if m.Expires.IsZero() {
 			m.Expires = time.Unix(1_700_000_000, 0).UTC() // every marker has one
 		}
-		partition, row := partitionOf("orders", key), rowOf(key)
-		text, err := m.encode(partition, row)
+		partition, row := markers.PartitionOf("orders", key), markers.RowOf(key)
+		text, err := m.Encode(partition, row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func FuzzMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, found, err := k.read(context.Background(), partition, row)
+		got, found, err := k.table.Read(context.Background(), partition, row)
 		if err != nil || !found || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s is read as %+v, %v, want %+v", text, got, err, m)
 		}
@@ -79,7 +80,7 @@ func FuzzForeignMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, found, err := k.read(context.Background(), "orders", "k-x")
+		m, found, err := k.table.Read(context.Background(), "orders", "k-x")
 		if err == nil && !found {
 			t.Errorf("%s is stored, and not found", data)
 		}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -25,7 +27,9 @@ func (e *outage) Unwrap() error { return e.err }
 // gate keeps a consumer from receiving while a resource that it needs does not answer: messages it received could not
 // be handled, and would be received again at once.
 type gate struct {
-	mu     sync.Mutex
+	closed atomic.Bool
+
+	mu     sync.Mutex    // guards opened, and changes of closed
 	opened chan struct{} // closed when the gate opens; nil while it is open
 }
 
@@ -53,13 +57,6 @@ func (g *gate) wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// closed reports whether the gate is closed.
-func (g *gate) closed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.opened != nil
-}
-
 // close closes the gate, and reports whether it was open.
 func (g *gate) close() bool {
 	g.mu.Lock()
@@ -68,6 +65,7 @@ func (g *gate) close() bool {
 		return false
 	}
 	g.opened = make(chan struct{})
+	g.closed.Store(true)
 	return true
 }
 
@@ -76,6 +74,7 @@ func (g *gate) open() {
 	defer g.mu.Unlock()
 	close(g.opened)
 	g.opened = nil
+	g.closed.Store(false)
 }
 
 // probing sets the interval between probes during an outage: about a dozen in five minutes.
@@ -121,11 +120,11 @@ func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
 		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.In(c.stopping).Wait(n))) != nil {
 			return
 		}
-		err := wire.Wire{}.Once(c.stopping, "", tryTimeout, ask)
+		err := wire.Wire{}.Once(c.stopping, "", send.TryTimeout, ask)
 		out := azerr.Classify(err)
 		switch {
 		case err == nil:
-			c.late.flush(c.stopping)
+			c.dedupe.Flush(c.stopping)
 			return
 		case c.stopping.Err() != nil:
 			return

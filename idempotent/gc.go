@@ -16,6 +16,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/session"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -28,7 +30,7 @@ import (
 // error are counted. Requests: 1 per 1000 markers of the queue, and 1 per 100 deleted.
 func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
 	// The day follows the name, after a hyphen; "." is the next character after the hyphen and occurs in no name.
-	return deleteExpired(ctx, k.table, "PartitionKey ge "+quoted(queue)+" and PartitionKey lt "+quoted(queue+"."), func(key markerKey) bool {
+	return deleteExpired(ctx, k.table.Client, "PartitionKey ge "+markers.Quoted(queue)+" and PartitionKey lt "+markers.Quoted(queue+"."), func(key markerKey) bool {
 		day, ok := strings.CutPrefix(key.partition, queue)
 		return ok && (day == "" || len(day) == len("-20060102") && strings.Trim(day[1:], "0123456789") == "")
 	})
@@ -38,11 +40,9 @@ func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error)
 // messages that never expire are kept. Errors: why markers cannot be listed or deleted; markers deleted before the
 // error are counted. Requests: 1 per 1000 markers in the partition, and 1 per 100 deleted.
 func (i *Inbox) GC(ctx context.Context, partition string) (deleted int, err error) {
-	filter := "PartitionKey eq " + quoted(partition) + " and RowKey ge " + quoted(inboxPrefix) + " and RowKey lt " + quoted(strings.TrimSuffix(inboxPrefix, "-")+".")
+	filter := "PartitionKey eq " + markers.Quoted(partition) + " and RowKey ge " + markers.Quoted(inboxPrefix) + " and RowKey lt " + markers.Quoted(strings.TrimSuffix(inboxPrefix, "-")+".")
 	return deleteExpired(ctx, i.table, filter, func(key markerKey) bool { return strings.HasPrefix(key.row, inboxPrefix) })
 }
-
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // deleteExpired deletes the markers that match the filter and belong to messages that can no longer arrive. A marker
 // that is written meanwhile is kept.
@@ -93,7 +93,7 @@ func deleteMarkers(ctx context.Context, table *aztables.Client, partition string
 		}
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		left := slices.DeleteFunc(slices.Clone(keys), func(key markerKey) bool {
-			return ok && conflict.Resource == tables.NewEntity[marker](table, partition, key.row).Resource()
+			return ok && conflict.Resource == tables.NewEntity[markers.Marker](table, partition, key.row).Resource()
 		})
 		if len(left) == len(keys) {
 			return 0, err
@@ -137,7 +137,7 @@ func (o *Once) GC(ctx context.Context, age time.Duration) (deleted int, err erro
 		return 0, fmt.Errorf("Once.GC: an age of %v would delete results that are still in use", age)
 	}
 	before := time.Now().Add(-age).UTC().Format("2006-01-02T15:04:05.0000000Z")
-	filter := "PartitionKey eq " + quoted(o.partition) + " and at lt datetime'" + before + "'"
+	filter := "PartitionKey eq " + markers.Quoted(o.partition) + " and at lt datetime'" + before + "'"
 	var old []markerKey
 	list := &aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("PartitionKey,RowKey"), Format: to.Ptr(aztables.MetadataFormatFull)} // with ETags
 	for pages := o.table.NewListEntitiesPager(list); pages.More(); {
@@ -221,7 +221,7 @@ const sessionAge = time.Hour
 // Errors: why blobs cannot be listed or deleted; blobs deleted before the error are counted. Requests: 1 per 5000
 // blobs, and 1 per blob deleted.
 func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
-	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(sessionPrefix)}); pages.More(); {
+	for pages := k.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(session.Prefix)}); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return deleted, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -72,7 +74,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 		own = change(ctx, tx)
 		return own
-	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: tryTimeout, Recreate: true}})
+	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}
@@ -85,15 +87,15 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 
 // inboxRow returns the row key of a message's marker.
 func inboxRow(m *Message) string {
-	prefix := inboxPrefix + queueName(m.Queue) + "."
-	return rowUnder(prefix, prefix+"!", m.Key) // an escaped key has no "!"
+	prefix := inboxPrefix + markers.QueueName(m.Queue) + "."
+	return markers.RowUnder(prefix, prefix+"!", m.Key) // an escaped key has no "!"
 }
 
 // Applied reports whether the effect of a message was applied in a partition. Errors are those of optimistic.Read.
 // Requests: 1.
 func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool, error) {
 	_, err := optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
-	if errors.Is(err, optimistic.ErrNotFound) && !missing(err) {
+	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
 		return false, nil
 	}
 	return err == nil, i.failed(ctx, err, nil)
@@ -105,12 +107,12 @@ const inboxTries = 1
 // failed marks an error of the table as not the message's fault.
 func (i *Inbox) failed(ctx context.Context, err, own error) error {
 	out := azerr.Classify(err)
-	down := out.Transient() || out.Ambiguous() || out.Kind == azerr.Unauthorised || missing(err)
+	down := out.Transient() || out.Ambiguous() || out.Kind == azerr.Unauthorised || markers.Missing(err)
 	if err == nil || ctx.Err() != nil || !down {
 		return err
 	}
 	probe := func(ctx context.Context) error { return probeTable(ctx, i.table) }
-	if own != nil && hopeless(out) && once(ctx, probe) == nil {
+	if own != nil && hopeless(out) && send.Once(ctx, probe) == nil {
 		return err // of something else that change called
 	}
 	return &outage{err, probe}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	internalmarkers "github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -79,11 +81,11 @@ func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 		var writer sync.WaitGroup
 		writer.Go(func() {
 			pass(500 * time.Millisecond)
-			another := marker{Owner: "another", State: stateOwned, Expires: time.Now().Add(time.Hour)}
+			another := markers.Marker{Owner: "another", State: markers.Owned, Expires: time.Now().Add(time.Hour)}
 			if err := r.markers.note(context.Background(), "orders", "b", another); err != nil {
 				t.Error(err)
 			}
-			if _, err := r.service.Table("markers").DeleteEntity(context.Background(), "orders", rowOf("d"), nil); err != nil {
+			if _, err := r.service.Table("markers").DeleteEntity(context.Background(), "orders", markers.RowOf("d"), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -91,7 +93,7 @@ func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 			t.Errorf("GC = %d, %v", got, err)
 		}
 		writer.Wait()
-		if m, found, err := r.markers.read(t.Context(), "orders", rowOf("b")); !found || err != nil || m.Owner != "another" {
+		if m, found, err := r.markers.table.Read(t.Context(), "orders", markers.RowOf("b")); !found || err != nil || m.Owner != "another" {
 			t.Errorf("%+v, %t, %v", m, found, err)
 		}
 	})
@@ -130,7 +132,7 @@ func TestGCOnAzurite(t *testing.T) {
 		if i%40 == 0 {
 			m.Expires = time.Now().Add(-23 * time.Hour) // not a day ago
 		}
-		if err := markers.note(t.Context(), "orders", m.Key, marker{Owner: m.ID, State: stateDone, Expires: m.Expires}); err != nil {
+		if err := markers.note(t.Context(), "orders", m.Key, internalmarkers.Marker{Owner: m.ID, State: internalmarkers.Done, Expires: m.Expires}); err != nil {
 			t.Fatal(err)
 		}
 		if err := inbox.Apply(t.Context(), m, "it's", func(context.Context, *tables.Tx) error { return nil }); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -137,6 +138,11 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)
 	}
+	if out.Trace == nil {
+		out.Trace = func(ctx context.Context, _ string, _ *Message) (context.Context, func(error)) {
+			return ctx, func(error) {}
+		}
+	}
 	switch {
 	case out.Concurrency < 1:
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
@@ -155,7 +161,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if err := out.checkSessions(); err != nil {
 		return out, err
 	}
-	if _, err := decode("", out.Encoding); out.Encoding != Envelope && err != nil {
+	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
 	return out, nil

@@ -3,38 +3,51 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // owner lets one message per key be handled. The fate of a delivery depends on its marker:
 //
-//	marker                                  fate
-//	none                                    it claims the key, and runs
-//	its own                                 it renews the claim, and runs; see Sessions
-//	done                                    it is deleted
-//	another's, whose claim has not ended    it is put back
-//	another's, whose claim has ended        it claims the key, and runs
-//	poisoned                                it claims the key, and runs
+//	marker                               fate
+//	none                                 it claims the key, and runs
+//	its own                              it renews the claim, and runs; see Sessions
+//	done                                 it is deleted
+//	of another, claim has not ended      it is put back
+//	of another, claim has ended          it claims the key, and runs
+//	poisoned                             it claims the key, and runs
 type owner struct {
-	c    *Consumer
-	k    *Markers
-	kept bool // results are stored
+	c     *Consumer
+	k     *Markers
+	kept  bool          // results are stored
+	life  time.Duration // how long a claim lasts unless it is renewed
+	notes *markers.Writer
+	late  *markers.Late
 }
 
-// claimLife is how long a claim lasts unless it is renewed.
-func (o *owner) claimLife() time.Duration { return max(5*time.Minute, 2*o.c.o.MaxVisibility) }
+func newOwner(c *Consumer) *owner {
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(5*time.Minute, 2*c.o.MaxVisibility)}
+	o.notes = markers.NewWriter(o.k.table, c.pool.Run)
+	o.late = markers.NewLate(o.k.table)
+	c.idle = o.notes.Flush
+	return o
+}
 
 // decide claims the keys of a batch. Of several deliveries with the same key in this process, the first stands for all:
 // its outcome decides about the others. Requests: 1 per partition; 2 more for a key that has a marker, or 1 per 14 if
 // several do.
-func (o *owner) decide(ctx context.Context, batch []*delivery) error {
+func (o *owner) decide(ctx context.Context, batch []*delivery) (err error) {
+	ctx, traced := o.c.o.Trace(ctx, "claim", nil)
+	defer func() { traced(err) }()
 	parts := map[string][]*delivery{}
 	o.c.mu.Lock()
 	copies := o.c.stock[copying]
@@ -54,27 +67,30 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 			d.fate = busy
 			continue
 		}
-		p := partitionOf(o.c.path, d.m.Key)
-		parts[p] = append(parts[p], d)
+		d.partition, d.row = markers.PartitionOf(o.c.path, d.m.Key), markers.RowOf(d.m.Key)
+		parts[d.partition] = append(parts[d.partition], d)
 	}
 	o.c.mu.Unlock()
 	by := o.c.claimer()
-	for p, ds := range parts {
-		if err := o.claim(ctx, p, ds, by); err != nil {
+	for partition, ds := range parts {
+		if err := o.claimAll(ctx, partition, ds, by); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// claim claims the keys of deliveries in one partition.
-func (o *owner) claim(ctx context.Context, partition string, open []*delivery, by *claimer) error {
+// claimAll claims the keys of deliveries in one partition.
+func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery, by *claimer) error {
 	for round := 0; len(open) > 0; round++ {
-		err := o.k.submit(ctx, partition, aztables.TransactionTypeAdd, o.claims(open, by))
+		claims := make([]markers.Write, len(open))
+		for i, d := range open {
+			claims[i] = markers.Write{Row: d.row, Marker: o.marker(d, by)}
+		}
+		err := o.k.table.Submit(ctx, partition, aztables.TransactionTypeAdd, claims)
 		if err == nil {
-			for _, d := range open {
-				o.claimed(d, by, o.until(d))
-				d.fate = run
+			for i, d := range open {
+				o.claimed(d, by, claims[i].Marker.Until)
 			}
 			return nil
 		}
@@ -88,7 +104,7 @@ func (o *owner) claim(ctx context.Context, partition string, open []*delivery, b
 		case out.Reason == azerr.Exists:
 		case out.Kind == azerr.BadInput && len(open) > 1: // one of them cannot be written
 			for i := range open {
-				if err := o.claim(ctx, partition, open[i:i+1], by); err != nil {
+				if err := o.claimAll(ctx, partition, open[i:i+1], by); err != nil {
 					return err
 				}
 			}
@@ -107,7 +123,7 @@ func (o *owner) claim(ctx context.Context, partition string, open []*delivery, b
 		for _, d := range open {
 			switch there, asked := done[d]; {
 			case there:
-				if err := o.consult(ctx, partition, d, by); err != nil {
+				if err := o.consult(ctx, d, by); err != nil {
 					return err
 				}
 				if d.fate == undecided { // its marker was deleted meanwhile
@@ -123,39 +139,29 @@ func (o *owner) claim(ctx context.Context, partition string, open []*delivery, b
 	return nil
 }
 
-func (o *owner) until(d *delivery) time.Time { return d.at.Add(o.claimLife()).UTC() }
-
-func (o *owner) claims(open []*delivery, by *claimer) []write {
-	all := make([]write, len(open))
-	for i, d := range open {
-		all[i] = write{rowOf(d.m.Key), o.marker(d, by, o.until(d))}
-	}
-	return all
-}
-
 // marker returns the marker of a delivery's claim.
-func (o *owner) marker(d *delivery, by *claimer, until time.Time) marker {
-	m := marker{Owner: d.m.ID, State: stateOwned, Expires: o.k.expiry(d.m, d.buried), Until: until, Buried: d.buried}
+func (o *owner) marker(d *delivery, by *claimer) markers.Marker {
+	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: d.at.Add(o.life).UTC(), Buried: d.buried}
 	if by.session != "" {
-		m.claim = claim{Session: by.session, Delivery: d.m.Deliveries, Waited: d.waited}
+		m.Holding = markers.Holding{Session: by.session, Delivery: d.m.Deliveries, Waited: d.waited}
 	}
-	if d.e.as != Envelope {
-		m.ledger = ledger{d.e.Attempts, d.e.Excused, d.e.Unfinished}
+	if d.e.As != format.Envelope {
+		m.Ledger = d.ledger()
 	}
 	return m
 }
 
-// claimed records that a delivery has claimed its key. By the local clock the claim ends no later than until, since the
-// request that received the message was sent before the time that the queue's clock reported.
+// claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends no later than
+// until, since the request that received the message was sent before the time that the queue's clock reported.
 func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
-	d.until = d.received.Add(until.Sub(d.at))
-	d.claimed = by.session != ""
-	if d.e.as != Envelope && d.waited > 0 && d.e.Attempts == 0 {
+	d.fate = run
+	d.claim = &claim{o: o, d: d, named: by.session != "", until: d.received.Add(until.Sub(d.at))}
+	if d.e.As != format.Envelope && d.waited > 0 && d.e.Attempts == 0 {
 		d.m.Attempt = max(1, d.m.Deliveries-d.e.Excused-d.waited)
 	}
 }
 
-// lookup finds out which deliveries have markers for their keys, and decides those whose marker is done on the way.
+// lookup returns which deliveries have markers for their keys, and decides those whose marker is done.
 // Requests: none for a single delivery, which consult reads; otherwise 1 per 14, since a filter has at most 15
 // comparisons (REST: "Querying Tables and Entities").
 func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (map[*delivery]bool, error) {
@@ -173,11 +179,10 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 			if i > 0 {
 				filter.WriteString(" or ")
 			}
-			row := rowOf(d.m.Key)
-			rows[row] = d
-			filter.WriteString("RowKey eq " + quoted(row))
+			rows[d.row] = d
+			filter.WriteString("RowKey eq " + markers.Quoted(d.row))
 		}
-		states, err := o.k.states(ctx, "PartitionKey eq "+quoted(partition)+" and ("+filter.String()+")")
+		states, err := o.k.table.States(ctx, "PartitionKey eq "+markers.Quoted(partition)+" and ("+filter.String()+")")
 		if err != nil {
 			return nil, o.k.failed(err)
 		}
@@ -185,7 +190,7 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 			d := rows[row]
 			switch {
 			case d == nil:
-			case m.State == stateDone && (!o.kept || m.Owner == d.m.ID):
+			case m.State == markers.Done && !o.kept:
 				found[d] = false
 				d.fate = finished
 			default:
@@ -199,43 +204,42 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 
 // consult decides about a delivery whose key has a marker. It stays undecided if the marker was deleted, or changed by
 // another consumer, meanwhile. Requests: 1, and 1 to claim the key.
-func (o *owner) consult(ctx context.Context, partition string, d *delivery, by *claimer) error {
-	target := o.k.entity(partition, rowOf(d.m.Key))
-	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{Sending: sending()})
+func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
+	target := o.k.table.Entity(d.partition, d.row)
+	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{Sending: markers.Reading()})
 	switch {
-	case errors.Is(err, optimistic.ErrNotFound) && !azerr.Has(err, "TableNotFound"):
+	case errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err):
 		return nil
 	case err != nil:
 		return o.k.failed(err)
 	}
 	m := v.Value
 	mine := m.Owner == d.m.ID
-	d.buried = m.Buried || m.State == statePoisoned
+	d.buried = m.Buried || m.State == markers.Poisoned
 	switch {
-	case m.State == stateDone && o.kept && !mine:
-		d.earlier, d.fate = m.Result, replayed
-		return nil
-	case m.State == stateDone:
-		d.fate = finished
+	case m.State == markers.Done:
+		d.fate, d.result, d.replays = finished, m.Result, o.kept
+		if o.kept && !mine {
+			d.fate = replayed
+		}
 		return nil
 	case mine:
 		d.known = !m.Until.IsZero()
-		d.remember(m.ledger)
-		if m.Session == "" && by.session == "" && m.Until.Sub(d.at) > o.claimLife()/2 {
+		d.remember(m.Ledger)
+		if m.Session == "" && by.session == "" && m.Until.Sub(d.at) > o.life/2 {
 			o.claimed(d, by, m.Until)
-			d.fate = run
 			return nil
 		}
-	case m.State == stateOwned && m.Until.IsZero() && time.Now().Before(m.Expires):
+	case m.State == markers.Owned && m.Until.IsZero() && time.Now().Before(m.Expires):
 		if d.fate = finished; o.kept {
 			d.fate = busy
 		}
 		return nil
-	case m.State == stateOwned && d.at.Before(m.Until):
+	case m.State == markers.Owned && d.at.Before(m.Until):
 		d.fate, d.pause = busy, m.Until.Sub(d.at)
 		return nil
 	}
-	if by.session != "" && m.State == stateOwned {
+	if by.session != "" && m.State == markers.Owned {
 		what, err := by.contest(ctx, target, v, d)
 		if err != nil {
 			return err
@@ -245,113 +249,69 @@ func (o *owner) consult(ctx context.Context, partition string, d *delivery, by *
 			return nil
 		}
 	}
-	until := o.until(d)
-	_, err = optimistic.Replace(ctx, target, v, o.marker(d, by, until), &optimistic.WriteOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
+	claim := o.marker(d, by)
+	_, err = optimistic.Replace(ctx, target, v, claim, &optimistic.WriteOptions{Sending: markers.Rewriting()})
 	switch {
-	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, optimistic.ErrNotFound) && !azerr.Has(err, "TableNotFound"):
+	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err):
 		return nil
 	case err != nil:
 		return o.k.failed(err)
 	}
-	o.claimed(d, by, until)
-	d.fate = run
+	o.claimed(d, by, claim.Until)
 	return nil
 }
 
-// counts are the counts that a marker stores for a message that cannot carry them.
-type counts struct {
-	Attempts   int `json:"attempts"`
-	Excused    int `json:"excused"`
-	Unfinished int `json:"unfinished"`
-}
-
-func (d *delivery) counts() counts { return counts{d.e.Attempts, d.e.Excused, d.e.Unfinished} }
-
-// remember takes over the counts in the marker of a message that cannot carry them.
-func (d *delivery) remember(l ledger) {
-	if d.e.as == Envelope || l == (ledger{}) {
-		return
+// conclude records the outcome of a message, together with others. A handled message whose marker cannot be written now is
+// recorded by flush.
+func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error {
+	if as == notDeletable {
+		return nil // its marker says that it was handled
 	}
-	d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
-	d.m.Attempt = l.Attempts + 1
-}
-
-// hold renews the claim in its second half. Requests: 2, once per half of its life.
-func (o *owner) hold(ctx context.Context, d *delivery) error {
-	if !d.holding.TryLock() {
-		return nil // it is being renewed
-	}
-	defer d.holding.Unlock()
-	if left := time.Until(d.until); left > o.claimLife()/2 {
-		return nil
-	}
-	row, began := rowOf(d.m.Key), time.Now()
-	until := d.at.Add(time.Since(d.received) + o.claimLife()).UTC()
-	taken := false
-	_, err := tables.Transact(ctx, o.k.table, partitionOf(o.c.path, d.m.Key), func(ctx context.Context, tx *tables.Tx) error {
-		var m marker
-		there, err := tx.Get(ctx, row, &m)
-		if err != nil {
-			return err
-		}
-		if taken = !there || m.Owner != d.m.ID || m.State != stateOwned; taken {
-			return optimistic.ErrSkip
-		}
-		return tx.Merge(row, struct {
-			Until time.Time `json:"until"`
-		}{until})
-	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}})
-	switch {
-	case err != nil && time.Now().After(d.until), taken:
-		return ErrOwnershipLost
-	case err == nil:
-		d.until = began.Add(o.claimLife())
-	}
-	return nil // there is time to try again
-}
-
-// conclude records the outcome of the message, together with others.
-func (o *owner) conclude(ctx context.Context, d *delivery, state string) error {
-	m := marker{Owner: d.m.ID, State: state, Buried: d.buried || state == statePoisoned}
+	m := markers.Marker{Owner: d.m.ID, State: markers.Done, Buried: d.buried || as == wasBuried}
 	m.Expires = o.k.expiry(d.m, m.Buried)
-	if state == stateDone && o.kept {
-		m.Result = d.m.result
-	}
-	partition, w := partitionOf(o.c.path, d.m.Key), write{rowOf(d.m.Key), m}
-	ctx, cancel := context.WithTimeout(ctx, 2*tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*send.TryTimeout)
 	defer cancel()
-	if state == statePoisoned {
-		o.c.enter(d, closing)
-		return o.poison(ctx, partition, w)
+	if as == wasBuried {
+		m.State = markers.Poisoned
+		return o.poison(ctx, d, m)
 	}
-	err := o.c.notes.write(ctx, partition, w, func() { o.c.enter(d, closing) })
-	if err != nil && state == stateDone {
-		o.c.late.add(partition, w)
+	if o.kept {
+		if len(d.m.result) > maxResult {
+			o.c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", maxResult)})
+			d.m.result = nil
+		}
+		m.Result = d.m.result
+		d.result, d.replays = m.Result, true
+	}
+	err := o.k.failed(o.notes.Write(ctx, d.partition, markers.Write{Row: d.row, Marker: m}, func() { o.c.move(d, closing) }))
+	if err != nil {
+		o.late.Add(d.partition, markers.Write{Row: d.row, Marker: m})
 	}
 	return err
 }
 
 // poison records that the message went to the poison queue, on the condition of the marker that it finds: a request that
 // is delivered late, or twice, must not take back that a copy was handled meanwhile. Requests: 2.
-func (o *owner) poison(ctx context.Context, partition string, w write) error {
-	_, err := optimistic.Update(ctx, o.k.entity(partition, w.row), func(_ context.Context, m *marker) error {
-		if m.State == stateDone {
+func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker) error {
+	sending := markers.Rewriting()
+	sending.Recreate = true
+	_, err := optimistic.Update(ctx, o.k.table.Entity(d.partition, d.row), func(_ context.Context, m *markers.Marker) error {
+		if m.State == markers.Done {
 			return optimistic.ErrSkip
 		}
-		*m = w.m
+		*m = poisoned
 		return nil
-	}, &optimistic.UpdateOptions{Create: true, Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout, Recreate: true}})
+	}, &optimistic.UpdateOptions{Create: true, Sending: sending})
 	return o.k.failed(err)
 }
 
-func (o *owner) undeleted(context.Context, *delivery) error { return nil } // the marker says that it is done
-
 // forget records in the marker that nobody handles the message. Requests: 1; 2 if another consumer may have claimed it
-// since, whose claim stays; none if the message carries all there is to record.
-func (o *owner) forget(ctx context.Context, d *delivery, carried bool) error {
-	said := d.claimed || d.e.as != Envelope && !d.until.IsZero()
-	if carried || !said {
+// since, whose claim stays; none if the message itself carries all there is to record.
+func (o *owner) forget(ctx context.Context, d *delivery) error {
+	if d.claim == nil || !d.claim.named && d.e.As == format.Envelope {
 		return nil
 	}
-	return o.c.free(ctx, d)
+	return d.claim.free(ctx)
 }
+
+func (o *owner) Flush(ctx context.Context) { o.late.Flush(ctx) }

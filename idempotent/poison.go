@@ -6,60 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// poisoned records why a message went to the poison queue, and where it came from.
-type poisoned struct {
-	Reason     string    `json:"reason"`
-	Queue      string    `json:"queue"`
-	MessageID  string    `json:"message_id"`
-	Inserted   time.Time `json:"inserted"`
-	Expires    time.Time `json:"expires,omitzero"` // of the original; absent in messages poisoned by older versions
-	Deliveries int       `json:"deliveries"`
-	Encoding   Encoding  `json:"encoding"` // of the original
-}
-
-// maxReason keeps an error's text from displacing the body.
-const maxReason = 1 << 10
-
-func clip(s string) string {
-	if len(s) > maxReason {
-		return strings.ToValidUTF8(s[:maxReason], "") + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
-// poisonText returns the text of a poison message, and whether it includes the reason. An envelope does. Any other
-// text, including one that could not be decoded, is kept byte for byte: a reader of the queue can read its poison queue
-// too, and Redrive restores what was sent. So is an envelope that has no room for the reason.
-func poisonText(raw string, e envelope, p *poisoned) (text string, carried bool) {
-	if e.as == Envelope {
-		e.Poison, e.Freed = p, ""
-		if text, err := e.encode(Envelope); err == nil {
-			return text, true
-		}
-	}
-	return raw, false
-}
-
 // bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never
 // expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Facts that the
 // copy cannot carry are stored with the markers, if there are any. Requests: 1, and 1 for such facts.
-func bury(ctx context.Context, to *azqueue.QueueClient, markers *Markers, raw string, e envelope, p poisoned, count func()) error {
+func bury(ctx context.Context, to *azqueue.QueueClient, markers *Markers, raw string, e format.Message, p format.Poison, count func()) error {
 	if to == nil {
 		return nil
 	}
-	p.Reason = clip(p.Reason)
-	text, carried := poisonText(raw, e, &p)
+	p.Reason = format.Clip(p.Reason)
+	text, carried := format.PoisonText(raw, e, &p)
 	producer := &Producer{queue: to, path: resource.Path(to.URL()), opts: ProducerOptions{Tries: 6, CreateQueue: true}, count: count}
 	sent, err := producer.send(ctx, p.MessageID, text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver})
 	if err != nil || carried || markers == nil {
@@ -83,10 +50,10 @@ type buriedFacts struct {
 
 // factsOf returns the address of the facts of a poison message.
 func (k *Markers) factsOf(path, messageID string) tables.Entity[buriedFacts] {
-	return tables.NewEntity[buriedFacts](k.table, queueName(path), "f-"+url.PathEscape(messageID))
+	return tables.NewEntity[buriedFacts](k.table.Client, markers.QueueName(path), "f-"+url.PathEscape(messageID))
 }
 
-func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poisoned) error {
+func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p format.Poison) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -96,7 +63,7 @@ func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p poiso
 }
 
 // facts returns the stored facts of a poison message, or nil if there are none.
-func (k *Markers) facts(ctx context.Context, path, messageID string) (*poisoned, error) {
+func (k *Markers) facts(ctx context.Context, path, messageID string) (*format.Poison, error) {
 	v, err := optimistic.Read(ctx, k.factsOf(path, messageID), nil)
 	if errors.Is(err, optimistic.ErrNotFound) {
 		return nil, nil
@@ -104,7 +71,7 @@ func (k *Markers) facts(ctx context.Context, path, messageID string) (*poisoned,
 	if err != nil {
 		return nil, err
 	}
-	var p poisoned
+	var p format.Poison
 	if err := json.Unmarshal([]byte(v.Value.Facts), &p); err != nil {
 		return nil, fmt.Errorf("the facts of message %s are not readable: %w", messageID, err)
 	}

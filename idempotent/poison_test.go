@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -102,13 +103,13 @@ func peekTexts(t *testing.T, queue *azqueue.QueueClient) (all []string) {
 
 func TestAnEnvelopeThatIsFullKeepsItsBytesAndItsReason(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		e := envelope{ID: "full", Sent: time.Now().UTC()}
-		text, err := e.encode(Envelope)
+		e := format.Message{ID: "full", Sent: time.Now().UTC()}
+		text, err := e.Encode(format.Envelope)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.body = []byte(strings.Repeat("x", maxText-len(text)-len(`,"text":""`)))
-		if text, err = e.encode(Envelope); err != nil || len(text) != maxText {
+		e.Body = []byte(strings.Repeat("x", format.MaxText-len(text)-len(`,"text":""`)))
+		if text, err = e.Encode(format.Envelope); err != nil || len(text) != format.MaxText {
 			t.Fatalf("%d bytes, %v", len(text), err)
 		}
 		if _, err := r.queue.EnqueueMessage(t.Context(), text, nil); err != nil {
@@ -145,7 +146,7 @@ func TestPoisonOfOlderVersionsComesBack(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", text, got, err)
 			}
 			got := peekTexts(t, r.queue)[0]
-			if e := detect(got); want != "" && got != want || want == "" && (e.ID != "service-id" || e.Poison != nil || len(e.body) == 0) {
+			if e := format.Detect(got); want != "" && got != want || want == "" && (e.ID != "service-id" || e.Poison != nil || len(e.Body) == 0) {
 				t.Errorf("%s came back as %s", text, got)
 			}
 		})

@@ -4,12 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
-	"github.com/azconc/azconc/pkg/retry"
-	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Policy prepares a queue client for consuming. Pass it to the client as one of its PerRetryPolicies:
@@ -55,16 +51,3 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // marked sets a mark for Policy in the context of a request.
 func marked(ctx context.Context, mark any) context.Context { return context.WithValue(ctx, mark, true) }
-
-// resend sends a request that is safe to repeat, and retries transient faults. The error is that of the last response,
-// or the cause of ctx.
-func resend(ctx context.Context, tries int, each time.Duration, request func(context.Context) error) error {
-	budget := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
-	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: each, Budget: budget}, request)
-	return err
-}
-
-// once sends a request once.
-func once(ctx context.Context, request func(context.Context) error) error {
-	return wire.Wire{}.Once(ctx, "", 0, request)
-}

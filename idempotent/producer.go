@@ -12,6 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -71,7 +73,7 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	case Auto:
 		return nil, fmt.Errorf("ProducerOptions.Encoding: %s is for receiving", Auto)
 	}
-	return nil, fmt.Errorf("ProducerOptions.%w", checkEncoding(p.opts.Encoding))
+	return nil, fmt.Errorf("ProducerOptions.%w", format.Unknown(format.Encoding(p.opts.Encoding)))
 }
 
 // Outgoing is a message to send.
@@ -126,13 +128,13 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 		}
 		m.ID = id.String()
 	}
-	e := envelope{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, body: m.Body}
-	text, err := e.encode(p.opts.Encoding)
+	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
+	text, err := e.Encode(format.Encoding(p.opts.Encoding))
 	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
 		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, m.TTL, p.opts.Tries); err != nil {
 			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
 		}
-		text, err = e.encode(p.opts.Encoding)
+		text, err = e.Encode(format.Encoding(p.opts.Encoding))
 	}
 	if err != nil {
 		return Sent{}, err
@@ -153,7 +155,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions) (Sent, error) {
 	sent, created := Sent{ID: id}, false
 	again := wire.Again{
-		Try:    tryTimeout,
+		Try:    send.TryTimeout,
 		Budget: retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
 		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
 			if f.Outcome.Code != "QueueNotFound" || !p.opts.CreateQueue || created {
@@ -191,7 +193,7 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 
 // create creates the queue. A queue that already exists is not an error.
 func (p *Producer) create(ctx context.Context) error {
-	err := resend(ctx, p.opts.Tries, tryTimeout, func(ctx context.Context) error {
+	err := send.Resend(ctx, p.opts.Tries, send.TryTimeout, func(ctx context.Context) error {
 		p.counted()
 		_, err := p.queue.Create(ctx, nil)
 		return err

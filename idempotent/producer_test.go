@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -157,15 +158,15 @@ func FuzzDecodingNeverLosesABody(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := decode(text, Auto)
+		e, err := format.Decode(text, format.Auto)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if e.as == Text && string(e.body) != text {
-			t.Errorf("%q became %q", text, e.body)
+		if e.As == format.Text && string(e.Body) != text {
+			t.Errorf("%q became %q", text, e.Body)
 		}
-		if again, err := e.encode(Envelope); err == nil && e.ID != "" {
-			if back, err := decode(again, Envelope); err != nil || string(back.body) != string(e.body) || back.ID != e.ID {
+		if again, err := e.Encode(format.Envelope); err == nil && e.ID != "" {
+			if back, err := format.Decode(again, format.Envelope); err != nil || string(back.Body) != string(e.Body) || back.ID != e.ID {
 				t.Errorf("%q: %+v came back as %+v, %v", text, e, back, err)
 			}
 		}

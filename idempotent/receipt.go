@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -50,26 +51,82 @@ func newReceipt(queue *azqueue.QueueClient, id, text string) *receipt {
 	return r
 }
 
-// take waits for the turn, and returns the current pop receipt. If the error is nil, give must be called.
-func (r *receipt) take(ctx context.Context) (pop string, err error) {
+// use is a request that needs the pop receipt.
+type use struct {
+	op      string
+	budget  retry.Budget
+	over    func() bool // reports whether it is too late for another try
+	send    func(ctx context.Context, pop string) error
+	refused func(lost bool) error // what it means that the service does not know the message, or not under this receipt
+	ended   func(err error)       // called before the next use; may be nil
+
+	began time.Time // of the latest try
+	open  time.Time // of the first try whose outcome is unknown; zero if there is none
+	last  error     // of the last response
+}
+
+// use sends a request, when no other is in progress, until its outcome is known or no try is left.
+func (r *receipt) use(ctx context.Context, u *use) error {
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+	defer func() { r.turn <- struct{}{} }()
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	pop, lost, unsure := r.pop, r.lost, r.unsure
+	r.adopted = r.adopted && (lost || unsure)
+	r.mu.Unlock()
 	switch {
-	case r.lost:
-		err = ErrOwnershipLost
-	case r.unsure:
-		err = ErrReceiptUnknown
-	default:
-		r.adopted = false
-		return r.pop, nil
+	case lost:
+		return ErrOwnershipLost
+	case unsure:
+		return ErrReceiptUnknown
 	}
-	r.give()
-	return "", err
+	again := wire.Again{
+		Try:    send.TryTimeout,
+		Budget: u.budget,
+		Pause: func(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
+			if u.over() {
+				return retry.ErrExhausted
+			}
+			return loop.Next(ctx, retryAfter)
+		},
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			u.failed(f.Outcome)
+			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound {
+				return f.Usual()
+			}
+			if renewed, ok := r.renewed(); ok {
+				pop, u.open = renewed, time.Time{}
+				return wire.AtOnce, f.Err
+			}
+			return wire.Final, u.refused(f.Outcome.Kind == azerr.Lost)
+		},
+	}
+	sent, err := wire.Wire{Count: r.count}.Send(ctx, u.op, again, func(ctx context.Context) error {
+		u.began = time.Now()
+		err := u.send(ctx, pop)
+		if err != nil {
+			u.failed(azerr.Classify(err)) // Judge is not called after the end of ctx
+		}
+		return err
+	})
+	u.last = sent.Last
+	if passed := (wire.Failed{Outcome: azerr.Classify(sent.Last)}); err != nil && sent.Last != nil && passed.Passes() {
+		err = sent.Last // it says what the service may have done; the cause of a context that ended does not
+	}
+	if u.ended != nil {
+		u.ended(err)
+	}
+	return err
+}
+
+// failed records that a try may have been applied.
+func (u *use) failed(out azerr.Outcome) {
+	if out.Ambiguous() && u.open.IsZero() {
+		u.open = u.began
+	}
 }
 
 // renewed returns the current pop receipt if the message was delivered to this process again after the latest request
@@ -81,8 +138,6 @@ func (r *receipt) renewed() (pop string, ok bool) {
 	return r.pop, ok
 }
 
-func (r *receipt) give() { r.turn <- struct{}{} }
-
 // become records the effect of a request, unless a later delivery has replaced the pop receipt.
 func (r *receipt) become(change func()) {
 	r.mu.Lock()
@@ -91,11 +146,6 @@ func (r *receipt) become(change func()) {
 		change()
 	}
 }
-
-const (
-	tryTimeout  = 10 * time.Second
-	deleteTries = 5
-)
 
 // deadline returns until when nobody else can receive the message, and whether it is held at all.
 func (r *receipt) deadline() (until time.Time, ours bool) {
@@ -115,86 +165,44 @@ func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) err
 }
 
 func (r *receipt) update(ctx context.Context, d time.Duration, text *string) error {
-	pop, err := r.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.give()
-	content := r.text
-	if text != nil {
-		content = *text
-	}
-	var began, open time.Time // of the try, and of the first one with an unknown outcome
 	var resp azqueue.UpdateMessageResponse
-	again := wire.Again{
-		Try:    tryTimeout,
-		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
-		Pause:  r.pauseUntil(func() time.Time { until, _ := r.deadline(); return until }),
-		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-			if f.Outcome.Ambiguous() && open.IsZero() {
-				open = began
-			}
-			lost := f.Outcome.Kind == azerr.Lost
-			if !lost && f.Outcome.Kind != azerr.NotFound {
-				return f.Usual()
-			}
-			if renewed, ok := r.renewed(); ok {
-				pop, open = renewed, time.Time{}
-				return wire.AtOnce, f.Err
-			}
-			if lost && !open.IsZero() {
-				// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the
-				// time.
-				r.become(func() { r.unsure, r.until = true, open.Add(d) })
-				return wire.Final, ErrReceiptUnknown
-			}
-			r.become(func() { r.lost = true })
-			return wire.Final, ErrOwnershipLost
-		},
+	u := &use{
+		op:     "update",
+		budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
+		over:   func() bool { until, _ := r.deadline(); return !time.Now().Before(until) },
 	}
-	sent, err := r.wire().Send(ctx, "update", again, func(ctx context.Context) (err error) {
-		began = time.Now()
-		resp, err = r.queue.UpdateMessage(ctx, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
-		if azerr.Classify(err).Ambiguous() && open.IsZero() {
-			open = began
+	u.send = func(ctx context.Context, pop string) (err error) {
+		content := r.text
+		if text != nil {
+			content = *text
 		}
+		resp, err = r.queue.UpdateMessage(ctx, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
 		return err
-	})
-	if err == nil {
+	}
+	u.refused = func(lost bool) error {
+		if lost && !u.open.IsZero() {
+			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the time.
+			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
+			return ErrReceiptUnknown
+		}
+		r.become(func() { r.lost = true })
+		return ErrOwnershipLost
+	}
+	u.ended = func(err error) {
+		if err != nil {
+			if out := azerr.Classify(u.last); !u.open.IsZero() && (out.Transient() || out.Ambiguous()) {
+				r.become(func() { r.unsure = true }) // until the old deadline at least
+			}
+			return
+		}
 		if text != nil {
 			r.text = *text // a client without Policy sends it with every update
 		}
 		r.become(func() {
-			r.pop, r.until, r.visible = ptr.Value(resp.PopReceipt), began.Add(d), ptr.Value(resp.TimeNextVisible)
+			r.pop, r.until, r.visible = ptr.Value(resp.PopReceipt), u.began.Add(d), ptr.Value(resp.TimeNextVisible)
 		})
-		return nil
 	}
-	if out := azerr.Classify(sent.Last); !open.IsZero() && (out.Transient() || out.Ambiguous()) {
-		r.become(func() { r.unsure = true }) // until the old deadline at least
-	}
-	return lastOf(sent, err)
-}
-
-// wire returns the wire for the requests, which it counts.
-func (r *receipt) wire() wire.Wire { return wire.Wire{Count: r.count} }
-
-// pauseUntil ends the tries at a moment; the wait before the last one may end later.
-func (r *receipt) pauseUntil(end func() time.Time) func(context.Context, *retry.Loop, time.Duration) error {
-	return func(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
-		if !time.Now().Before(end()) {
-			return retry.ErrExhausted
-		}
-		return loop.Next(ctx, retryAfter)
-	}
-}
-
-// lastOf returns, in place of the cause of a context that ended, the error of the last response: it tells what the service
-// may have done.
-func lastOf(sent wire.Sent, err error) error {
-	if passed := (wire.Failed{Outcome: azerr.Classify(sent.Last)}); sent.Last != nil && passed.Passes() {
-		return sent.Last
-	}
-	return err
+	return r.use(ctx, u)
 }
 
 // adopt takes over a new receipt after the service has delivered the message to this process again.
@@ -255,7 +263,7 @@ var errProbed = errors.New("the policy is there")
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 func hasPolicy(ctx context.Context, queue *azqueue.QueueClient) bool {
-	err := once(ctx, func(ctx context.Context) error {
+	err := send.Once(ctx, func(ctx context.Context) error {
 		_, err := queue.UpdateMessage(marked(ctx, probed{}), nobody, "AAAAAAAA", "", nil)
 		return err
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -59,7 +61,7 @@ func (c *Consumer) receiveAll() error {
 			continue
 		}
 		empty, failures = 0, 0
-		c.pool.run(func() { c.begin(batch) })
+		c.pool.Run(func() { c.begin(batch) })
 	}
 }
 
@@ -82,14 +84,16 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	asking, cancel := retry.Detached(ctx, tryTimeout)
+	asking, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	asking, traced := c.trace(asking, "receive", nil)
+	asking, traced := c.o.Trace(asking, "receive", nil)
+	c.mu.Lock()
 	window := c.tenures.window(c.o.Visibility, c.o.MaxVisibility)
+	c.mu.Unlock()
 	began := time.Now()
 	c.count()
 	var resp azqueue.DequeueMessagesResponse
-	err := once(asking, func(ctx context.Context) (err error) {
+	err := send.Once(asking, func(ctx context.Context) (err error) {
 		resp, err = c.queue.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
 			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(window / time.Second)),
 		})
@@ -131,17 +135,17 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 // admit makes a delivery of a message. c.mu is held.
 func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
 	id := ptr.Value(m.MessageID)
-	d := &delivery{raw: ptr.Value(m.MessageText), window: window, received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}
-	d.e, d.decoded = decode(d.raw, c.o.Encoding)
+	d := &delivery{c: c, raw: ptr.Value(m.MessageText), window: window, margin: min(window/10, time.Second), received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}
+	d.e, d.decoded = format.Decode(d.raw, format.Encoding(c.o.Encoding))
 	d.m = &Message{
-		ID: id, Key: id, Queue: c.path, Body: d.e.body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
+		ID: id, Key: id, Queue: c.path, Body: d.e.Body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
 		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime),
 	}
-	if d.e.as == Envelope {
+	if d.e.As == format.Envelope {
 		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
 	}
 	d.m.stopping, d.settled = c.stopping, make(chan struct{})
-	if l, ok := c.recalled[id]; ok && d.e.as != Envelope {
+	if l, ok := c.recalled[id]; ok && d.e.As != format.Envelope {
 		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
 		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -174,7 +175,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	}
 	var messages []*azqueue.DequeuedMessage
 	var began time.Time
-	err := resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
+	err := send.Resend(ctx, redriveTries, send.TryTimeout, func(ctx context.Context) error {
 		r.count()
 		began = time.Now()
 		resp, err := r.from.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
@@ -218,7 +219,7 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 // hidden counts the messages that nobody can receive, except those left in place. -1 if the service does not return the
 // count.
 func (r *redrive) hidden(ctx context.Context) (n int, err error) {
-	err = resend(ctx, redriveTries, tryTimeout, func(ctx context.Context) error {
+	err = send.Resend(ctx, redriveTries, send.TryTimeout, func(ctx context.Context) error {
 		r.count()
 		resp, err := r.from.GetProperties(ctx, nil)
 		n = max(0, int(ptr.Value(resp.ApproximateMessagesCount))-len(r.left))

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -27,13 +28,13 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 	case time.Until(until) < redriveLeast, r.o.Max > 0 && r.res.Moved >= r.o.Max:
 		return false, nil
 	}
-	e := detect(ptr.Value(m.MessageText))
+	e := format.Detect(ptr.Value(m.MessageText))
 	facts, kept, err := r.facts(ctx, id, e)
 	if err != nil {
 		return false, err
 	}
-	if kept && facts.Encoding != Envelope { // it was no envelope to its consumer, whatever it looks like
-		if e, err = decode(ptr.Value(m.MessageText), cmp.Or(facts.Encoding, Text)); err != nil {
+	if kept && facts.Encoding != format.Envelope { // it was no envelope to its consumer, whatever it looks like
+		if e, err = format.Decode(ptr.Value(m.MessageText), cmp.Or(facts.Encoding, format.Text)); err != nil {
 			return false, fmt.Errorf("message %s: %w", id, err)
 		}
 	}
@@ -62,7 +63,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 }
 
 // facts returns why a message is poison, if known, and whether that is stored with the markers.
-func (r *redrive) facts(ctx context.Context, id string, e envelope) (facts *poisoned, kept bool, err error) {
+func (r *redrive) facts(ctx context.Context, id string, e format.Message) (facts *format.Poison, kept bool, err error) {
 	if e.Poison != nil || r.o.Markers == nil {
 		return e.Poison, false, nil
 	}
@@ -74,12 +75,12 @@ func (r *redrive) facts(ctx context.Context, id string, e envelope) (facts *pois
 	return facts, facts != nil, nil
 }
 
-func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Buried {
-	b := Buried{Key: e.ID, MessageID: ptr.Value(m.MessageID), Body: e.body}
+func describeBuried(m *azqueue.DequeuedMessage, e format.Message, facts *format.Poison) Buried {
+	b := Buried{Key: e.ID, MessageID: ptr.Value(m.MessageID), Body: e.Body}
 	if p := e.Packed; p != nil && p.Blob != "" {
 		b.Blob = p.Container + "/" + p.Blob
 	} else if p != nil {
-		b.Body, _ = p.unpack(p.Gzip, true) // a body that cannot be decoded is moved as it is
+		b.Body, _ = p.Unpack(p.Gzip, true) // a body that cannot be decoded is moved as it is
 	}
 	if facts != nil {
 		b.Reason, b.Queue, b.Inserted, b.Deliveries = facts.Reason, facts.Queue, facts.Inserted, facts.Deliveries
@@ -95,7 +96,7 @@ func describeBuried(m *azqueue.DequeuedMessage, e envelope, facts *poisoned) Bur
 }
 
 // move sends a message and deletes it from the poison queue.
-func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelope, facts *poisoned, key string, until time.Time) error {
+func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format.Message, facts *format.Poison, key string, until time.Time) error {
 	id, text := ptr.Value(m.MessageID), ptr.Value(m.MessageText)
 	receipt := newReceipt(r.from, id, text)
 	receipt.count = r.count
@@ -112,17 +113,17 @@ func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e envelo
 
 // untried returns the text of a message as it was before it was first tried. Text not written by azconc is returned
 // unchanged.
-func untried(text string, e envelope) string {
-	if e.as != Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Unfinished == 0 && e.Freed == "" {
+func untried(text string, e format.Message) string {
+	if e.As != format.Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Unfinished == 0 && e.Freed == "" {
 		return text
 	}
-	again := envelope{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, body: e.body}
-	as := Envelope
-	if p := e.Poison; p != nil && (p.Encoding == Base64 || p.Encoding == Text) {
+	again := format.Message{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, Body: e.Body}
+	as := format.Envelope
+	if p := e.Poison; p != nil && (p.Encoding == format.Base64 || p.Encoding == format.Text) {
 		as = p.Encoding // older versions wrapped messages of other senders in an envelope
 	}
-	for _, as := range []Encoding{as, Envelope} {
-		if text, err := again.encode(as); err == nil {
+	for _, as := range []format.Encoding{as, format.Envelope} {
+		if text, err := again.Encode(as); err == nil {
 			return text
 		}
 	}
@@ -131,7 +132,7 @@ func untried(text string, e envelope) string {
 
 // redriveTTL returns the original time to live of a message. If that is not known, it is "never" for a poison message
 // that never expires, and the service's default otherwise.
-func redriveTTL(m *azqueue.DequeuedMessage, facts *poisoned) *int32 {
+func redriveTTL(m *azqueue.DequeuedMessage, facts *format.Poison) *int32 {
 	expires, inserted := ptr.Value(m.ExpirationTime), time.Time{}
 	if facts != nil && !facts.Expires.IsZero() {
 		expires, inserted = facts.Expires, facts.Inserted

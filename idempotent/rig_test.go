@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"go.uber.org/goleak"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -151,14 +152,14 @@ func name(q *azqueue.QueueClient) string {
 }
 
 // buried decodes what is in the poison queue.
-func (r *rig) buried() (all []envelope) {
+func (r *rig) buried() (all []format.Message) {
 	r.t.Helper()
 	resp, err := r.poison.PeekMessages(context.Background(), &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, m := range resp.Messages {
-		all = append(all, detect(*m.MessageText))
+		all = append(all, format.Detect(*m.MessageText))
 	}
 	return all
 }

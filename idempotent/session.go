@@ -1,27 +1,25 @@
 package idempotent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"slices"
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/idempotent/internal/session"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/resource"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Sessions let the Consumers of a queue find out whether another one is alive. A message is redelivered when it was not
@@ -89,156 +87,126 @@ func NewSessions(c *container.Client, opts *SessionsOptions) (*Sessions, error) 
 	return &Sessions{container: c, path: resource.Path(c.URL()), o: o}, nil
 }
 
-// sessionPrefix begins the names of the blobs, for lifecycle rules.
-const sessionPrefix = "azconcsession/"
+// claimer is the session in whose name markers are written, and by which they are interpreted.
+type claimer struct {
+	session string
+	ours    func(session string) bool
+	looks   looks
+}
 
-// ownerKey is the metadata name under which the owner of the session is recorded, for display.
-const ownerKey = "azconcowner"
+func (c *Consumer) claimer() *claimer {
+	by := &claimer{}
+	if s := c.session; s != nil {
+		_, by.session = s.Current()
+		by.ours, by.looks.of = s.Ours, c.o.Sessions
+	}
+	return by
+}
 
-// session is what a Consumer holds while it runs. If its lease is lost, it continues under a new name.
-type session struct {
+// contest decides about a message whose marker names a session: either the message was redelivered, or it is a copy.
+// Requests: 1 to look at the session if it is another's, and 1 the first time that a message waits for it.
+func (by *claimer) contest(ctx context.Context, target tables.Entity[markers.Marker], v *optimistic.Version[markers.Marker], d *delivery) (decision, error) {
+	m := v.Value
+	mine := m.Owner == d.m.ID
+	if mine && m.Delivery > 0 {
+		d.waited = m.Waited + max(0, d.m.Deliveries-m.Delivery-1)
+	}
+	given := m.Freed == m.Delivery || mine && d.e.Freed == Token{m.Owner, m.Delivery}.String()
+	if m.Session == "" || given || mine && by.ours(m.Session) {
+		return run, nil
+	}
+	alive, err := by.looks.living(ctx, m.Session)
+	switch {
+	case err != nil:
+		return undecided, err
+	case alive == nil:
+		return run, nil
+	case m.Awaited.IsZero():
+		awaited := m
+		awaited.Awaited = d.at.UTC()
+		_, _ = optimistic.Replace(ctx, target, v, awaited, nil) // if it fails, patience starts with the next delivery
+	case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:
+		d.overdue = fmt.Errorf("%w: %w", errOverdue, alive)
+		return run, nil
+	}
+	d.holder = alive
+	return held, nil
+}
+
+// blobOf returns the blob of a session's name in this container, or "" if the name belongs to another container.
+func (k *Sessions) blobOf(name string) string {
+	blob, ok := strings.CutPrefix(name, k.path+"/")
+	if !ok || !strings.HasPrefix(blob, session.Prefix) {
+		return ""
+	}
+	return blob
+}
+
+// lookTimeout leaves time for the rest of a claim.
+const lookTimeout = send.TryTimeout / 3
+
+// living checks whether a session is alive: alive is nil if it is not, and names its owner if it is. An error means
+// that this cannot be known now. Requests: 1.
+func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
+	blob := k.blobOf(name)
+	if blob == "" {
+		return fmt.Errorf("session %s is not in container %s", name, k.path), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	look := func(ctx context.Context) (lease.Observation, error) {
+		return pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)))
+	}
+	seen, err := look(ctx)
+	switch {
+	case err == nil && seen.State.Free(), noSuchBlob(err):
+		return nil, nil
+	case err == nil:
+		owner, _ := url.PathUnescape(seen.Metadata[session.OwnerKey])
+		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another")), nil
+	}
+	return nil, &outage{fmt.Errorf("session %s may be alive: %w", name, azerr.Clean(err)), func(ctx context.Context) error {
+		if _, err := look(ctx); err != nil && !noSuchBlob(err) {
+			return err
+		}
+		return nil
+	}}
+}
+
+// noSuchBlob reports whether the service says that the blob does not exist. A 404 without a code may come from an
+// intermediary, and a missing container says nothing about the session.
+func noSuchBlob(err error) bool {
+	out := azerr.Classify(err)
+	return out.Kind == azerr.NotFound && out.Code != "" && out.Code != "ContainerNotFound"
+}
+
+// looks asks about each session once.
+type looks struct {
 	of   *Sessions
-	tell func(error)
-	lost chan struct{} // the current lease is lost
-	quit context.CancelFunc
-	keep sync.WaitGroup
-
-	mu    sync.Mutex // guards what follows
-	name  string     // the blob's path, which markers carry
-	past  []string   // earlier names
-	lease *pessimistic.Lease
+	seen map[string]error
 }
 
-// begin starts a session, which must be ended. After an error nothing is held.
-func (k *Sessions) begin(ctx context.Context, tell func(error)) (*session, error) {
-	s := &session{of: k, tell: tell, lost: make(chan struct{}, 1)}
-	if err := s.open(ctx); err != nil {
-		return nil, fmt.Errorf("session in %s: %w", k.path, err)
+func (l *looks) living(ctx context.Context, name string) (alive, err error) {
+	alive, seen := l.seen[name]
+	if seen {
+		return alive, nil
 	}
-	keeping, quit := context.WithCancel(context.WithoutCancel(ctx))
-	s.quit = quit
-	s.keep.Go(func() { s.keeper(keeping) })
-	return s, nil
+	if alive, err = l.of.living(ctx, name); err != nil {
+		return nil, err
+	}
+	if l.seen == nil {
+		l.seen = map[string]error{}
+	}
+	l.seen[name] = alive
+	return alive, nil
 }
 
-// open creates a blob with a new name and leases it.
-func (s *session) open(ctx context.Context) error {
-	blob := s.of.container.NewBlockBlobClient(sessionPrefix + uuid.NewString())
-	tries := 6
-	if s.name != "" { // during an outage, the keeper tries again
-		tries = 1
+func (o *ConsumerOptions) checkSessions() error {
+	if o.Sessions != nil && o.Dedupe != DedupeOwner && o.Dedupe != DedupeComplete {
+		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)
 	}
-	if err := create(ctx, blob, tries); err != nil {
-		return err
-	}
-	l, err := pessimistic.Acquire(ctx, pessimistic.Blob(blob), &pessimistic.AcquireOptions{
-		Duration: s.of.o.Duration, Hooks: pessimistic.Hooks{Event: func(e pessimistic.Event) {
-			if e.Kind != pessimistic.Lost {
-				return
-			}
-			select {
-			case s.lost <- struct{}{}:
-			default: // the keeper knows
-			}
-		}}})
-	if err != nil {
-		return errors.Join(err, discard(ctx, blob))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.name != "" {
-		s.past = append(s.past, s.name)
-	}
-	s.name, s.lease = resource.Path(blob.URL()), l
 	return nil
 }
 
-// create creates the blob. Nobody else uses the name, so repeating it is harmless.
-func create(ctx context.Context, blob *blockblob.Client, tries int) error {
-	host, _ := os.Hostname()
-	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
-	err := resend(ctx, tries, tryTimeout, func(ctx context.Context) error {
-		_, err := blob.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{ownerKey: to.Ptr(owner)}})
-		return err
-	})
-	return azerr.Clean(err)
-}
-
-// discard deletes the blob. It gives up soon: GC deletes what remains.
-func discard(ctx context.Context, blob *blockblob.Client) error {
-	ctx, cancel := retry.Detached(ctx, tryTimeout)
-	defer cancel()
-	err := resend(ctx, 3, tryTimeout, func(ctx context.Context) error {
-		_, err := blob.Delete(ctx, nil)
-		return err
-	})
-	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
-		return nil
-	}
-	return fmt.Errorf("the blob of a session was not deleted: %w", azerr.Clean(err))
-}
-
-// keeper opens a new session whenever the lease is lost, and retries until it has one. Until then claims are made under
-// the old name, which others consider over.
-func (s *session) keeper(ctx context.Context) {
-	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
-	for {
-		select {
-		case <-s.lost:
-		case <-ctx.Done():
-			return
-		}
-		had, name := s.current()
-		s.tell(fmt.Errorf("session %s is over, a new one begins: %w", name, had.Err()))
-		for n := 0; ; n++ {
-			err := s.open(ctx)
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			s.tell(fmt.Errorf("session in %s: %w", s.of.path, err))
-			if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
-				return
-			}
-		}
-		s.close(ctx, had, name)
-	}
-}
-
-// current returns the lease and its name.
-func (s *session) current() (*pessimistic.Lease, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lease, s.name
-}
-
-// ours reports whether a name belongs, or belonged, to this session: a message claimed under it that this process does
-// not hold is held by nobody.
-func (s *session) ours(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return name == s.name || slices.Contains(s.past, name)
-}
-
-// end ends the session. It does nothing if s is nil.
-func (s *session) end(ctx context.Context) {
-	if s == nil {
-		return
-	}
-	s.quit()
-	s.keep.Wait()
-	l, name := s.current()
-	s.close(ctx, l, name)
-}
-
-// close releases the lease and deletes the blob. Nothing depends on it: the lease expires.
-func (s *session) close(ctx context.Context, l *pessimistic.Lease, name string) {
-	if err := l.Release(ctx); err != nil && !errors.Is(err, pessimistic.ErrLost) {
-		s.tell(err)
-	}
-	if err := discard(ctx, s.of.container.NewBlockBlobClient(s.of.blobOf(name))); err != nil {
-		s.tell(err)
-	}
-}
+// errOverdue reports that patience with a session has ended.
+var errOverdue = errors.New("it has neither finished the message nor given it back, and is not waited for any longer")

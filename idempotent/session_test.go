@@ -1,8 +1,6 @@
 package idempotent
 
 import (
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/session"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -364,16 +366,16 @@ func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
 		r.send("m")
 		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil)})
 		var err error
-		if c.session, err = c.o.Sessions.begin(t.Context(), func(err error) { t.Error(err) }); err != nil {
+		if c.session, err = session.Begin(t.Context(), c.o.Sessions.container, time.Minute, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
-		defer c.session.end(t.Context())
-		look := func() claim {
-			m, there, err := r.markers.read(t.Context(), partitionOf(c.path, "m"), rowOf("m"))
+		defer c.session.End(t.Context())
+		look := func() markers.Holding {
+			m, there, err := r.markers.table.Read(t.Context(), markers.PartitionOf(c.path, "m"), markers.RowOf("m"))
 			if !there || err != nil {
 				t.Fatal(there, err)
 			}
-			return m.claim
+			return m.Holding
 		}
 		receive := func() *delivery {
 			batch, err := c.receive(t.Context(), 1)
@@ -387,10 +389,10 @@ func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
 		early := receive()
 		pass(c.o.Visibility + time.Second)
 		late := receive()
-		if err := c.free(t.Context(), early); err != nil || look().Freed != 0 || look().Delivery != 2 {
+		if err := early.claim.free(t.Context()); err != nil || look().Freed != 0 || look().Delivery != 2 {
 			t.Errorf("%v, %+v", err, look())
 		}
-		if err := c.free(t.Context(), late); err != nil || look().Freed != 2 {
+		if err := late.claim.free(t.Context()); err != nil || look().Freed != 2 {
 			t.Errorf("%v, %+v", err, look())
 		}
 	})

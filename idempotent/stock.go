@@ -3,7 +3,6 @@ package idempotent
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/azconc/azconc/pkg/retry"
@@ -14,48 +13,64 @@ import (
 // within a second, judging by the latest ones. Messages that wait longer anyway are given back.
 
 const (
-	patience   = time.Second // how long a message may wait for a handler
+	linger     = 10 * time.Millisecond // how long to wait for other handlers that may be about to return
+	patience   = time.Second           // how long a message may wait for a handler
 	maxAhead   = 2 * maxReceive
 	maxClosing = 2 * maxReceive // in addition to one per handler
 	maxCopies  = 4 * maxReceive // copies that wait for another delivery in this process
 )
 
-// pace records how long the latest handlers took.
-type pace struct {
-	last    [16]time.Duration
-	n       int
-	slowest time.Duration
+// durations are the latest durations of something.
+type durations struct {
+	last [256]time.Duration
+	n    int // how many there have been
 }
 
-// fewPaces are too few to judge by.
-const fewPaces = 3
-
-func (p *pace) add(d time.Duration) {
-	old := p.last[p.n%len(p.last)]
+func (p *durations) add(d time.Duration) {
 	p.last[p.n%len(p.last)] = d
 	p.n++
-	if d >= p.slowest {
-		p.slowest = d
-		return
+}
+
+// slowest returns the longest of the latest n.
+func (p *durations) slowest(n int) (slowest time.Duration) {
+	for i := range min(n, p.n) {
+		slowest = max(slowest, p.last[(p.n-1-i)%len(p.last)])
 	}
-	if old < p.slowest {
-		return
-	}
-	p.slowest = 0
-	for _, one := range p.last {
-		p.slowest = max(p.slowest, one)
-	}
+	return slowest
 }
 
 // ahead returns how many messages busy handlers will start within the time that a message may wait.
-func (p *pace) ahead(handlers int) int {
+func (p *durations) ahead(handlers int) int {
+	const few, enough = 3, 16
+	slowest := p.slowest(enough)
 	switch {
-	case p.n < fewPaces:
+	case p.n < few:
 		return 0
-	case p.slowest <= time.Duration(handlers)*patience/maxAhead:
+	case slowest <= time.Duration(handlers)*patience/maxAhead:
 		return maxAhead
 	}
-	return int(time.Duration(handlers) * patience / p.slowest)
+	return int(time.Duration(handlers) * patience / slowest)
+}
+
+// window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
+// when a renewal is due.
+func (p *durations) window(least, most time.Duration) time.Duration {
+	const few = 16
+	n := min(p.n, len(p.last))
+	if n < few || least == most {
+		return least
+	}
+	sorted := slices.Clone(p.last[:n])
+	slices.Sort(sorted)
+	long := sorted[n-1-n/100]
+	return min(max(wholeSeconds(long*3/2+time.Second), least), most)
+}
+
+// slow records that messages have waited too long for a handler, so that no more are received than there are handlers.
+func (c *Consumer) slow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pace.add(time.Duration(c.o.Concurrency+1) * patience)
 }
 
 // wanted returns how many messages to request now, and whether MaxMessages have been handled. Consumer.mu is held.
@@ -102,33 +117,26 @@ func (c *Consumer) reserve(ctx context.Context) int {
 	}
 }
 
-// enter moves a delivery to another stage.
-func (c *Consumer) enter(d *delivery, to stage) {
+// move moves a delivery to another stage, and makes the receiver check whether there is room.
+func (c *Consumer) move(d *delivery, to stage) {
 	c.mu.Lock()
-	if d.stage == to {
-		c.mu.Unlock()
-		return
-	}
-	c.stock[d.stage]--
+	from := d.stage
+	c.stock[from]--
 	c.stock[to]++
 	d.stage = to
-	n, over := c.wanted()
+	switch {
+	case to == running:
+		d.began = time.Now()
+	case from == running:
+		c.pace.add(time.Since(d.began))
+		c.tenures.add(time.Since(d.received))
+	}
 	idle := c.stock[waiting]+c.stock[running] == 0
 	c.mu.Unlock()
-	if n > 0 || over {
-		c.poke()
-	}
 	if idle {
-		c.notes.flush()
+		c.idle()
 	}
-}
-
-// poke makes the receiver check again.
-func (c *Consumer) poke() {
-	select {
-	case c.room <- struct{}{}:
-	default:
-	}
+	c.poke()
 }
 
 // done removes a settled delivery.
@@ -148,18 +156,15 @@ func (c *Consumer) done(d *delivery) {
 			next = c.admit(r.m, r.began, r.window)
 		}
 	}
-	n, over := c.wanted()
 	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
 	c.mu.Unlock()
 	close(d.settled)
 	if next != nil {
-		c.pool.run(func() { c.begin([]*delivery{next}) })
+		c.pool.Run(func() { c.begin([]*delivery{next}) })
 	}
-	if n > 0 || over {
-		c.poke()
-	}
+	c.poke()
 	if idle {
-		c.notes.flush()
+		c.idle()
 	}
 	if last && c.o.ExitWhenEmpty { // otherwise another poll would find no more than the last one did
 		select {
@@ -169,93 +174,17 @@ func (c *Consumer) done(d *delivery) {
 	}
 }
 
+// poke makes the receiver check again.
+func (c *Consumer) poke() {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
 // nothingInFlight reports whether every delivery is settled.
 func (c *Consumer) nothingInFlight() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.inFlight) == 0
-}
-
-// tenures records how long the latest messages were held, from the receive to the end of the handler.
-type tenures struct {
-	mu   sync.Mutex
-	last [256]time.Duration
-	n    int
-}
-
-func (t *tenures) add(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last[t.n%len(t.last)] = d
-	t.n++
-}
-
-// fewTenures are too few to judge by.
-const fewTenures = 16
-
-// window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
-// when a renewal is due.
-func (t *tenures) window(least, most time.Duration) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := min(t.n, len(t.last))
-	if n < fewTenures || least == most {
-		return least
-	}
-	sorted := slices.Clone(t.last[:n])
-	slices.Sort(sorted)
-	long := sorted[n-1-n/100]
-	return min(max(wholeSeconds(long*3/2+time.Second), least), most)
-}
-
-// seats grant the right to run a handler, or to run one alone. They are granted in the order of the requests, so a
-// request for all of them is granted when those before it have returned theirs.
-type seats struct {
-	all int
-
-	mu    sync.Mutex // guards the fields below
-	taken int
-	queue []*seat
-}
-
-// seat is a request for n seats.
-type seat struct {
-	n     int
-	ready chan struct{} // closed when they are granted; nil if they were granted at once
-}
-
-// ask takes n seats, or queues for them.
-func (s *seats) ask(n int) *seat {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 && s.taken+n <= s.all {
-		s.taken += n
-		return &seat{n: n}
-	}
-	w := &seat{n: n, ready: make(chan struct{})}
-	s.queue = append(s.queue, w)
-	return w
-}
-
-// leave returns the seats, or withdraws the request.
-func (s *seats) leave(w *seat) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := false
-	for i, other := range s.queue {
-		if other == w {
-			s.queue = append(s.queue[:i], s.queue[i+1:]...)
-			left = true
-			break
-		}
-	}
-	if !left {
-		s.taken -= w.n
-	}
-	for len(s.queue) > 0 && s.taken+s.queue[0].n <= s.all {
-		first := s.queue[0]
-		s.queue = s.queue[1:]
-		s.taken += first.n
-		close(first.ready)
-	}
 }

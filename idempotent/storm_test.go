@@ -67,7 +67,7 @@ func (e early) decide(ctx context.Context, batch []*delivery) error {
 // forgetful never learns that a message was handled.
 type forgetful struct{ deduper }
 
-func (f forgetful) conclude(_ context.Context, _ *delivery, _ string) error { return nil }
+func (f forgetful) conclude(context.Context, *delivery, conclusion) error { return nil }
 
 // TestAStormConvicts shows that the judge finds what is wrong with a consumer.
 func TestAStormConvicts(t *testing.T) {

@@ -2,10 +2,10 @@ package idempotent
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -16,73 +16,62 @@ import (
 // suspicion is the number of deliveries without a known outcome that makes a message suspect.
 const suspicion = 2
 
-// carries reports whether the counts of a message outlive the process.
-func (c *Consumer) carries(d *delivery) bool {
-	return d.e.as == Envelope || c.o.Dedupe == DedupeOwner || c.o.Dedupe == DedupeComplete
-}
-
-// unexplained returns how many earlier deliveries have no known outcome.
-func (c *Consumer) unexplained(d *delivery) int {
-	return d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
-}
-
-// suspect reports whether a message may have crashed its process. For one that carries no counts only the number of
-// deliveries is known, of which up to MaxAttempts may have failed normally.
-func (c *Consumer) suspect(d *delivery) bool {
-	if d.e.as == Envelope || d.known {
-		return c.unexplained(d) >= suspicion
+// screen decides whether a message is suspect, and returns why it is poison, if it is. Of a message whose counts do not
+// outlive the process only the number of deliveries is known, of which up to MaxAttempts may have failed normally.
+func (d *delivery) screen() error {
+	if d.decoded != nil {
+		return d.decoded
 	}
-	return c.unexplained(d) >= max(suspicion, c.o.MaxAttempts)
-}
-
-// spent reports whether a message has used up MaxDeliveries, and how many starts or deliveries are known.
-func (c *Consumer) spent(d *delivery) (n int, spent bool) {
-	if c.carries(d) {
-		n = d.e.Unfinished
-	} else {
-		n = c.unexplained(d)
+	unexplained, counted := d.m.Deliveries-1-d.e.Attempts-d.e.Excused-d.waited, d.e.As == format.Envelope
+	d.suspect = unexplained >= suspicion && (counted || d.known || unexplained >= d.c.o.MaxAttempts)
+	starts := unexplained
+	if counted || d.claim != nil {
+		starts = d.e.Unfinished
 	}
-	return n, c.o.MaxDeliveries > 0 && n >= c.o.MaxDeliveries
+	if limit := d.c.o.MaxDeliveries; limit > 0 && starts >= limit {
+		return fmt.Errorf("started %d times and never finished: its handler may crash the process", starts)
+	}
+	return nil
 }
 
 // countStart records that the handler of a suspect message starts. Requests: 1 for an envelope, which also extends its
-// hiding; otherwise 1 for its marker.
-func (c *Consumer) countStart(ctx context.Context, d *delivery) error {
-	if !c.carries(d) || !c.suspect(d) {
-		return nil
-	}
+// hiding; 1 for the marker of another message; none without a marker.
+func (d *delivery) countStart(ctx context.Context) error {
 	e := d.e
 	e.Unfinished++
-	if e.as == Envelope {
-		text, err := e.encode(Envelope)
+	switch {
+	case e.As == format.Envelope:
+		text, err := e.Encode(format.Envelope)
 		if err != nil {
 			return nil // there is no room for it
 		}
 		if err := d.receipt.rewrite(ctx, d.window, text); err != nil {
 			return &excused{err}
 		}
-	} else {
-		partition, row := partitionOf(c.path, d.m.Key), rowOf(d.m.Key)
-		counts := d.counts()
-		counts.Unfinished++
-		if _, err := tables.Transact(ctx, c.o.Markers.table, partition, func(_ context.Context, tx *tables.Tx) error {
-			return tx.Merge(row, counts)
-		}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: markerTries, TryTimeout: tryTimeout}}); err != nil {
-			return &excused{c.o.Markers.failed(err)}
+	case d.claim == nil:
+		return nil
+	default:
+		if err := d.claim.count(ctx, counts{e.Attempts, e.Excused, e.Unfinished}); err != nil {
+			return &excused{err}
 		}
 	}
 	d.e, d.counted = e, true
 	return nil
 }
 
-// quarantine stops the receiving of messages, and gives back those that wait for a handler, until release is called.
-func (c *Consumer) quarantine() (release func()) {
+// quarantine takes all seats for a suspect message. Meanwhile no message is received, and those that wait for a handler
+// are given back. leave ends that, and must be called even after an error.
+func (c *Consumer) quarantine(ctx context.Context) (leave func(), err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.suspects++; c.suspects == 1 {
 		close(c.crowded)
 	}
-	return func() {
+	c.mu.Unlock()
+	taken := 0
+	leave = func() {
+		for ; taken > 0; taken-- {
+			<-c.seats
+		}
 		c.mu.Lock()
 		if c.suspects--; c.suspects == 0 {
 			c.crowded = make(chan struct{})
@@ -90,6 +79,26 @@ func (c *Consumer) quarantine() (release func()) {
 		c.mu.Unlock()
 		c.poke()
 	}
+	select {
+	case c.alone <- struct{}{}:
+		defer func() { <-c.alone }()
+	case <-ctx.Done():
+		return leave, errUnhandled
+	case <-c.stopping.Done():
+		return leave, errUnhandled
+	}
+	for taken < c.o.Concurrency {
+		select {
+		case c.seats <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			return leave, errUnhandled
+		case <-c.stopping.Done():
+			return leave, errUnhandled
+		}
+	}
+	c.settled(ctx)
+	return leave, nil
 }
 
 // settled waits until the messages that were handled before are settled, for up to 5 s. If a suspect message crashed the

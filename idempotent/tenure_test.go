@@ -25,7 +25,7 @@ func TestTheVisibilityAdaptsToTheHandlers(t *testing.T) {
 	if adapted > fixed/2 || window < 30*time.Second || window > 2*time.Minute {
 		t.Errorf("%d renewals instead of %d, window %v", adapted, fixed, window)
 	}
-	if least, most := (&tenures{}).window(5*time.Second, time.Hour), 5*time.Second; least != most {
+	if least, most := (&durations{}).window(5*time.Second, time.Hour), 5*time.Second; least != most {
 		t.Errorf("a window of %v before anything is known", least)
 	}
 }

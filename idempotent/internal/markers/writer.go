@@ -1,4 +1,4 @@
-package idempotent
+package markers
 
 import (
 	"context"
@@ -7,18 +7,24 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// notes records the outcomes of messages. Messages of one partition that are concluded at about the same time are
+// Writer records the outcomes of messages. Messages of one partition that are concluded at about the same time are
 // recorded in one transaction: it starts when no other handler runs, when there are 32, or after 10 ms, but never before
 // the previous one has ended. So a table that is slow receives fewer and larger transactions.
-type notes struct {
-	c *Consumer
-	k *Markers
+type Writer struct {
+	table *Table
+	run   func(func()) // runs a function in the background
 
 	mu    sync.Mutex
 	pages map[string]*page
+}
+
+// NewWriter returns a Writer of a table. run runs a function in the background.
+func NewWriter(table *Table, run func(func())) *Writer {
+	return &Writer{table: table, run: run, pages: map[string]*page{}}
 }
 
 // page holds what is to be written to one partition. One goroutine sends it for as long as it is not empty.
@@ -31,28 +37,28 @@ type page struct {
 
 // note is one marker to be written.
 type note struct {
-	write
+	Write
 	done chan error
 }
 
 const (
-	linger   = 10 * time.Millisecond
-	maxNotes = maxReceive
+	maxDelay = 10 * time.Millisecond
+	maxNotes = 32
 	// maxWrites is the maximum number of entities of a transaction, and maxPage that of bytes of results, of which base64
 	// takes a third (REST: "Performing entity group transactions", 4 MiB).
 	maxWrites = 100
 	maxPage   = 2 << 20
 )
 
-// write returns when the marker is written. added is called once it is queued.
-func (n *notes) write(ctx context.Context, partition string, w write, added func()) error {
+// Write returns when the marker is written. queued is called when it waits for its transaction.
+func (n *Writer) Write(ctx context.Context, partition string, w Write, queued func()) error {
 	one := &note{w, make(chan error, 1)}
 	n.mu.Lock()
 	p := n.pages[partition]
 	if p == nil {
 		p = &page{kick: make(chan struct{}, 1)}
 		n.pages[partition] = p
-		n.c.pool.run(func() { n.send(partition, p) })
+		n.run(func() { n.send(context.WithoutCancel(ctx), partition, p) })
 	}
 	if len(p.open) == 0 {
 		p.since = time.Now()
@@ -61,16 +67,16 @@ func (n *notes) write(ctx context.Context, partition string, w write, added func
 		p.hurry()
 	}
 	n.mu.Unlock()
-	added()
+	queued()
 	select {
 	case err := <-one.done:
 		return err
 	case <-ctx.Done():
-		return n.k.failed(context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 }
 
-// hurry makes the page be sent as it is. notes.mu is held.
+// hurry makes the page be sent as it is. Writer.mu is held.
 func (p *page) hurry() {
 	p.due = true
 	select {
@@ -79,8 +85,8 @@ func (p *page) hurry() {
 	}
 }
 
-// flush makes all pages be sent as they are.
-func (n *notes) flush() {
+// Flush makes all pages be sent as they are.
+func (n *Writer) Flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.pages {
@@ -89,8 +95,8 @@ func (n *notes) flush() {
 }
 
 // send writes a page, transaction by transaction, until it is empty.
-func (n *notes) send(partition string, p *page) {
-	timer := time.NewTimer(linger)
+func (n *Writer) send(ctx context.Context, partition string, p *page) {
+	timer := time.NewTimer(maxDelay)
 	defer timer.Stop()
 	for {
 		n.mu.Lock()
@@ -99,7 +105,7 @@ func (n *notes) send(partition string, p *page) {
 			n.mu.Unlock()
 			return
 		}
-		if left := linger - time.Since(p.since); left > 0 && !p.due {
+		if left := maxDelay - time.Since(p.since); left > 0 && !p.due {
 			n.mu.Unlock()
 			timer.Reset(left)
 			select {
@@ -110,15 +116,15 @@ func (n *notes) send(partition string, p *page) {
 		}
 		batch := p.take()
 		n.mu.Unlock()
-		n.submit(partition, batch)
+		n.submit(ctx, partition, batch)
 	}
 }
 
-// take removes what fits into a transaction. notes.mu is held.
+// take removes what fits into a transaction. Writer.mu is held.
 func (p *page) take() []*note {
 	count, size := 0, 0
 	for count < len(p.open) && count < maxWrites && size < maxPage {
-		size += len(p.open[count].m.Result)
+		size += len(p.open[count].Marker.Result)
 		count++
 	}
 	batch := p.open[:count:count]
@@ -128,43 +134,47 @@ func (p *page) take() []*note {
 }
 
 // submit writes one transaction.
-func (n *notes) submit(partition string, batch []*note) {
-	ctx, cancel := context.WithTimeout(n.c.settling, tryTimeout)
+func (n *Writer) submit(ctx context.Context, partition string, batch []*note) {
+	ctx, cancel := context.WithTimeout(ctx, send.TryTimeout)
 	defer cancel()
-	writes := make([]write, len(batch))
+	writes := make([]Write, len(batch))
 	for i, one := range batch {
-		writes[i] = one.write
+		writes[i] = one.Write
 	}
-	err := n.k.submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes)
+	err := n.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes)
 	for i, one := range batch {
 		if err != nil && azerr.Classify(err).Kind == azerr.BadInput && len(writes) > 1 { // one of them cannot be written
-			one.done <- n.k.failed(n.k.submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[i:i+1]))
+			one.done <- n.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[i:i+1])
 			continue
 		}
-		one.done <- n.k.failed(err)
+		one.done <- err
 	}
 }
 
-// late holds markers of messages that were handled and deleted while the table did not answer. They are written when it
+// Late holds markers of messages that were handled and deleted while the table did not answer. They are written when it
 // answers.
-type late struct {
-	k *Markers
+type Late struct {
+	table *Table
 
 	mu   sync.Mutex
-	open map[string][]write // by partition
+	open map[string][]Write // by partition
 }
 
-func (l *late) add(partition string, w write) {
+// NewLate returns an empty Late of a table.
+func NewLate(table *Table) *Late { return &Late{table: table} }
+
+// Add adds a marker to be written by Flush.
+func (l *Late) Add(partition string, w Write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
-		l.open = map[string][]write{}
+		l.open = map[string][]Write{}
 	}
 	l.open[partition] = append(l.open[partition], w)
 }
 
-// flush writes as many markers as it can.
-func (l *late) flush(ctx context.Context) {
+// Flush writes as many markers as it can.
+func (l *Late) Flush(ctx context.Context) {
 	l.mu.Lock()
 	open := l.open
 	l.open = nil
@@ -172,9 +182,9 @@ func (l *late) flush(ctx context.Context) {
 	for partition, writes := range open {
 		for len(writes) > 0 {
 			n := min(len(writes), maxNotes)
-			if err := l.k.submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[:n]); err != nil {
+			if err := l.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[:n]); err != nil {
 				for _, w := range writes {
-					l.add(partition, w)
+					l.Add(partition, w)
 				}
 				break
 			}

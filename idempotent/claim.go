@@ -1,0 +1,124 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
+)
+
+// claim is a delivery's claim of its key, which its marker records: until it ends, no other message with the key is
+// handled. A nil claim is that of a delivery which needs none.
+type claim struct {
+	o     *owner
+	d     *delivery
+	named bool // the marker names this session
+
+	renewing sync.Mutex // held while the claim is renewed
+	until    time.Time  // when it ends, by the local clock
+}
+
+// counts are the counts that a marker stores for a message that cannot carry them.
+type counts struct {
+	Attempts   int `json:"attempts"`
+	Excused    int `json:"excused"`
+	Unfinished int `json:"unfinished"`
+}
+
+// ledger returns the counts of a message.
+func (d *delivery) ledger() markers.Ledger {
+	return markers.Ledger{Attempts: d.e.Attempts, Excused: d.e.Excused, Unfinished: d.e.Unfinished}
+}
+
+// remember takes over the counts in the marker of a message that cannot carry them.
+func (d *delivery) remember(l markers.Ledger) {
+	if d.e.As == format.Envelope || l == (markers.Ledger{}) {
+		return
+	}
+	d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
+	d.m.Attempt = l.Attempts + 1
+}
+
+// transact changes the marker.
+func (k *claim) transact(ctx context.Context, change func(context.Context, *tables.Tx) error) error {
+	_, err := tables.Transact(ctx, k.o.k.table.Client, k.d.partition, change, &tables.TransactOptions{Sending: markers.Rewriting()})
+	return err
+}
+
+// hold renews the claim in its second half. ErrOwnershipLost means that it has ended. Requests: 2, once per half of its
+// life.
+func (k *claim) hold(ctx context.Context) error {
+	if k == nil || !k.renewing.TryLock() {
+		return nil // it is being renewed
+	}
+	defer k.renewing.Unlock()
+	o, d := k.o, k.d
+	if time.Until(k.until) > o.life/2 {
+		return nil
+	}
+	began := time.Now()
+	until := d.at.Add(time.Since(d.received) + o.life).UTC()
+	taken := false
+	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
+		var m markers.Marker
+		there, err := tx.Get(ctx, d.row, &m)
+		if err != nil {
+			return err
+		}
+		if taken = !there || m.Owner != d.m.ID || m.State != markers.Owned; taken {
+			return optimistic.ErrSkip
+		}
+		return tx.Merge(d.row, struct {
+			Until time.Time `json:"until"`
+		}{until})
+	})
+	switch {
+	case err != nil && time.Now().After(k.until), taken:
+		return ErrOwnershipLost
+	case err == nil:
+		k.until = began.Add(o.life)
+	}
+	return nil // there is time to try again
+}
+
+// count stores the counts of a message that cannot carry them. Requests: 1.
+func (k *claim) count(ctx context.Context, n counts) error {
+	return k.o.k.failed(k.transact(ctx, func(_ context.Context, tx *tables.Tx) error { return tx.Merge(k.d.row, n) }))
+}
+
+// free records that nobody handles the message. Requests: 1; 2 if another session may have claimed it since, whose claim
+// stays.
+func (k *claim) free(ctx context.Context) error {
+	d := k.d
+	until, ours := d.receipt.deadline()
+	alone := ours && time.Now().Before(until)
+	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
+		if !alone {
+			var m markers.Marker
+			there, err := tx.Get(ctx, d.row, &m)
+			if err != nil {
+				return err
+			}
+			if !there || m.State != markers.Owned || m.Owner != d.m.ID || m.Delivery != d.m.Deliveries {
+				return optimistic.ErrSkip
+			}
+		}
+		if err := tx.Merge(d.row, struct {
+			Freed int `json:"freed"`
+		}{d.m.Deliveries}); err != nil || d.e.As == format.Envelope {
+			return err
+		}
+		return tx.Merge(d.row, counts(d.ledger()))
+	})
+	if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
+		return fmt.Errorf("others may wait for the message, which is free: %w", err)
+	}
+	k.named = false
+	return nil
+}

@@ -1,0 +1,189 @@
+// Package format is the format of messages: azconc's envelope, which carries an id and counts, the formats of other
+// senders, packed bodies, and the facts about a poison message. It sends no requests.
+package format
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Encoding is how a body is represented as the text of a message; see idempotent.Encoding.
+type Encoding string
+
+// The encodings.
+const (
+	Envelope Encoding = "envelope"
+	Base64   Encoding = "base64"
+	Text     Encoding = "text"
+	Auto     Encoding = "auto"
+)
+
+// MaxText is the maximum length of a message's text (REST: "Put Message", 64 KiB).
+const MaxText = 64 << 10
+
+const envelopeVersion = 1
+
+// ErrTooLarge reports that a body does not fit into a message.
+var ErrTooLarge = errors.New("too large without a ClaimCheck")
+
+// Message is a decoded message. For messages of other senders only body is known.
+type Message struct {
+	Version  int               `json:"azconc"`
+	ID       string            `json:"id"`
+	Sent     time.Time         `json:"sent"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Attempts int               `json:"attempts,omitempty"`
+	Excused  int               `json:"excused,omitempty"` // deliveries that were not the message's fault
+	// Unfinished counts starts of the handler whose outcome is unknown.
+	Unfinished int     `json:"unfinished,omitempty"`
+	LastError  string  `json:"last_error,omitempty"`
+	Freed      string  `json:"freed,omitempty"` // the Token of the delivery that was given back
+	Poison     *Poison `json:"poison,omitempty"`
+	Text       string  `json:"text,omitempty"`   // the body if it is UTF-8
+	Binary     []byte  `json:"binary,omitempty"` // otherwise
+	Packed     *Packed `json:"packed,omitempty"` // in place of both if the body is too large
+
+	Body []byte   `json:"-"`
+	As   Encoding `json:"-"` // what it was decoded from
+}
+
+// Decode decodes the text of a message. After an error, no retry will help.
+func Decode(text string, as Encoding) (Message, error) {
+	switch as {
+	case Auto, "":
+		return Detect(text), nil
+	case Text:
+		return Message{Body: []byte(text), As: Text}, nil
+	case Base64:
+		body, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return Message{}, fmt.Errorf("the message is not base64: %w", err)
+		}
+		return Message{Body: body, As: Base64}, nil
+	case Envelope:
+		e, ok := openEnvelope(text)
+		if !ok {
+			return Message{}, errors.New("the message is not an azconc envelope")
+		}
+		return e, nil
+	}
+	return Message{}, Unknown(as)
+}
+
+func Detect(text string) Message {
+	if e, ok := openEnvelope(text); ok {
+		return e
+	}
+	if body, err := base64.StdEncoding.DecodeString(text); err == nil && len(body) > 0 && utf8.Valid(body) {
+		return Message{Body: body, As: Base64}
+	}
+	return Message{Body: []byte(text), As: Text}
+}
+
+// openEnvelope decodes an envelope. A text that cannot be decoded without loss, because data follows the envelope or
+// its strings contain a lone surrogate, is not an envelope: two different ids could be decoded as the same one.
+func openEnvelope(text string) (e Message, ok bool) {
+	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
+		return Message{}, false
+	}
+	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Version != envelopeVersion || e.ID == "" {
+		return Message{}, false
+	}
+	if hasLoneSurrogate(text) {
+		return Message{}, false
+	}
+	e.As, e.Body = Envelope, e.Binary
+	if e.Binary == nil {
+		e.Body = []byte(e.Text)
+	}
+	return e, true
+}
+
+// hasLoneSurrogate reports whether JSON contains an escaped lone surrogate, which encoding/json replaces by U+FFFD.
+func hasLoneSurrogate(text string) bool {
+	for {
+		i := strings.IndexByte(text, '\\')
+		if i < 0 {
+			return false
+		}
+		text = text[i:]
+		r, ok := escapedRune(text)
+		switch {
+		case !ok:
+			text = text[2:] // of two characters, such as \n: valid JSON ends in no backslash
+		case !utf16.IsSurrogate(r):
+			text = text[6:]
+		default:
+			low, _ := escapedRune(text[6:])
+			if utf16.DecodeRune(r, low) == utf8.RuneError {
+				return true
+			}
+			text = text[12:]
+		}
+	}
+}
+
+// escapedRune decodes the \uXXXX with which text begins.
+func escapedRune(text string) (r rune, ok bool) {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	return rune(n), err == nil
+}
+
+// Encode returns the text of a message. Unless it is an envelope, everything but the body is lost.
+func (e Message) Encode(as Encoding) (string, error) {
+	var text string
+	switch as {
+	case Text:
+		if !utf8.Valid(e.Body) || bytes.ContainsFunc(e.Body, ForbiddenInXML) {
+			return "", errors.New("the body has bytes that a text message cannot carry: use Base64 or Envelope")
+		}
+		text = string(e.Body)
+	case Base64:
+		text = base64.StdEncoding.EncodeToString(e.Body)
+	default:
+		e.Version, e.Text, e.Binary = envelopeVersion, "", nil
+		switch {
+		case e.Packed != nil: // it says where the body is
+		case utf8.Valid(e.Body):
+			e.Text = string(e.Body)
+		default:
+			e.Binary = e.Body
+		}
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(e); err != nil {
+			return "", err
+		}
+		text = jsonInXML.Replace(string(bytes.TrimSpace(b.Bytes())))
+	}
+	if len(text) > MaxText {
+		return "", fmt.Errorf("the message has %d bytes as %s, more than the service's limit of %d: %w", len(text), as, MaxText, ErrTooLarge)
+	}
+	return text, nil
+}
+
+// ForbiddenInXML reports whether XML 1.0 cannot represent a character (W3C: "Extensible Markup Language 1.0",
+// production 2).
+func ForbiddenInXML(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+}
+
+// jsonInXML escapes characters that are valid in JSON but not in XML. In JSON these occur only in strings; control
+// characters are always escaped there.
+var jsonInXML = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
+
+func Unknown(e Encoding) error {
+	return fmt.Errorf("encoding %q is none of %s, %s, %s, %s", e, Envelope, Base64, Text, Auto)
+}

@@ -1,0 +1,122 @@
+package markers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/batch"
+)
+
+// Table is a table of markers. It is safe for concurrent use.
+type Table struct {
+	Client *aztables.Client
+	Path   string
+}
+
+// NewTable returns the markers in a table.
+func NewTable(client *aztables.Client) *Table {
+	return &Table{client, tablePath(client)}
+}
+
+// Entity returns the marker at a row.
+func (t *Table) Entity(partition, row string) tables.Entity[Marker] {
+	return tables.NewEntity[Marker](t.Client, partition, row)
+}
+
+// Tries bounds how often a request is sent: during an outage, probes follow.
+const Tries = 2
+
+// Reading configures how markers are read.
+func Reading() optimistic.Sending {
+	return optimistic.Sending{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1}
+}
+
+// Rewriting configures how markers are changed.
+func Rewriting() optimistic.Sending {
+	return optimistic.Sending{Tries: Tries, TryTimeout: send.TryTimeout}
+}
+
+// Read returns a marker, if it exists.
+func (t *Table) Read(ctx context.Context, partition, row string) (m Marker, found bool, err error) {
+	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{Sending: Reading()})
+	switch {
+	case errors.Is(err, optimistic.ErrNotFound):
+		return Marker{}, false, nil
+	case err != nil:
+		return Marker{}, false, err
+	}
+	return v.Value, true, nil
+}
+
+// Write is a marker to be written.
+type Write struct {
+	Row    string
+	Marker Marker
+}
+
+// Submit writes markers of one partition in one transaction, and creates the table if it does not exist. Repeating it
+// is harmless: an insert that was applied is recognized by its owner. Requests: 1.
+func (t *Table) Submit(ctx context.Context, partition string, how aztables.TransactionType, writes []Write) error {
+	actions := make([]aztables.TransactionAction, len(writes))
+	for i, w := range writes {
+		text, err := w.Marker.Encode(partition, w.Row)
+		if err != nil {
+			return err
+		}
+		actions[i] = aztables.TransactionAction{ActionType: how, Entity: text}
+	}
+	for created := false; ; created = true {
+		err := send.Resend(ctx, Tries, send.TryTimeout, func(ctx context.Context) error {
+			_, err := batch.Submit(ctx, t.Client, actions)
+			return err
+		})
+		if created || !azerr.Has(err, "TableNotFound") {
+			return err
+		}
+		err = send.Once(ctx, func(ctx context.Context) error {
+			_, err := t.Client.CreateTable(ctx, nil)
+			return err
+		})
+		if err != nil && !azerr.Has(err, "TableAlreadyExists") {
+			return fmt.Errorf("create table %s: %w", t.Path, err)
+		}
+	}
+}
+
+// States returns, by row, the owner and the state of the markers that match a filter. Requests: 1.
+func (t *Table) States(ctx context.Context, filter string) (map[string]Marker, error) {
+	all := map[string]Marker{}
+	err := send.Resend(ctx, Tries, send.TryTimeout, func(ctx context.Context) error {
+		pages := t.Client.NewListEntitiesPager(&aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("RowKey,owner,state"), Format: to.Ptr(aztables.MetadataFormatNone)})
+		for pages.More() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, raw := range page.Entities {
+				var e struct {
+					RowKey       string
+					Owner, State string
+				}
+				if err := json.Unmarshal(raw, &e); err != nil {
+					return err
+				}
+				all[e.RowKey] = Marker{Owner: e.Owner, State: e.State}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Missing reports whether the table does not exist, in which case nothing is recorded.
+func Missing(err error) bool { return azerr.Has(err, "TableNotFound") }

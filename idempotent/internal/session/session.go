@@ -1,0 +1,184 @@
+// Package session shows other processes whether this one is alive: a session is the lease of a blob.
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Prefix begins the names of the blobs, for lifecycle rules.
+const Prefix = "azconcsession/"
+
+// OwnerKey is the metadata name under which the owner of the session is recorded, for display.
+const OwnerKey = "azconcowner"
+
+// Session is the lease of a blob, held until the end of the session. If the lease is lost, the session continues with another blob.
+type Session struct {
+	container *container.Client
+	path      string        // of the container
+	duration  time.Duration // of the lease
+	tell      func(error)
+	lost      chan struct{} // the current lease is lost
+	quit      context.CancelFunc
+	keep      sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	name  string     // the blob's path, which markers carry
+	past  []string   // earlier names
+	lease *pessimistic.Lease
+}
+
+// Begin starts a session, which must be ended. After an error nothing is held.
+// tell is called with errors of the session, which continues.
+func Begin(ctx context.Context, in *container.Client, duration time.Duration, tell func(error)) (*Session, error) {
+	s := &Session{container: in, path: resource.Path(in.URL()), duration: duration, tell: tell, lost: make(chan struct{}, 1)}
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("session in %s: %w", s.path, err)
+	}
+	keeping, quit := context.WithCancel(context.WithoutCancel(ctx))
+	s.quit = quit
+	s.keep.Go(func() { s.keeper(keeping) })
+	return s, nil
+}
+
+// open creates a blob with a new name and leases it.
+func (s *Session) open(ctx context.Context) error {
+	blob := s.container.NewBlockBlobClient(Prefix + uuid.NewString())
+	tries := 6
+	if s.name != "" { // during an outage, the keeper tries again
+		tries = 1
+	}
+	if err := create(ctx, blob, tries); err != nil {
+		return err
+	}
+	l, err := pessimistic.Acquire(ctx, pessimistic.Blob(blob), &pessimistic.AcquireOptions{
+		Duration: s.duration, Hooks: pessimistic.Hooks{Event: func(e pessimistic.Event) {
+			if e.Kind != pessimistic.Lost {
+				return
+			}
+			select {
+			case s.lost <- struct{}{}:
+			default: // the keeper knows
+			}
+		}}})
+	if err != nil {
+		return errors.Join(err, discard(ctx, blob))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.name != "" {
+		s.past = append(s.past, s.name)
+	}
+	s.name, s.lease = resource.Path(blob.URL()), l
+	return nil
+}
+
+// create creates the blob. Nobody else uses the name, so repeating it is harmless.
+func create(ctx context.Context, blob *blockblob.Client, tries int) error {
+	host, _ := os.Hostname()
+	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
+	err := send.Resend(ctx, tries, send.TryTimeout, func(ctx context.Context) error {
+		_, err := blob.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{OwnerKey: to.Ptr(owner)}})
+		return err
+	})
+	return azerr.Clean(err)
+}
+
+// discard deletes the blob. It gives up soon: GC deletes what remains.
+func discard(ctx context.Context, blob *blockblob.Client) error {
+	ctx, cancel := retry.Detached(ctx, send.TryTimeout)
+	defer cancel()
+	err := send.Resend(ctx, 3, send.TryTimeout, func(ctx context.Context) error {
+		_, err := blob.Delete(ctx, nil)
+		return err
+	})
+	if err == nil || azerr.Classify(err).Kind == azerr.NotFound {
+		return nil
+	}
+	return fmt.Errorf("the blob of a session was not deleted: %w", azerr.Clean(err))
+}
+
+// keeper opens a new session whenever the lease is lost, and retries until it has one. Until then claims are made under
+// the old name, which others consider over.
+func (s *Session) keeper(ctx context.Context) {
+	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
+	for {
+		select {
+		case <-s.lost:
+		case <-ctx.Done():
+			return
+		}
+		had, name := s.Current()
+		s.tell(fmt.Errorf("session %s is over, a new one begins: %w", name, had.Err()))
+		for n := 0; ; n++ {
+			err := s.open(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			s.tell(fmt.Errorf("session in %s: %w", s.path, err))
+			if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
+				return
+			}
+		}
+		s.close(ctx, had, name)
+	}
+}
+
+// Current returns the lease and its name.
+func (s *Session) Current() (*pessimistic.Lease, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease, s.name
+}
+
+// Ours reports whether a name belongs, or belonged, to this session: a message claimed under it that this process does
+// not hold is held by nobody.
+func (s *Session) Ours(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return name == s.name || slices.Contains(s.past, name)
+}
+
+// End ends the session. It does nothing if s is nil.
+func (s *Session) End(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.quit()
+	s.keep.Wait()
+	l, name := s.Current()
+	s.close(ctx, l, name)
+}
+
+// close releases the lease and deletes the blob. Nothing depends on it: the lease expires.
+func (s *Session) close(ctx context.Context, l *pessimistic.Lease, name string) {
+	if err := l.Release(ctx); err != nil && !errors.Is(err, pessimistic.ErrLost) {
+		s.tell(err)
+	}
+	if err := discard(ctx, s.container.NewBlockBlobClient(strings.TrimPrefix(name, s.path+"/"))); err != nil {
+		s.tell(err)
+	}
+}
