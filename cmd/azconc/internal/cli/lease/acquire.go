@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/manual"
 )
 
 type acquireOptions struct {
 	options
-	Seconds int32
-	Wait    time.Duration
+	Duration time.Duration
+	Wait     time.Duration
 
 	duration string
 }
@@ -53,10 +51,10 @@ func (n leaseNoun) parseAcquire(opts *acquireOptions, in cli.Input) (err error) 
 	if opts.On, err = n.parse(in.Args[0]); err != nil {
 		return err
 	}
-	if opts.Seconds, err = ParseSeconds("--duration", opts.duration); err != nil {
+	if opts.Duration, err = ParseDuration("--duration", opts.duration); err != nil {
 		return err
 	}
-	if n == "file" && opts.Seconds != -1 {
+	if n == "file" && opts.Duration != pessimistic.Infinite {
 		return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", opts.duration), "omit --duration, and release the lease at the end")
 	}
 	if opts.LeaseID, err = flags.ParseLeaseID(opts.LeaseID); err != nil {
@@ -99,57 +97,27 @@ func (n leaseNoun) addDuration(set *pflag.FlagSet, to *string) {
 	set.StringVar(to, "duration", "60s", "how long it lasts: 15s to 60s, or infinite")
 }
 
-// poll spaces the attempts of a command that waits for a lease.
-var poll = retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}
-
 func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOptions) error {
-	id := opts.LeaseID
-	if id == "" {
-		id = uuid.NewString()
-	}
 	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
-	r := result{Outcome: "acquired", Resource: opts.On.String(), LeaseID: id, Infinite: opts.Seconds < 0, DurationMS: max(0, int64(opts.Seconds)*1000)}
-	waiting := retry.Budget{Attempts: -1, Elapsed: opts.Wait, Backoff: poll}.Start()
-	for {
-		var reply lease.Reply
-		s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-			reply, err = l.Acquire(ctx, id, opts.Seconds, conditionsOf(opts.Conditions))
-			return err
-		})
-		if err == nil {
-			r.ETag = string(reply.ETag)
-			return printLease(f, r, s)
+	t := tally{op: "acquire"}
+	o := &manual.AcquireOptions{Options: t.options(opts.Conditions), Duration: opts.Duration, Wait: opts.Wait, LeaseID: opts.LeaseID}
+	reply, err := manual.Acquire(ctx, l, o)
+	if _, unknown := errors.AsType[*pessimistic.UnknownError](err); unknown {
+		if f.Output == "text" && !f.Quiet {
+			fmt.Fprintln(f.Out, reply.ID) // so that a script reads it as after a success
 		}
-		if _, granted := errors.AsType[*lease.GrantedError](err); granted {
-			letGo(ctx, l, id) // a file without a heartbeat would stay leased
-		}
-		if azerr.Classify(err).Kind != azerr.Held || waiting.Next(ctx, 0) != nil {
-			// A refusal means that another client holds the lease: no other client has this id. An ambiguous last response proves nothing.
-			if !azerr.Classify(err).Ambiguous() {
-				return err
-			}
-			if opts.LeaseID == "" && letGo(ctx, l, id) {
-				return err
-			}
-			if f.Output == "text" && !f.Quiet {
-				fmt.Fprintln(f.Out, id) // so that a script reads it as after a success
-			}
-			return fail.WithHint(&acquireUnknown{err: cli.AfterAmbiguous(s, err), id: id},
-				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, opts.On, id))
-		}
+		return fail.WithHint(&acquireUnknown{err: t.judge(err), id: reply.ID},
+			fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, opts.On, reply.ID))
 	}
-}
-
-// letGo releases a lease that may have been acquired although no response said so, and reports whether it is not held under
-// the id now.
-func letGo(ctx context.Context, l lease.Resource, id string) bool {
-	ctx, cancel := retry.Detached(ctx, 5*time.Second)
-	defer cancel()
-	_, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.Release(ctx, id, lease.Conditions{}) })
-	return err == nil || azerr.Classify(err).Kind == azerr.Lost
+	if err != nil {
+		return t.judge(err)
+	}
+	infinite := opts.Duration == pessimistic.Infinite
+	return t.print(f, result{Outcome: "acquired", Resource: opts.On.String(), LeaseID: reply.ID, Infinite: infinite,
+		DurationMS: max(0, opts.Duration.Milliseconds()), ETag: string(reply.ETag)})
 }
 
 // acquireUnknown is a lease that may be held under an id.

@@ -10,15 +10,14 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
 )
 
 type breakOptions struct {
 	options
-	Period *int32 // nil: the remaining time
-	Stale  time.Duration
+	Stale time.Duration
 
 	period time.Duration
 	now    bool
@@ -61,17 +60,15 @@ func (n leaseNoun) parseBreak(opts *breakOptions, in cli.Input) (err error) {
 	if opts.On, err = n.parse(in.Args[0]); err != nil {
 		return err
 	}
-	given := in.Flags.Changed("period")
 	switch {
 	case opts.Stale != 0 && opts.Stale < 30*time.Second:
 		return fail.Usagef("--stale %v is less than 30s: a heartbeat may be missed", opts.Stale)
-	case given && opts.now:
+	case in.Flags.Changed("period") && opts.now:
 		return fail.Usagef("--period and --now cannot both be given")
 	case opts.period < 0 || opts.period > time.Minute || opts.period%time.Second != 0:
 		return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.period)
-	case given || opts.now:
-		seconds := int32(opts.period / time.Second)
-		opts.Period = &seconds
+	case in.Flags.Changed("period") && opts.period == 0:
+		opts.now = true
 	}
 	return nil
 }
@@ -84,26 +81,20 @@ func (n leaseNoun) breakRun(ctx context.Context, f *cli.Factory, opts *breakOpti
 	if opts.Stale > 0 {
 		return breakStale(ctx, f, opts)
 	}
-	period := lease.Natural
-	if opts.Period != nil {
-		period = *opts.Period
-	}
-	var left time.Duration
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-		left, err = l.Break(ctx, period, conditionsOf(opts.Conditions))
-		return err
-	})
+	t := tally{op: "break"}
+	left, err := pessimistic.Break(ctx, l, &pessimistic.BreakOptions{Grace: opts.period, Now: opts.now, Conditions: conditionsOf(opts.Conditions),
+		Hooks: pessimistic.Hooks{Trace: t.trace}})
 	remaining := left.Milliseconds()
 	r := result{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
 	switch {
 	case azerr.Has(err, "LeaseNotPresentWithLeaseOperation"): // nothing to break: a success, as for azconc lock break
 		r.Outcome = "free"
 	case err != nil:
-		return cli.AfterAmbiguous(s, err)
+		return t.judge(err)
 	case left > 0:
 		r.Outcome = "breaking"
 	}
-	return printLease(f, r, s)
+	return t.print(f, r)
 }
 
 func breakStale(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
@@ -114,5 +105,5 @@ func breakStale(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
 	if err := files.BreakStale(ctx, client, opts.Stale); err != nil {
 		return err
 	}
-	return printLease(f, result{Outcome: "broken", Resource: opts.On.String()}, cli.Sent{})
+	return new(tally).print(f, result{Outcome: "broken", Resource: opts.On.String()})
 }

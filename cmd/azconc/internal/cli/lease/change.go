@@ -3,12 +3,12 @@ package lease
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/pessimistic/manual"
 )
 
 type changeOptions struct {
@@ -39,20 +39,15 @@ The old id is invalid from then on, so a lease can be handed to another holder w
 }
 
 func (n leaseNoun) change(ctx context.Context, f *cli.Factory, opts *changeOptions) error {
-	to := opts.To
-	if to == "" {
-		to = uuid.NewString()
-	}
 	l, err := n.open(f, opts.On)
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error { // a repeated change succeeds
-		_, err := l.Change(ctx, opts.LeaseID, to, conditionsOf(opts.Conditions))
-		return err
-	})
+	t := tally{op: "change"}
+	o := t.options(opts.Conditions)
+	reply, err := manual.Change(ctx, l, opts.LeaseID, opts.To, &o)
 	if err != nil {
-		return cli.AfterAmbiguous(s, err)
+		return t.judge(err)
 	}
-	return printLease(f, result{Outcome: "changed", Resource: opts.On.String(), LeaseID: to}, s)
+	return t.print(f, result{Outcome: "changed", Resource: opts.On.String(), LeaseID: reply.ID})
 }

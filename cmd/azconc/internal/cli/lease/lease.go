@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
+	"github.com/azconc/azconc/pessimistic/manual"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -120,12 +123,46 @@ func (n leaseNoun) open(f *cli.Factory, on fmt.Stringer) (lease.Resource, error)
 	return pessimistic.Blob(client), err
 }
 
-// conditionsOf returns the conditions of a lease operation.
+// tally counts the requests of a verb whose responses were lost.
+type tally struct {
+	op        string
+	ambiguous int
+}
+
+// options returns the options of the verb's requests.
+func (t *tally) options(c optimistic.Conditions) manual.Options {
+	return manual.Options{Conditions: conditionsOf(c), Trace: t.trace}
+}
+
 func conditionsOf(c optimistic.Conditions) lease.Conditions {
 	return lease.Conditions{
 		IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch, IfTags: c.IfTags,
 		IfModifiedSince: c.IfModifiedSince, IfUnmodifiedSince: c.IfUnmodifiedSince,
 	}
+}
+
+func (t *tally) trace(ctx context.Context, op, _ string) (context.Context, func(error)) {
+	return ctx, func(err error) {
+		if op == t.op && azerr.Classify(err).Ambiguous() {
+			t.ambiguous++
+		}
+	}
+}
+
+// judge returns the error of a verb, without the operation and the resource, which the command line adds to every error.
+func (t *tally) judge(err error) error {
+	if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {
+		return &fail.UnknownError{Why: "the response was lost", Err: u.Err}
+	}
+	if e, ok := errors.AsType[*azerr.OpError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (t *tally) print(f *cli.Factory, r result) error {
+	r.Ambiguous, r.Requests, r.ElapsedMS = t.ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
+	return f.Print(r)
 }
 
 func Text[S ~string](s *S) string { return string(ptr.Value(s)) }
@@ -154,21 +191,16 @@ func (r result) Text(w io.Writer) {
 	}
 }
 
-func printLease(f *cli.Factory, r result, s cli.Sent) error {
-	r.Ambiguous, r.Requests, r.ElapsedMS = s.Ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
-	return f.Print(r)
-}
-
-// ParseSeconds reads a duration that the service takes: 15 to 60 whole seconds, or "infinite".
-func ParseSeconds(flag, s string) (int32, error) {
+// ParseDuration reads a duration that the service takes: 15 to 60 whole seconds, or "infinite".
+func ParseDuration(flag, s string) (time.Duration, error) {
 	if s == "infinite" {
-		return -1, nil
+		return pessimistic.Infinite, nil
 	}
 	d, err := flags.ParseDuration(s)
 	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
 		return 0, fail.WithHint(fail.Usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
 	}
-	return int32(d / time.Second), nil
+	return d, nil
 }
 
 // requiredLeaseID reads an id without which the verb makes no sense.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic/manual"
 )
 
 func (n leaseNoun) releaseVerb() cli.Verb[options] {
@@ -23,13 +24,10 @@ func (n leaseNoun) release(ctx context.Context, f *cli.Factory, opts *options) e
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error { return l.Release(ctx, opts.LeaseID, conditionsOf(opts.Conditions)) })
-	// A retry after a lost response finds that the id holds nothing, which is what a release requests.
-	if LostAfter(s, err, "LeaseIdMismatchWithLeaseOperation", "LeaseNotPresentWithLeaseOperation") {
-		err = nil
+	t := tally{op: "release"}
+	o := t.options(opts.Conditions)
+	if err := manual.Release(ctx, l, opts.LeaseID, &o); err != nil {
+		return t.judge(err)
 	}
-	if err != nil {
-		return cli.AfterAmbiguous(s, err)
-	}
-	return printLease(f, result{Outcome: "released", Resource: opts.On.String()}, s)
+	return t.print(f, result{Outcome: "released", Resource: opts.On.String()})
 }

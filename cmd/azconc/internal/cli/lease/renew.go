@@ -2,11 +2,11 @@ package lease
 
 import (
 	"context"
+	"errors"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/manual"
 )
 
 func (n leaseNoun) renewVerb() cli.Verb[options] {
@@ -36,25 +36,14 @@ func (n leaseNoun) renew(ctx context.Context, f *cli.Factory, opts *options) err
 	if err != nil {
 		return err
 	}
-	var reply lease.Reply
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-		reply, err = l.Renew(ctx, opts.LeaseID, conditionsOf(opts.Conditions))
-		return err
-	})
+	t := tally{op: "renew"}
+	o := t.options(opts.Conditions)
+	_, err = manual.Renew(ctx, l, opts.LeaseID, &o)
+	if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {
+		return u.Err // the lease may have been renewed, but must not be relied upon
+	}
 	if err != nil {
-		return err
+		return t.judge(err)
 	}
-	// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
-	if holder, err := flags.ParseLeaseID(reply.ID); err == nil && holder != "" && holder != opts.LeaseID {
-		return &lostLeaseError{why: "it was renewed for another holder"}
-	}
-	return printLease(f, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID}, s)
-}
-
-// lostLeaseError reports that the id does not hold the lease, although the service reported success.
-type lostLeaseError struct{ why string }
-
-func (e *lostLeaseError) Error() string { return "lease lost: " + e.why }
-func (e *lostLeaseError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitLost, Outcome: "lost"}
+	return t.print(f, result{Outcome: "renewed", Resource: opts.On.String(), LeaseID: opts.LeaseID})
 }

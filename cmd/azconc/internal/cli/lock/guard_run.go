@@ -45,13 +45,9 @@ func (a *acquireFlags) add(set *pflag.FlagSet) {
 }
 
 func (a *acquireFlags) parse(set *pflag.FlagSet) error {
-	seconds, err := lease.ParseSeconds("--duration", a.duration)
-	if err != nil {
+	var err error
+	if a.Duration, err = lease.ParseDuration("--duration", a.duration); err != nil {
 		return err
-	}
-	a.Duration = time.Duration(seconds) * time.Second
-	if seconds < 0 {
-		a.Duration = pessimistic.Infinite
 	}
 	waits := set.Changed("wait")
 	switch {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type deleteMessageOptions struct {
@@ -51,7 +51,7 @@ func deleteMessageRun(ctx context.Context, f *cli.Factory, opts *deleteMessageOp
 		_, err := queue.DeleteMessage(ctx, opts.MessageID, opts.PopReceipt, nil)
 		return err
 	})
-	if lease.LostAfter(s, err, "MessageNotFound", "PopReceiptMismatch") {
+	if err != nil && s.Ambiguous > 0 && azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
 		// Only our receipt could delete it, so either our first request did, or another consumer has received it since.
 		return &fail.UnknownError{Why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", Err: err}
 	}

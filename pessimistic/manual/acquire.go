@@ -1,0 +1,108 @@
+package manual
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// AcquireOptions configures Acquire. The zero value selects the defaults.
+type AcquireOptions struct {
+	Options
+
+	// Duration is how long the lease lasts: 15 s to 60 s in whole seconds, or pessimistic.Infinite. Leases of files are
+	// always Infinite. Defaults to 60 s, for files to Infinite.
+	Duration time.Duration
+
+	// Wait is how long to wait while another client holds the lease. Defaults to 0: Acquire does not wait.
+	Wait time.Duration
+
+	// LeaseID is the id to acquire with, a GUID. If this id holds the lease already, the lease is extended or shortened.
+	// Defaults to a random id.
+	LeaseID string
+
+	_ struct{}
+}
+
+// waiting spaces the attempts of a call that waits.
+func waiting(d time.Duration) *retry.Loop {
+	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}}.Start()
+}
+
+// Acquire leases a resource, and does not renew the lease. The id is chosen before the request is sent, so that a lost
+// response cannot leave a lease behind whose id is unknown: the reply has the id also if the error is not nil.
+//
+// If the outcome stays unknown, the lease may be held under that id: the error is an *pessimistic.UnknownError. Under a
+// random id, Acquire tries to release it for 5 s before that; if that succeeds, the error is the last one of the service.
+// If another client holds the lease, the error's azerr.Kind is Held.
+func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Reply, error) {
+	var o AcquireOptions
+	if opts != nil {
+		o = *opts
+	}
+	seconds, err := secondsOf(r, o.Duration)
+	if err != nil {
+		return lease.Reply{}, err
+	}
+	id := cmp.Or(o.LeaseID, uuid.NewString())
+	s, loop := sender(r, &o.Options), waiting(o.Wait)
+	for {
+		reply := lease.Reply{}
+		last, err := s.send(ctx, "acquire", func(ctx context.Context) (err error) {
+			reply, err = r.Acquire(ctx, id, seconds, s.Conditions)
+			return err
+		})
+		reply.ID = id
+		if last == nil {
+			return reply, err
+		}
+		if _, granted := errors.AsType[*lease.GrantedError](last); granted {
+			s.abandon(ctx, id) // a file without a heartbeat would stay leased
+		}
+		out := azerr.Classify(last)
+		if out.Kind == azerr.Held && loop.Next(ctx, 0) == nil {
+			continue
+		}
+		// A refusal means that another client holds the lease, since no other client has this id. An ambiguous last
+		// response proves nothing.
+		if !out.Ambiguous() || o.LeaseID == "" && s.abandon(ctx, id) {
+			err = azerr.Op(ctx, "acquire", r.String(), last)
+		}
+		return reply, err
+	}
+}
+
+// abandon releases a lease that may have been acquired although no response said so, and reports whether it is not held
+// under the id now.
+func (s sending) abandon(ctx context.Context, id string) bool {
+	ctx, cancel := retry.Detached(ctx, 5*time.Second)
+	defer cancel()
+	s.Conditions = lease.Conditions{}
+	err := s.release(ctx, id)
+	return err == nil || azerr.Classify(err).Kind == azerr.Lost
+}
+
+// secondsOf returns a duration in the unit of the protocol.
+func secondsOf(r pessimistic.Resource, d time.Duration) (int32, error) {
+	expires := r.Supports().Expiry
+	switch {
+	case d == pessimistic.Infinite, d == 0 && !expires:
+		return lease.Forever, nil
+	case d == 0:
+		return 60, nil
+	case !expires:
+		return 0, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", d)
+	case d < 15*time.Second || d > time.Minute || d%time.Second != 0:
+		return 0, fmt.Errorf("AcquireOptions.Duration: %v is neither 15s to 60s in whole seconds nor Infinite", d)
+	}
+	return int32(d / time.Second), nil
+}

@@ -1,0 +1,113 @@
+// Package manual sends the requests of a lease one at a time, for programs that keep track of a lease themselves, such as a
+// script that passes its id from step to step. Nothing renews such a lease, and nothing ends the work when it is over: where
+// one process holds the lease, use pessimistic.Acquire.
+//
+// Each function repeats its request after transient faults, up to 6 times within a minute, bounded by ctx. Repeating it has
+// the same effect as sending it once. If the outcome stays unknown, the error is a *pessimistic.UnknownError. All other
+// errors are the service's, in an *azerr.OpError.
+//
+// pessimistic.Break and pessimistic.Look need no id, and complete the set.
+package manual
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// Options configures a request. The zero value selects the defaults.
+type Options struct {
+	// Conditions are required of the resource, as far as it supports them: see lease.Support. Defaults to none.
+	lease.Conditions
+
+	// Trace is that of pessimistic.Hooks. Defaults to none.
+	Trace func(ctx context.Context, op, resource string) (context.Context, func(error))
+
+	_ struct{}
+}
+
+// Renew restarts the time of a lease. An expired lease can be renewed as long as no other client has acquired it or
+// changed the resource since. For a file, Renew writes a heartbeat, and checks that the lease is still held.
+func Renew(ctx context.Context, r pessimistic.Resource, id string, opts *Options) (reply lease.Reply, err error) {
+	s := sender(r, opts)
+	_, err = s.send(ctx, "renew", func(ctx context.Context) (err error) {
+		reply, err = r.Renew(ctx, id, s.Conditions)
+		return err
+	})
+	if err == nil && !strings.EqualFold(reply.ID, id) {
+		// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
+		return lease.Reply{}, &pessimistic.LostError{Resource: r.String(), Reason: pessimistic.Taken, Err: errForeign}
+	}
+	return reply, err
+}
+
+var errForeign = errors.New("it was renewed for another holder")
+
+// Change replaces the id of a lease by to, a GUID; "" stands for a random one. The old id is invalid from then on. The
+// reply holds the new one.
+func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Options) (reply lease.Reply, err error) {
+	if to == "" {
+		to = uuid.NewString()
+	}
+	s := sender(r, opts)
+	_, err = s.send(ctx, "change", func(ctx context.Context) (err error) {
+		reply, err = r.Change(ctx, id, to, s.Conditions)
+		return err
+	})
+	return reply, err
+}
+
+// Release ends a lease, so that it can be acquired at once. A refusal after a lost response is a success: the id holds
+// nothing.
+func Release(ctx context.Context, r pessimistic.Resource, id string, opts *Options) error {
+	s := sender(r, opts)
+	return s.release(ctx, id)
+}
+
+// sending sends requests about one resource.
+type sending struct {
+	Options
+	r pessimistic.Resource
+}
+
+func sender(r pessimistic.Resource, opts *Options) sending {
+	s := sending{r: r}
+	if opts != nil {
+		s.Options = *opts
+	}
+	return s
+}
+
+// send sends a request until its outcome is known. last is the service's last error.
+func (s sending) send(ctx context.Context, op string, request func(context.Context) error) (last, err error) {
+	w := wire.Wire{}
+	if s.Trace != nil {
+		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) { return s.Trace(ctx, op, s.r.String()) }
+	}
+	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+	sent, err := w.Send(ctx, op, wire.Again{Budget: budget}, request)
+	switch {
+	case err == nil:
+		return nil, nil
+	case sent.Ambiguous > 0:
+		return sent.Last, &pessimistic.UnknownError{Op: op, Resource: s.r.String(), Why: "the response was lost", Err: sent.Last}
+	}
+	return sent.Last, azerr.Op(ctx, op, s.r.String(), err)
+}
+
+func (s sending) release(ctx context.Context, id string) error {
+	last, err := s.send(ctx, "release", func(ctx context.Context) error { return s.r.Release(ctx, id, s.Conditions) })
+	if errors.Is(err, pessimistic.ErrOutcomeUnknown) && azerr.Classify(last).Kind == azerr.Lost {
+		return nil
+	}
+	return err
+}
