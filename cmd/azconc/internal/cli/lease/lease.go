@@ -210,8 +210,3 @@ func requiredLeaseID(flag, s string) (string, error) {
 	}
 	return flags.ParseLeaseID(s)
 }
-
-// LostAfter tells whether err is the refusal that a repeated request meets when the first one was carried out.
-func LostAfter(s cli.Sent, err error, codes ...string) bool {
-	return err != nil && s.Ambiguous > 0 && azerr.Has(err, codes...)
-}
