@@ -201,7 +201,7 @@ func TestNothingIsReceivedOnceAnOutageIsKnown(t *testing.T) {
 		c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error { return p.inbox.Apply(ctx, m, "p", upsertEffect(m)) },
 			&ConsumerOptions{Concurrency: 1, Dedupe: DedupeInbox, Event: func(e Event) {
 				if e.Kind == Failed {
-					time.Sleep(time.Second) // the goroutine that receives would run meanwhile
+					<-time.After(time.Second) // the goroutine that receives would run meanwhile
 				}
 			}})
 		if err != nil {
