@@ -74,7 +74,7 @@ func (f *Factory) Close() {
 func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
-	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result; only the exit code reports it")
+	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result, only messages and the exit code")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
 	p.DurationVar(&f.timeout, "timeout", 0, "end the whole command after this long, with exit code 124")
 	addConnectionFlags(p, &f.flags)

@@ -30,7 +30,7 @@ func metadataSetVerb() cli.Verb[pairsOptions] {
 	v.Short = "Replace a blob's metadata"
 	v.Long = `Replace a blob's metadata: names that are not given are removed.
 
-To keep them use blob metadata update.`
+To keep them, use azconc blob metadata update.`
 	v.Example = "  azconc blob metadata set jobs/state.json owner=web-1 stage=2 --if-match 0x8DE0A1B2C3D4E5F"
 	return v
 }

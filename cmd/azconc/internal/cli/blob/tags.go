@@ -29,10 +29,11 @@ var tagPairs = pairsKind{
 func tagsSetVerb() cli.Verb[pairsOptions] {
 	v := tagPairs.set()
 	v.Short = "Replace a blob's index tags"
-	v.Long = `Replace a blob's index tags: those that are not given are removed. To keep them use blob tags update.
+	v.Long = `Replace a blob's index tags: those that are not given are removed. To keep them, use azconc blob
+tags update.
 
 Tags do not affect the blob's ETag. The write is conditional on every tag that was read still having its value. It also writes
-the tag ` + optimistic.LineageKey + `, which shows the next write whether this one was applied. A predicate cannot require that a
+the tag ` + optimistic.LineageKey + `, which records that this write was applied. A predicate cannot require that a
 tag is absent: a tag that another tool adds at the same time is lost.`
 	v.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
   azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`

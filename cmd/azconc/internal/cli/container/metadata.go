@@ -105,7 +105,7 @@ func (n MetadataNoun) setVerb() cli.Verb[metadataOptions] {
 	return cli.Verb[metadataOptions]{
 		Use:      "set " + n.arg() + " [<name>=<value>]…",
 		Short:    "Replace a " + n.Name + "'s metadata",
-		Long:     "Replace a " + n.Name + "'s metadata: names that are not given go.\n\n" + n.Warning,
+		Long:     "Replace a " + n.Name + "'s metadata: names that are not given are removed.\n\n" + n.Warning,
 		Example:  "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
 		Args:     cobra.ArbitraryArgs,
 		Flags:    n.addFlags,

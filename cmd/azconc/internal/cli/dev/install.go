@@ -18,8 +18,8 @@ func installVerb() cli.Verb[installOptions] {
 		Short: "Install Azurite now rather than on first use",
 		Long: `Install Azurite now rather than on first use, and print the directory it is in.
 
-It comes from npm, in the version and with the dependencies that this azconc was built for, and goes into the user's cache
-directory. Node.js 20 or newer is needed. AZCONC_AZURITE_DIR names an existing copy to use instead.`,
+It comes from npm, at the version that this azconc was built for and with pinned dependencies, and is stored in the user's
+cache directory. Node.js 20 or newer is needed. AZCONC_AZURITE_DIR names an existing copy to use instead.`,
 		Example: "  azconc dev install",
 		Run:     installRun,
 	}

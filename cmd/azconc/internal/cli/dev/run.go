@@ -31,9 +31,9 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command with its own Azurite",
 		Long: `Run a command with its own Azurite, which starts empty and is removed afterwards.
 
-The command finds it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
-environment. Signals are passed on to it, and its exit status is azconc's: 128+n if a signal killed it, 126 or 127 if it
-could not start.`,
+The command gets it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
+environment. Signals are passed on to it. azconc exits with its status: 128+n if a signal killed it, 126 or 127 if it could
+not be started.`,
 		Example: `  azconc dev run -- go test ./...
   azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
 		Args: func(_ *cobra.Command, args []string) error {

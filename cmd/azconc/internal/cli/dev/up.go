@@ -23,7 +23,7 @@ func upVerb() cli.Verb[upOptions] {
 	return cli.Verb[upOptions]{
 		Use:   "up",
 		Short: "Run Azurite until interrupted",
-		Long: `Run Azurite until interrupted, and print the line that makes a shell use it.
+		Long: `Run Azurite until interrupted, and print the line that configures a shell to use it.
 
 It listens on 127.0.0.1 only, on free ports, and its data is deleted when it ends; --default-ports and --location change
 that. When interrupted, it ends with exit code 0.`,

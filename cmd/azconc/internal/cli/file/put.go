@@ -57,7 +57,7 @@ func putVerb() cli.Verb[putOptions] {
 accepts a condition. To change a file based on its content, use azconc file update.
 
 If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
-cannot be finished, part of the file is new and part is old, and the message says so. Readers do not wait for the lease: they
+cannot be finished, part of the file is new and part is old, and azconc reports that. Readers do not wait for the lease: they
 can see a partly written file.`,
 		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
 		Flags: func(opts *putOptions, set *pflag.FlagSet) {

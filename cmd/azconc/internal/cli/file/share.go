@@ -30,9 +30,10 @@ func (o *shareOptions) resource(arg string) (err error) {
 
 func shareCreateVerb() cli.Verb[shareOptions] {
 	return cli.Verb[shareOptions]{
-		Use:      "create <share>",
-		Short:    "Create a share",
-		Long:     "Create a share. If it already exists, the exit code is 7; if a response was lost, azconc may have created it, and the exit code is 5.",
+		Use:   "create <share>",
+		Short: "Create a share",
+		Long: `Create a share. If it already exists, the exit code is 7. A share does not record who created it: if a response was lost
+and the share exists then, the exit code is 5.`,
 		Example:  "  azconc share create reports",
 		Resource: (*shareOptions).resource,
 		Run:      shareCreateRun,

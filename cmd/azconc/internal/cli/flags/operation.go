@@ -11,7 +11,7 @@ import (
 
 // AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
 func AddOperationID(set *pflag.FlagSet, to *string, what string, keeps int) {
-	set.StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: if it is among the last %[2]d ids of %[1]s, nothing is\nwritten (azconc help operations)", what, keeps))
+	set.StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: nothing is written if it is among the last %[2]d ids\napplied to %[1]s (azconc help operations)", what, keeps))
 }
 
 // OperationsInTags is the number of operations that azconc's own tag has room for.
@@ -25,7 +25,7 @@ func OperationsHelp() string {
 The resource keeps the ids of the changes that were applied to it: the last %d, for %d days; index tags the last %d,
 without an age limit. Within that window a rerun writes nothing and ends with 0: its outcome is "already_applied", in text and
 with -o json, and "changed" is false. The id is checked before any condition, so a rerun of an applied change with an
---if-match that has become stale also succeeds. Of two commands that run at once under one id, one applies the change.
+--if-match that has become stale also succeeds. If two commands run at once under one id, one of them applies the change.
 
 A change is applied again if its id has been dropped, or if the resource was deleted and created again, or overwritten
 without azconc. The content, the metadata and the tags of a blob are separate: one id on two of them is two changes. An

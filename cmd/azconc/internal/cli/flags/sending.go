@@ -19,7 +19,7 @@ type Sending struct {
 }
 
 func (s *Sending) Add(set *pflag.FlagSet) {
-	Duration(set, &s.TryTimeout, "try-timeout", false, "send a request again if it has no response after this long, and the time that\nits content takes at --min-rate (default 30s, where blocks and ranges of a blob move 5m)").hint = "--timeout bounds the whole command"
+	Duration(set, &s.TryTimeout, "try-timeout", false, "retry a request without a response after this long, plus the time that its\ncontent takes at --min-rate (default 30s, or 5m for blocks and ranges of a blob)").hint = "--timeout bounds the whole command"
 	Int(set, &s.MinRate, "min-rate", 1, "slowest transfer to wait for, in `bytes` per second (default 65536)").hint = "a slower network needs a smaller rate, such as 8192"
 }
 
@@ -58,7 +58,7 @@ func (e *tooLargeError) Unwrap() error { return e.err }
 
 // AddTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
 func AddTrustConflicts(set *pflag.FlagSet, trust *bool) {
-	set.BoolVar(trust, "trust-conflicts", false, "take every refused write for a conflict, without looking at what is there: only for\nnetworks without an intermediary that repeats requests")
+	set.BoolVar(trust, "trust-conflicts", false, "report every refused write as a conflict, without a look at the resource to confirm\nit; only for networks without an intermediary that repeats requests")
 }
 
 // UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.

@@ -15,7 +15,7 @@ func (n leaseNoun) renewVerb() cli.Verb[options] {
 		Short: "Renew the lease",
 		Long: `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
 
-An expired lease can be renewed as long as it has not been acquired, and the ` + string(n) + ` has not been changed, since.`,
+An expired lease can still be renewed if nobody has acquired it since, and the ` + string(n) + ` has not been changed.`,
 		Example: "  azconc " + string(n) + " lease renew " + n.example() + " --lease-id $LEASE",
 		Flags:   n.addHeld,
 		Parse:   n.parseHeld,

@@ -28,8 +28,8 @@ func breakVerb() cli.Verb[breakOptions] {
 	var ifMatch string
 	return cli.Verb[breakOptions]{
 		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
-		Short: "Break a lock that another holder has",
-		Long: `Break a lock that another holder has. A free lock is left as it is.
+		Short: "Break a lock that another client holds",
+		Long: `Break a lock that another client holds. Breaking a free lock changes nothing.
 
 By default the lease's remaining time runs out first, so that a holder that tracks its time has stopped by then; azconc lock
 run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the

@@ -29,15 +29,15 @@ func electRunVerb() cli.Verb[electRunOptions] {
 	return cli.Verb[electRunOptions]{
 		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
 		Short: "Run a command while this machine is the leader",
-		Long: `Run for election, and run the command once elected. If leadership is lost, the command is stopped and azconc runs for election
-again. When the command ends by itself, azconc ends with its status, and another candidate can lead.
+		Long: `Run for election, and run the command once elected. If leadership is lost, azconc stops the command and runs for election
+again. When the command ends by itself, azconc exits with its status, and another candidate can lead.
 
-The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every earlier one) and AZCONC_LEASE_ID in its
+The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every earlier one) and AZCONC_LEASE_ID in its
 environment.
 
 ` + UnderLong + `
 
-With --once azconc does not run again, and a lead that is lost is 76.`,
+With --once azconc does not run for election again, and exits with 76 if leadership is lost.`,
 		Example: `  azconc elect run jobs/scheduler -- ./scheduler --term "$AZCONC_LOCK_FENCE"`,
 		Args:    cobra.ArbitraryArgs,
 		Flags: func(opts *electRunOptions, set *pflag.FlagSet) {

@@ -27,8 +27,8 @@ func gcVerb() cli.Verb[gCOptions] {
 		Use:   "gc <container>",
 		Short: "Delete the blobs of locks that are no longer used",
 		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
-Blobs that have content stay, even if they were locked (see azconc lock run --allow-content), and so do locks that are held, or
-acquired while gc runs. Fences keep growing: a new lock of the same name starts above the old one.`,
+Blobs that have content stay, even if they were locked (see azconc lock run --allow-content). Locks that are held, or acquired
+while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one.`,
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
 		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")

@@ -37,11 +37,11 @@ type acquireFlags struct {
 }
 
 func (a *acquireFlags) add(set *pflag.FlagSet) {
-	set.DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default as long as it takes)")
-	set.BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait while another holder has it")
+	set.DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default no limit)")
+	set.BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
 	set.StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
 	set.StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
-	set.BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content, which is refused otherwise")
+	set.BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content")
 }
 
 func (a *acquireFlags) parse(set *pflag.FlagSet) error {

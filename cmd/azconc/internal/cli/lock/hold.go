@@ -25,11 +25,12 @@ type holdOptions struct {
 func holdVerb() cli.Verb[holdOptions] {
 	return cli.Verb[holdOptions]{
 		Use:   "hold <container/name>",
-		Short: "Hold a lock until a signal, a time or the end of stdin",
+		Short: "Hold a lock until a signal, a timeout or the end of stdin",
 		Long: `Hold a lock: acquire it, print its fence, renew it, and release it on INT, TERM or HUP, after --for, or with --stdin when stdin
-ends. The exit code is then 0; it is 6 if another holder has it, and 9 if it was lost.
+ends. The exit code is then 0; it is 6 if another client holds the lock, and 9 if the lock was lost.
 
-azconc lock run is the safer choice: it stops the work when the lock is lost. Here the caller has to watch for the exit.`,
+azconc lock run is the safer choice: it stops the work when the lock is lost. With lock hold, the caller
+has to notice that azconc has exited.`,
 		Example: `  azconc lock hold jobs/maintenance --for 1h
   coproc HOLD { azconc lock hold jobs/maintenance --stdin; }; read -u ${HOLD[0]} FENCE`,
 		Flags: func(opts *holdOptions, set *pflag.FlagSet) {

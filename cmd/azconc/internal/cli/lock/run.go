@@ -41,8 +41,9 @@ reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole
 job is killed when the lease is about to expire. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
 its loop.
 
-The command finds azconc's process id in AZCONC_PID. The exit status is the command's: 128+n if a signal ended it, 126 or 127
-if it could not start; 75 if the lock was not acquired in time (-E changes that), 76 if it was lost while the command ran.`
+The command gets azconc's process id in AZCONC_PID. azconc exits with the command's status: 128+n if a signal ended it, 126 or
+127 if it could not be started. The exit code is 75 if the lock was not acquired in time (-E changes that), and 76 if it was
+lost while the command ran.`
 
 func runVerb() cli.Verb[runOptions] {
 	return cli.Verb[runOptions]{
@@ -50,7 +51,7 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
 
-The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
+The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
 environment.
 
 ` + UnderLong + `

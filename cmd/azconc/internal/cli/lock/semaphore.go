@@ -30,7 +30,7 @@ func semaphoreRunVerb() cli.Verb[semaphoreRunOptions] {
 		Short: "Run a command as one of at most n at a time",
 		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
 
-Besides AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID the command finds the number of its slot, 0 to n-1, in
+In addition to AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID, the command gets the number of its slot, 0 to n-1, in
 AZCONC_SLOT.
 
 ` + UnderLong,

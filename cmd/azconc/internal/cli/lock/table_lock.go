@@ -29,7 +29,7 @@ func tableLockRunVerb() cli.Verb[tableLockRunOptions] {
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
 them; a client that writes without acquiring the lock is not stopped. The lock "container/table/<table>" is a named lock like any other.
 
-The command finds AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
 ` + UnderLong,
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh

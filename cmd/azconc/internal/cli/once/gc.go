@@ -24,8 +24,8 @@ func gcVerb() cli.Verb[gCOptions] {
 	return cli.Verb[gCOptions]{
 		Use:   "gc <container>",
 		Short: "Forget keys that were completed long ago",
-		Long: `Forget the keys of a container that were completed longer ago than --age: the command of such a key runs again if the key is
-used again. azconc lock gc deletes the locks of the keys.`,
+		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
+again. azconc lock gc deletes the locks of the keys.`,
 		Example: "  azconc once gc jobs --age 2160h",
 		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
 			opts.add(set)

@@ -36,15 +36,15 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
-nothing: the key can be tried again. A result stays until azconc once forget or azconc once gc deletes it.
+no result, and the key can be tried again. A result stays until azconc once forget or azconc once gc deletes it.
 
-One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait, or with
---no-wait not at all (75). If the machine dies after the command took effect and before the result is stored, the command runs
-again: it finds AZCONC_LOCK_FENCE, which is larger each time, to fence its effect with.
+One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
+with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the
+command runs again. It can fence its effect with AZCONC_LOCK_FENCE, which is larger each time.
 
-A key stands for one operation: with another command line, or another --payload, it is refused (4).
+A key stands for one operation: with another command line, or another --payload, azconc refuses it (exit code 4).
 
-The command finds AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
 ` + lock.UnderLong,
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42

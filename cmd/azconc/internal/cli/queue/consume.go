@@ -45,7 +45,7 @@ func consumeVerb() cli.Verb[consumeOptions] {
 		Short: "Run a command for every message",
 		Long: `Run a command, with a shell, for every message, until TERM or INT arrives.
 
-The command finds the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which all copies share),
+The command gets the body on stdin, and AZCONC_MESSAGE_ID, AZCONC_KEY (the sender's id, which all copies share),
 AZCONC_ATTEMPT, AZCONC_DELIVERIES, AZCONC_FENCE and AZCONC_HEADERS (a JSON object) in its environment. Its exit status decides
 what happens to the message:
 
@@ -57,19 +57,19 @@ what happens to the message:
 While the command runs, azconc keeps its message hidden; if it cannot, it stops the command and every process it started before
 another consumer can receive the message. Output of the command passes through; with --concurrency above 1, when it has ended.
 
-The table --markers, which is created if it is missing, records messages. --dedupe selects what for:
+The table --markers, which is created if it is missing, records messages. --dedupe selects which, and to what end:
 
   owner       one of several copies of a message is handled, and the others are deleted (the default)
   complete    as owner, and the output of the command is stored, and printed again for a copy (all of it, up to 64 KiB)
-  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like others
-  none        there is no table, and copies are handled like others
+  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like other messages
+  none        no table is used, and copies are handled like other messages
 
-A redelivered message is handled at once, although its previous consumer may only have been slow. With --sessions it is left to
-that consumer as long as it is alive.
+A redelivered message is handled at once, even though its previous consumer may only be slow. With --sessions, a consumer that
+is still alive keeps its messages.
 
-With --inbox the effect of a message happens once, however often it was sent and delivered, and whichever process was killed:
-the command prints writes of one table partition, in the format of azconc table transact, and azconc carries them out in one
-transaction with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
+With --inbox a message takes effect once, however often it is sent and delivered, even if processes are killed: the command
+prints writes to one table partition, in the format of azconc table transact, and azconc carries them out in one transaction
+with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
 partition records the messages, so --markers is not used unless it is given.
 
 After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are

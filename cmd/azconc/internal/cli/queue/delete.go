@@ -44,8 +44,8 @@ func clearVerb() cli.Verb[options] {
 		Short: "Delete every message of a queue",
 		Long: `Delete every message of a queue, including hidden ones, which a consumer has received.
 
-The service does it piece by piece and may time out on a large queue; it is then asked again. A message that is sent
-meanwhile may go too: last writer wins.`,
+The service deletes them piece by piece and may time out on a large queue; azconc then repeats the request. A message that is
+sent meanwhile may be deleted too.`,
 		Example: "  azconc queue clear orders",
 		Parse:   (*options).parse,
 		Run:     clearRun,

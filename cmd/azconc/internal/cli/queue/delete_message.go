@@ -20,8 +20,8 @@ func deleteMessageVerb() cli.Verb[deleteMessageOptions] {
 	return cli.Verb[deleteMessageOptions]{
 		Use:   "delete-message <queue> <message-id> --pop-receipt <receipt>",
 		Short: "Delete a received message",
-		Long: `Delete a received message. The pop receipt proves that it has not been received again since: with a stale
-one the message stays, and the exit code is 9.`,
+		Long: `Delete a received message. The pop receipt shows that the message has not been received again since. With a
+stale receipt the message stays, and the exit code is 9.`,
 		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
 		Flags: func(opts *deleteMessageOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")

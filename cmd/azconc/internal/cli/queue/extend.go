@@ -25,7 +25,7 @@ type extendOptions struct {
 func extendVerb() cli.Verb[extendOptions] {
 	return cli.Verb[extendOptions]{
 		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
-		Short: "Extend the time a received message is hidden, or end it",
+		Short: "Hide a received message for longer, or make it visible",
 		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
 receipt is printed, and the old one becomes invalid. With a stale receipt nothing changes, and the exit code is 9.
 

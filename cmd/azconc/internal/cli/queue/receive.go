@@ -25,8 +25,8 @@ type receiveOptions struct {
 }
 
 func (o *receiveOptions) add(set *pflag.FlagSet, what string) {
-	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+" at most, up to 32")
-	set.StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto shows the body of an envelope, and base64 that holds UTF-8 as that")
+	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+", up to 32")
+	set.StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto decodes an envelope, and base64 whose content is UTF-8")
 	set.BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
@@ -49,8 +49,8 @@ func receiveVerb() cli.Verb[receiveOptions] {
 to delete it, and with the time at which it becomes visible again unless it is deleted. For an envelope, the body is printed,
 after the id, the headers and, in a poison queue, the reason.
 
-If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then asks again and
-receives others, if there are any; "ambiguous" in the JSON result reports that.`,
+If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then repeats
+the request, which receives other messages, if there are any; "ambiguous" in the JSON result counts lost responses.`,
 		Example: `  azconc queue receive orders -o json
   azconc queue receive orders --max 32 --visibility 2m`,
 		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {

@@ -38,7 +38,7 @@ func redriveVerb() cli.Verb[redriveOptions] {
 		Short: "Move poison messages back to where they can be handled again",
 		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
 its text, byte for byte. Each is sent before it is deleted, so none is lost; if an envelope had to be sent twice, consumers
-deduplicate it by its id. Messages get the time to live that they had at first.
+deduplicate it by its id. Messages get their original time to live.
 
 --id, --reason and --where select messages, and a message has to satisfy all that are given; the others stay, hidden for up to
 two minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is the

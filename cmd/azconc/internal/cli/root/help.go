@@ -55,8 +55,8 @@ const exitCodesHelp = `Exit codes are the same for all commands.
   124  timed out (--timeout)
   130  interrupted (143 by SIGTERM)
 
-The run commands return the status of the command they run: its own, 128+n if a signal killed it, 126 or 127 if it could
-not start; and their own are 75 (not acquired; -E changes it) and 76 (lost while running).
+The run commands exit with the status of the command that they run: 128+n if a signal killed it, 126 or 127 if it could not
+be started. They add two codes of their own: 75 (not acquired; -E changes it) and 76 (lost while the command ran).
 
 An unknown outcome is reported as 5 even when --timeout or a signal ended the command.
 With -o json every failure except a usage error prints an object with "outcome", "error" and "exit_code" on stdout.`
@@ -77,10 +77,10 @@ A resource may also be a full URL, with or without a SAS.
   VISUAL, EDITOR       the editor of azconc blob edit
   HTTPS_PROXY, NO_PROXY, HTTP_PROXY
 
-A filter run by --exec finds AZCONC_RESOURCE, AZCONC_ETAG (empty for a new blob) and AZCONC_ATTEMPT in its environment.`
+A filter run by --exec gets AZCONC_RESOURCE, AZCONC_ETAG (empty for a new blob) and AZCONC_ATTEMPT in its environment.`
 
 const conditionsHelp = `Conditions make the service carry out a request only if they hold; otherwise nothing is written, and the exit code is 4
-(7 when --if-none-match '*' finds the blob there).
+(7 if --if-none-match '*' fails because the blob exists).
 
   --if-match ETAG             it is at this version              '*': it exists
   --if-none-match ETAG        it is not at this version          '*': it does not exist

@@ -46,9 +46,9 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 
 	root.AddGroup(
-		&cobra.Group{ID: "optimistic", Title: "Change it only if it has not changed:"},
-		&cobra.Group{ID: "pessimistic", Title: "Hold it, and know when you no longer do:"},
-		&cobra.Group{ID: "idempotent", Title: "Do it once:"},
+		&cobra.Group{ID: "optimistic", Title: "Optimistic concurrency:"},
+		&cobra.Group{ID: "pessimistic", Title: "Locks, leases and leaders:"},
+		&cobra.Group{ID: "idempotent", Title: "Queues and idempotency:"},
 		&cobra.Group{ID: "tool", Title: "Tools:"},
 	)
 	add := func(group string, cmds ...*cobra.Command) {

@@ -25,7 +25,7 @@ func createVerb() cli.Verb[options] {
 		Short: "Create a table",
 		Long: `Create a table. If it already exists, the exit code is 7.
 
-A table has no room for an id: if the response is lost and the table exists then, the exit code is 5.`,
+A table does not record who created it: if the response is lost and the table exists then, the exit code is 5.`,
 		Example:  "  azconc table create jobs",
 		Resource: (*options).resource,
 		Run:      createRun,

@@ -11,7 +11,7 @@ func deleteVerb() cli.Verb[options] {
 	return cli.Verb[options]{
 		Use:   "delete <table>",
 		Short: "Delete a table and everything in it",
-		Long: `Delete a table and everything in it. The service knows no condition here: last writer wins.
+		Long: `Delete a table and everything in it. The service accepts no condition here: last writer wins.
 
 The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`,
 		Example:  "  azconc table delete jobs",

@@ -30,7 +30,8 @@ func insertVerb() cli.Verb[entityWriteOptions] {
 	return cli.Verb[entityWriteOptions]{
 		Use:   "insert <table/partition/row> {--file <file> | --set <name=value>…}",
 		Short: "Create an entity if it does not exist",
-		Long:  `Create an entity. If it already exists, the exit code is 7; an insert whose response was lost is not mistaken for that.`,
+		Long: `Create an entity. If it already exists, the exit code is 7. azconc recognizes its own insert if the response was
+lost.`,
 		Example: `  azconc table insert jobs/eu/17 --set n=0 --set owner=web-1
   echo '{"due@odata.type":"Edm.DateTime","due":"2026-01-31T12:00:00Z"}' | azconc table insert jobs/eu/18 --file -`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {

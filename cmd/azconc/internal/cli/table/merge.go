@@ -16,8 +16,8 @@ func mergeVerb() cli.Verb[entityWriteOptions] {
 		Short: "Set some of an entity's properties, keep the rest, if it is still at a version",
 		Long: `Set some of an entity's properties, keep the rest, if it is still at a version.
 
-The entity is read first. A property that is there keeps its type as far as its new value is one of it. With
---if-match '*' nothing is read if "name@odata.type" names the types.`,
+The entity is read first. An existing property keeps its type if the new value fits it. With --if-match '*' nothing
+is read if "name@odata.type" names the types.`,
 		Example: `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {

@@ -36,7 +36,7 @@ func queryVerb() cli.Verb[queryOptions] {
 		Short: "Print entities, one JSON object per line",
 		Long: `Print entities, one JSON object per line, with their keys and ETags, keeping every type.
 
-A query is not a snapshot: if its result takes several requests, later ones see what is written meanwhile.`,
+A query is not a snapshot: if its result takes several requests, later requests see concurrent writes.`,
 		Example: `  azconc table query jobs
   azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
 		Flags: func(opts *queryOptions, set *pflag.FlagSet) {

@@ -16,10 +16,10 @@ func upsertVerb() cli.Verb[entityWriteOptions] {
 	return cli.Verb[entityWriteOptions]{
 		Use:   "upsert <table/partition/row> {--file <file> | --set <name=value>…} [--merge]",
 		Short: "Insert or replace an entity: last writer wins",
-		Long: `Insert or replace an entity: last writer wins. The service takes no condition here.
+		Long: `Insert or replace an entity: last writer wins. The service accepts no condition here.
 
-It replaces all properties (Insert Or Replace); with --merge it keeps those that are not given (Insert Or Merge)
-and the types of those that are, which are read first.`,
+All properties are replaced (Insert Or Replace). With --merge, properties that are not given are kept (Insert Or Merge), and
+the given ones keep their types, which azconc reads first.`,
 		Example: "  azconc table upsert jobs/eu/17 --set n=0\n  azconc table upsert jobs/eu/17 --merge --set state=done",
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
