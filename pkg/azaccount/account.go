@@ -24,8 +24,8 @@ const (
 
 var services = []Service{Blob, Table, Queue, File}
 
-// Account is how to reach a storage account: its endpoints, and a key, a SAS or Entra ID. It does not change after it was
-// made and is safe for concurrent use. Formatted by package fmt it shows no secret.
+// Account describes how to reach a storage account: its endpoints, and a key, a SAS or Entra ID. It does not change
+// after it was made, and is safe for concurrent use. Package fmt shows no secret of it.
 type Account struct {
 	name     string
 	endpoint map[Service]string // without a slash at the end
@@ -45,13 +45,13 @@ func (l *login) get() (azcore.TokenCredential, error) {
 	return l.credential, l.err
 }
 
-// Signed is the account of a URL that carries its own SAS.
+// Signed returns the account of a URL that carries its own SAS.
 func Signed(s Service, endpoint, sas string) *Account {
 	return &Account{endpoint: map[Service]string{s: strings.TrimSuffix(endpoint, "/")}, sas: sas}
 }
 
-// At returns the account with another endpoint for s. It is an error if that is not the account's own, because its
-// credential would be sent to another account. A token of Entra ID may be sent to any account.
+// At returns the account with another endpoint for s. An endpoint that is not the account's own is an error, because
+// the credential would be sent to another account. A token of Entra ID may be sent to any account.
 func (a *Account) At(s Service, endpoint string) (*Account, error) {
 	if own := a.endpoint[s]; own != "" && a.login == nil && !strings.EqualFold(own, endpoint) {
 		return nil, hinted("give --auth-mode login, or a URL with a SAS", "the URL names a different account than the credential")
@@ -62,10 +62,10 @@ func (a *Account) At(s Service, endpoint string) (*Account, error) {
 	return &at, nil
 }
 
-// Name is the name of the account, "" if only endpoints are known.
+// Name returns the name of the account, or "" if only endpoints are known.
 func (a *Account) Name() string { return a.name }
 
-// Endpoint is the URL of s without a slash at the end, "" if it is not known.
+// Endpoint returns the URL of s without a slash at the end, or "" if it is not known.
 func (a *Account) Endpoint(s Service) string { return a.endpoint[s] }
 
 // Emulator reports whether the endpoint of s is that of an emulator, which is addressed by an IP address or as localhost
@@ -78,7 +78,7 @@ func (a *Account) Emulator(s Service) bool {
 // PathStyle reports whether URLs with this host have the account as the first element of their path, as emulators' do.
 func PathStyle(host string) bool { return host == "localhost" || net.ParseIP(host) != nil }
 
-// Credential says how requests are authorised, without the secret: "key", "SAS" or "Entra ID".
+// Credential returns how requests are authorized, without the secret: "key", "SAS" or "Entra ID".
 func (a *Account) Credential() string {
 	switch {
 	case a.key != "":
@@ -89,7 +89,7 @@ func (a *Account) Credential() string {
 	return "Entra ID"
 }
 
-// String is the name and the kind of credential.
+// String returns the name and the kind of credential.
 func (a *Account) String() string { return a.name + " (" + a.Credential() + ")" }
 
 // GoString is String, so that no format of package fmt shows a secret.

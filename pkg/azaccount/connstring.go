@@ -8,7 +8,7 @@ import (
 
 const (
 	devAccount = "devstoreaccount1"
-	// The emulator's key is the same everywhere and documented.
+	// The emulator's key is public, and the same everywhere.
 	devKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
@@ -19,9 +19,9 @@ var connectionFields = []string{
 	"UseDevelopmentStorage", "DevelopmentStorageProxyUri",
 }
 
-// parseConnectionString returns the account of a connection string, with the endpoints that the string gives and those that
-// follow from the name and the suffix. An error names the field that is wrong. It never repeats a value that may be
-// secret, nor a field with an unknown name, which may be half a key.
+// parseConnectionString returns the account of a connection string, with the endpoints that the string names and those
+// that follow from the name and the suffix. An error names the invalid field. It never repeats a value that may be
+// secret, nor a field with an unknown name, which may be part of a key.
 func parseConnectionString(s string) (*Account, error) {
 	fields, err := splitConnectionString(s)
 	if err != nil {
@@ -81,7 +81,7 @@ func parseConnectionString(s string) (*Account, error) {
 	return a, nil
 }
 
-// notInHost reports whether a character cannot stand in the name of a host.
+// notInHost reports whether a character is not allowed in the name of a host.
 func notInHost(c rune) bool {
 	return c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }
@@ -168,7 +168,7 @@ func validAccount(field, name string) error {
 	for _, c := range name {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
 	}
-	// A secondary endpoint is addressed by the account's name with a suffix.
+	// A secondary endpoint has the account's name with a suffix.
 	if !ok && (len(name) < 13 || !strings.HasSuffix(name, "-secondary") || validAccount(field, strings.TrimSuffix(name, "-secondary")) != nil) {
 		return invalid("%s is not an account name: 3 to 24 lower-case letters and digits", field)
 	}

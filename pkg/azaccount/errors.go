@@ -5,7 +5,7 @@ import "fmt"
 // Error is a setting that cannot be used. Nothing has been sent. Neither text contains a secret.
 type Error struct {
 	Message string // names the flag, the variable or the field
-	Hint    string // the way out, if it does not follow from the message
+	Hint    string // how to fix it, if that does not follow from the message
 }
 
 func (e *Error) Error() string { return e.Message }

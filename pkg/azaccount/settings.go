@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Flags are settings that win over the environment. Errors name them as azconc's flags: --account-name, --sas-token and so
-// on.
+// Flags are settings that take precedence over the environment. Errors name them as azconc's flags: --account-name,
+// --sas-token and so on.
 type Flags struct {
 	ConnectionString string
 	AccountName      string
@@ -18,10 +18,10 @@ type Flags struct {
 	FileEndpoint     string
 }
 
-// Resolve combines flags with the environment, which getenv reads: os.Getenv, or a function of that kind. A flag wins over
-// the environment. Within the environment a connection string wins over the other variables, as it does for the Azure
-// CLI. Two credentials of the same rank are refused. An account may have no endpoint at all: the methods that make
-// clients refuse that.
+// Resolve combines flags with the environment, which getenv reads: os.Getenv, or a function like it. A flag takes
+// precedence over the environment. Within the environment a connection string takes precedence over the other
+// variables, as for the Azure CLI. Two credentials of the same rank are refused. An account may have no endpoint at
+// all: the methods that make clients refuse that.
 //
 // Errors are of type [*Error].
 func Resolve(flags Flags, getenv func(string) string) (*Account, error) {

@@ -11,26 +11,27 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// Outcome is what an error means. It is a value; comparing two with == is meaningful.
+// Outcome describes an error: the kind of failure, its reason, and whether to send the request again. Outcomes can be
+// compared with ==.
 type Outcome struct {
 	Kind       Kind
 	Reason     Reason        // with Kind Conflict, and of files; Exists also with Unauthorised, see UnauthorizedBlobOverwrite
-	Code       string        // x-ms-error-code, or the code in the body; empty when the answer had none
-	Status     int           // HTTP status, that of the failing operation in a transaction; 0 when there was no answer
+	Code       string        // x-ms-error-code, or the code in the body; empty if the response has none
+	Status     int           // HTTP status, that of the failing operation in a transaction; 0 if there was no response
 	RequestID  string        // x-ms-request-id
-	RetryAfter time.Duration // the service's wish; 0 when it has none
+	RetryAfter time.Duration // as the service requested it; 0 if it did not
 	Index      int           // the failing operation of an entity group transaction, from 0; -1 otherwise
 
 	ambiguous, transient bool
 }
 
-// Classify says what err, an error returned by the SDK, means. It looks through wrapping, Clean's included. A nil error
-// is the zero Outcome with Index -1.
+// Classify returns the meaning of err, an error returned by the SDK. It looks through wrapping, including that of
+// Clean. A nil error is the zero Outcome with Index -1.
 //
-// What only the caller knows is left to the caller: that a NotFound under If-Match means Gone, and that a definite
-// answer to a request that was sent twice may be the echo of the first.
+// Classify does not decide what only the caller knows: that a NotFound under If-Match means Gone, and that the response
+// to a request that was sent twice may have been caused by the first one.
 //
-// Classify may be called concurrently, also with the same error.
+// Classify is safe for concurrent use, even with the same error.
 func Classify(err error) Outcome {
 	o := Outcome{Index: -1}
 	if err == nil {
@@ -62,33 +63,34 @@ func Classify(err error) Outcome {
 	return o
 }
 
-// Ambiguous tells whether a write that met this error may have been carried out nevertheless: there was no answer, or
-// one (408, 429, 5xx) that a front end may have given after passing the request on.
+// Ambiguous reports whether a write that met this error may have been applied nevertheless: there was no response, or
+// one (408, 429, 5xx) that a front end may have sent after it passed the request on.
 //
-// It speaks of one request. Where the SDK may have sent it several times, an earlier one may have been carried out
-// whatever the last answer says; net/http does so by itself with a GET whose kept-alive connection dies, which matters
-// for the one GET that changes something, receiving queue messages.
+// Ambiguous applies to one request. If the SDK sent the request several times, an earlier one may have been applied
+// whatever the last response says. net/http itself repeats a GET whose kept-alive connection breaks, which matters for
+// the one GET with an effect: receiving queue messages.
 func (o Outcome) Ambiguous() bool { return o.ambiguous }
 
-// Transient tells whether the same request is worth sending again after a pause. Held is not transient: whether to wait
-// for another to let go, and for how long, is the caller's decision.
+// Transient reports whether the same request may succeed after a pause. Held is not transient: whether to wait for
+// another holder, and for how long, is the caller's decision.
 func (o Outcome) Transient() bool { return o.transient }
 
-// Has tells whether err is an answer with one of the codes, or a transaction whose failing operation has.
+// Has reports whether err is a response with one of the codes, or a transaction whose failing operation has one of
+// them.
 func Has(err error, codes ...string) bool {
 	code := Classify(err).Code
 	return code != "" && slices.Contains(codes, code)
 }
 
-// meant goes by the code. The status decides only where there is no code, or one that nobody has documented.
+// meant returns the meaning of a code. The status decides only if there is no code, or one that is not documented.
 func meant(status int, code string) meaning {
-	// Writes that fetch their source pass on the status of that read. 412 and 304 say that a condition on the source was not
-	// met.
+	// Writes that read a source pass on the status of that read. 412 and 304 mean that a condition on the source did
+	// not hold.
 	if code == "CannotVerifyCopySource" && (status == http.StatusPreconditionFailed || status == http.StatusNotModified) {
 		return codes["SourceConditionNotMet"]
 	}
-	// Otherwise reads answer an unfulfilled If-None-Match with 304 and the code that other statuses use for "changed", which
-	// is the opposite.
+	// A read whose If-None-Match does not hold gets 304 with the code that other statuses use for "changed", which is
+	// the opposite.
 	if status == http.StatusNotModified {
 		return notModified
 	}
@@ -97,7 +99,7 @@ func meant(status int, code string) meaning {
 	}
 	m := byStatus(status)
 	if code != "" && m == changed {
-		// Some condition did not hold, but an unknown code may name any: that of a lease, for instance.
+		// Some condition did not hold, but an unknown code may refer to any condition, for example to one on the lease.
 		m.reason = None
 	}
 	return m
@@ -125,7 +127,8 @@ func byStatus(status int) meaning {
 	return meaning{}
 }
 
-// retryAfter reads the service's wish. The two headers in milliseconds are the SDKs' own and come first, being finer.
+// retryAfter parses the service's Retry-After. The two headers in milliseconds come first, because they are more
+// precise.
 func retryAfter(h http.Header) time.Duration {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms"} {
 		if d := times(h.Get(name), time.Millisecond); d > 0 {
@@ -142,7 +145,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// times returns the number of units, the longest Duration if it is greater, 0 if it is none.
+// times returns n units, at most the longest Duration, or 0 if n is not a number.
 func times(number string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// Clean returns an error with the chain of err and a text that is safe to show: one line, without a URL's query,
-// without keys. errors.Is, errors.As and Classify see everything that they saw before. Clean(nil) is nil.
+// Clean returns an error with the chain of err and a text that is safe to show: one line, without keys and without the
+// query of a URL. errors.Is, errors.As and Classify find everything that they found before. Clean(nil) is nil.
 //
-// The text is made once, here. Wrapping a clean error with %w keeps it clean; only who unwraps down to the SDK's own
-// error and prints that one prints the secret.
+// The text is computed once. Wrapping a clean error with %w keeps it clean. Only a program that unwraps it down to the
+// SDK's own error, and prints that, prints the secret.
 func Clean(err error) error {
 	if err == nil {
 		return nil
@@ -35,12 +35,12 @@ type cleanError struct {
 func (e *cleanError) Error() string { return e.text }
 func (e *cleanError) Unwrap() error { return e.err }
 
-// GoString keeps %#v from printing the fields, among them the original.
+// GoString keeps %#v from printing the fields, which include the original error.
 func (e *cleanError) GoString() string { return fmt.Sprintf("azerr.Clean(%q)", e.text) }
 
-// Summary describes err in one line for a person. An answer of the service becomes "412 ConditionNotMet (request
-// 1a2b…)", a request that got none "PUT container/blob: connection reset by peer"; what callers wrapped around them
-// stays, without secrets and control characters. Summary(nil) is empty.
+// Summary describes err in one line for a person. A response of the service becomes "412 ConditionNotMet (request
+// 1a2b…)", a request without a response "PUT container/blob: connection reset by peer". Text that callers wrapped
+// around them is kept, without secrets and control characters. Summary(nil) is empty.
 func Summary(err error) string {
 	if err == nil {
 		return ""
@@ -51,8 +51,8 @@ func Summary(err error) string {
 	return oneLine(Redact(shorten(err.Error(), err)))
 }
 
-// shorten replaces, in text, what every error below err says by something shorter and safe. Outer errors come first:
-// their texts contain those of the inner ones, which are then found in the replacement.
+// shorten replaces, in text, the text of every error below err by a shorter one that is safe to show. Outer errors come
+// first: their texts contain those of the inner ones, which are then found in the replacement.
 func shorten(text string, err error) string {
 	switch e := err.(type) {
 	case *cleanError:
@@ -77,7 +77,7 @@ func shorten(text string, err error) string {
 	return text
 }
 
-// answer says in one line what the SDK's own text says in ten.
+// answer puts into one line what the SDK puts into ten.
 func answer(r *azcore.ResponseError) string {
 	o := Classify(r)
 	text := fmt.Sprint(o.Status)
@@ -98,8 +98,8 @@ func answer(r *azcore.ResponseError) string {
 	return text
 }
 
-// oneLine joins lines and words by single blanks. Control characters go as well: names and messages come from others
-// and might move a terminal's cursor.
+// oneLine joins lines and words by single spaces. It removes control characters, because names and messages come from
+// other writers and could move a terminal's cursor.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

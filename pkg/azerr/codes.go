@@ -1,10 +1,10 @@
 package azerr
 
-// meaning is what a code stands for.
+// meaning is the meaning of a code.
 type meaning struct {
 	kind      Kind
 	reason    Reason
-	ambiguous bool // a write with this answer may have been carried out
+	ambiguous bool // a write with this response may have been applied
 	transient bool // the same request may succeed later
 }
 
@@ -18,8 +18,8 @@ var (
 	lost         = meaning{kind: Lost}
 	broken       = meaning{kind: Lost, reason: LeaseBroken}
 	unclear      = meaning{kind: Unknown, ambiguous: true, transient: true}
-	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // said by a front end that may have passed it on
-	wait         = meaning{kind: Throttled, transient: true}                  // said by the service itself: not done
+	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // sent by a front end that may have passed the request on
+	wait         = meaning{kind: Throttled, transient: true}                  // sent by the service itself: not applied
 	notFound     = meaning{kind: NotFound}
 	unauthorised = meaning{kind: Unauthorised}
 	permanent    = meaning{kind: Permanent}
@@ -27,8 +27,8 @@ var (
 	byItsStatus  = meaning{kind: ^Kind(0)} // the code says less than the status
 )
 
-// codes maps every code that the services document, and the few that only they know of, to its meaning. The test walks
-// the SDK's lists and fails when one is missing here.
+// codes maps every documented code, and a few that are not documented, to its meaning. The test walks the SDK's lists
+// and fails if a code is missing here.
 var codes = map[string]meaning{
 	// Conditions on versions.
 	"ConditionNotMet":               changed,
@@ -36,14 +36,14 @@ var codes = map[string]meaning{
 	"UpdateConditionNotSatisfied":   changed,  // tables
 	"UnsatisfiableCondition":        badInput, // If-None-Match: * on a read
 	"SourceConditionNotMet":         {kind: Conflict, reason: SourceChanged},
-	"CannotVerifyCopySource":        byItsStatus, // the status is the source's own answer
+	"CannotVerifyCopySource":        byItsStatus, // the status is that of the source's own response
 	"AppendPositionConditionNotMet": {kind: Conflict, reason: Position},
 	"MaxBlobSizeConditionNotMet":    {kind: Conflict, reason: Position},
 	"SequenceNumberConditionNotMet": {kind: Conflict, reason: Sequence},
 	"InvalidBlockList":              {kind: Conflict, reason: BlockList},
 	"BlobOverwritten":               changed,
 
-	// Creation of a resource that exists.
+	// The resource to create already exists.
 	"BlobAlreadyExists":         exists,
 	"ContainerAlreadyExists":    exists,
 	"EntityAlreadyExists":       exists,
@@ -52,7 +52,7 @@ var codes = map[string]meaning{
 	"ShareAlreadyExists":        exists,
 	"ResourceAlreadyExists":     exists,
 	"AccountAlreadyExists":      exists,
-	"UnauthorizedBlobOverwrite": {kind: Unauthorised, reason: Exists}, // a signature that allows to create, not to write
+	"UnauthorizedBlobOverwrite": {kind: Unauthorised, reason: Exists}, // a signature that permits creating, not writing
 
 	// Leases.
 	"LeaseAlreadyPresent":                   held,
@@ -89,7 +89,8 @@ var codes = map[string]meaning{
 	"ResourceNotFound":         notFound,
 	"PreviousSnapshotNotFound": notFound,
 
-	// Files held through SMB. Both spellings of a pending deletion are documented: it ends when the last handle closes.
+	// Files in use through SMB. Both spellings of a pending deletion are documented. The deletion ends when the last
+	// handle is closed.
 	"SharingViolation":              open,
 	"FileOpenBySmbClient":           open,
 	"CannotDeleteFileOrDirectory":   open,
@@ -102,7 +103,7 @@ var codes = map[string]meaning{
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,
 
-	// The service or the way to it.
+	// The service, or the network in between.
 	"InternalError":     unclear,
 	"OperationTimedOut": unclear,
 	"ServerBusy":        busy,
@@ -118,7 +119,7 @@ var codes = map[string]meaning{
 	"SnapshotOperationRateExceeded": wait,
 	"SystemInUse":                   wait,
 
-	// Damaged on the way, hence not carried out. The next copy may arrive whole.
+	// The request was damaged in transit, so it was not applied. A repetition may arrive intact.
 	"Md5Mismatch":   {kind: BadInput, transient: true},
 	"Crc64Mismatch": {kind: BadInput, transient: true},
 
@@ -187,7 +188,7 @@ var codes = map[string]meaning{
 	"TotalSharesProvisionedCapacityExceedsAccountLimit":  permanent,
 	"TotalSharesProvisionedIopsExceedsAccountLimit":      permanent,
 
-	// Requests that are wrong.
+	// Invalid requests.
 	"BlockCountExceedsLimit":                  badInput,
 	"BlockListTooLong":                        badInput,
 	"CommandsInBatchActOnDifferentPartitions": badInput,

@@ -1,19 +1,20 @@
 package azerr
 
-// Denial is why the service refused a caller. It is finer than the kind Unauthorised, and says what would help.
+// Denial is the reason why the service refused a caller. It is more specific than the kind Unauthorised, and shows what
+// would help.
 type Denial uint8
 
 const (
-	NotDenied         Denial = iota // not a refusal of the caller, or one whose code says no more
+	NotDenied         Denial = iota // not a refusal of the caller, or one without a more specific code
 	KeysDisabled                    // the account allows neither its keys nor signatures made with one
-	NoPermission                    // the role, or the signature, does not allow this
+	NoPermission                    // the role, or the signature, does not permit this
 	OtherResourceType               // the signature covers other types of resource
 	OtherService                    // the signature covers other services
 	NeedsHTTPS                      // the signature is for HTTPS only
 	OtherAddress                    // the signature covers other addresses
 	NetworkRules                    // the account's network rules do not admit the address, or the credential does not cover the request
 	AccountDisabled                 // the account is disabled
-	NoCredential                    // the request carried none
+	NoCredential                    // the request has no credential
 	BadCredential                   // the credential is wrong, expired or not yet valid, or a clock is wrong
 )
 
@@ -32,7 +33,7 @@ var denials = map[string]Denial{
 	"InvalidAuthenticationInfo":          BadCredential,
 }
 
-// DenialOf returns why the service refused the caller, NotDenied if err does not say.
+// DenialOf returns why the service refused the caller, or NotDenied if err does not show that.
 func DenialOf(err error) Denial {
 	o := Classify(err)
 	if o.Kind != Unauthorised {
@@ -56,6 +57,6 @@ func HasSnapshots(err error) bool { return Has(err, "SnapshotsPresent") }
 // answers 404 MessageNotFound, emulators 400 PopReceiptMismatch.
 func StaleReceipt(err error) bool { return Has(err, "MessageNotFound", "PopReceiptMismatch") }
 
-// Absent returns what does not exist although the request is about something in it: "container", "table", "queue" or "share". It
-// returns "" for every other error.
+// Absent returns the kind of resource that does not exist, if the request was about something in it: "container",
+// "table", "queue" or "share". For any other error it returns "".
 func Absent(err error) string { return absences[Classify(err).Code] }

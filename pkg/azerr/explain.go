@@ -2,21 +2,21 @@ package azerr
 
 import "cmp"
 
-// Explanation is what a person needs to know about an error code.
+// Explanation explains an error code to a person.
 type Explanation struct {
 	Code   string
 	Kind   Kind
 	Reason Reason
 
 	Means  string // what has happened
-	Passes bool   // it may end without the caller doing anything about it
+	Passes bool   // it may end without any action by the caller
 	Until  string // what ends it
 	Do     string // the way out
 }
 
-// Explain says what a code means, whether the cause passes by itself, and what to do about it. ok is false for a code that
-// no service documents. The codes of the File service have rows of their own, from "Managing file locks" and "File service error
-// codes"; every other code is explained by its kind.
+// Explain returns the meaning of a code, whether the cause is temporary, and what to do about it. ok is false for a
+// code that is not documented. The codes of the File service have their own rows, from "Managing file locks" and "File
+// service error codes"; every other code is explained by its kind.
 func Explain(code string) (e Explanation, ok bool) {
 	m, known := codes[code]
 	if !known {
@@ -40,7 +40,7 @@ const (
 	waitClose = "wait, find out which client it is (file handles list), or close its handle (file handles close); the client then loses what it has not written"
 )
 
-// pendingDeletion has two names on the wire.
+// pendingDeletion has two spellings.
 var pendingDeletion = Explanation{
 	Means:  "an SMB client has marked the file for deletion while it is open; it is no longer listed, and not deleted yet",
 	Passes: true,
@@ -48,7 +48,7 @@ var pendingDeletion = Explanation{
 	Do:     "wait for one of the two (file delete --wait, file wait --until gone); do not treat the file as deleted",
 }
 
-// explained has the codes about files in use.
+// explained has the rows of the codes about files in use.
 var explained = map[string]Explanation{
 	"SharingViolation": {Means: "an SMB client has the file open and does not share the access that the request needs; for an SMB client: a lease denies the access",
 		Passes: true, Until: closes, Do: waitClose},
@@ -83,7 +83,7 @@ var explained = map[string]Explanation{
 	"ShareNotFound":                     {Means: "there is no such share", Until: "it is created", Do: "check the spelling and the account"},
 }
 
-// byKind explains every other code.
+// byKind has the rows of all other codes.
 var byKind = map[Kind]Explanation{
 	Other:        {Means: "its meaning depends on the status", Until: "unknown", Do: "read the message"},
 	Conflict:     {Means: "the resource is not in the state that the request requires: another writer was faster", Until: "it is read again", Do: "read it again, and decide again"},

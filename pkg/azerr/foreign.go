@@ -46,13 +46,14 @@ func foreign(response *http.Response) bool {
 // a code, in a header or in the body.
 func foreignFailure(r *azcore.ResponseError) bool { return r.ErrorCode == "" && foreign(r.RawResponse) }
 
-// foreignMeaning returns the meaning of an intermediary's failure, given what the same status means from the service.
+// foreignMeaning returns the meaning of a failure that an intermediary reported, given the meaning that its status has
+// in a response of the service.
 func foreignMeaning(status int, m meaning) meaning {
 	switch {
 	case status == http.StatusNotModified:
-		return m // a cache answers so, and a read has no effect
+		return m // a cache responds so, and a read has no effect
 	case status < http.StatusBadRequest:
-		return unclear // a success, or a redirect that was followed: the service may have seen the request or not
+		return unclear // a success, or a redirect that was followed: the service may or may not have received the request
 	case m.kind == Conflict, m.kind == NotFound:
 		return meaning{} // it says nothing about the resource
 	}

@@ -1,20 +1,20 @@
 package azerr
 
-// Kind is what a response means to the sender of the request.
+// Kind is the meaning of a response for the sender of the request.
 type Kind uint8
 
 // The kinds.
 const (
 	Other        Kind = iota // none of the below: unknown to this package
-	Conflict                 // the resource is not as the request demanded; Reason says how
+	Conflict                 // the resource is not as the request required; see Reason
 	Held                     // another client holds it: a lease, an open handle
-	Lost                     // the caller's lease or pop receipt is not, or no longer, valid
-	Unknown                  // no response, or one that does not say whether the request was applied
-	Throttled                // the service is busy, or in a state that passes by itself
-	NotFound                 // there is no such resource
-	Unauthorised             // the caller may not do this
-	Permanent                // it is refused, and will be refused again
-	BadInput                 // the request itself is wrong
+	Lost                     // the caller's lease or pop receipt is not valid, or no longer valid
+	Unknown                  // no response, or one that does not show whether the request was applied
+	Throttled                // the service is busy, or in a state that ends by itself
+	NotFound                 // the resource does not exist
+	Unauthorised             // the caller is not permitted to do this
+	Permanent                // the request is refused, and will be refused again
+	BadInput                 // the request itself is invalid
 	Unreachable              // there was no connection: nothing was sent
 )
 
@@ -27,27 +27,27 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Reason says why a request met a Conflict and, for files, what prevents it.
+// Reason is the reason for a Conflict or, for files, what prevents the request.
 type Reason uint8
 
 // The reasons.
 const (
 	None          Reason = iota
-	Changed              // another version than If-Match named, or another condition on the resource that did not hold
-	Gone                 // it existed and does not any more
-	Exists               // it exists and should not
+	Changed              // the resource is at another version than If-Match named, or another condition did not hold
+	Gone                 // it existed and no longer does
+	Exists               // it exists although it must not
 	Position             // append position or maximum size
 	Sequence             // page blob sequence number
 	BlockList            // staged blocks are gone: another commit discarded them
-	SourceChanged        // the source of a copy is not as demanded
-	NotModified          // a read's If-None-Match or If-Modified-Since: nothing newer
+	SourceChanged        // the source of a copy does not satisfy the conditions
+	NotModified          // If-None-Match or If-Modified-Since of a read: there is nothing newer
 	LeaseBroken          // another client has broken the lease; Kind Lost
 
-	// Of files in use through SMB, with Kind Held unless said.
+	// Files in use through SMB. The Kind is Held unless noted.
 	OpenHandle    // an SMB client has it open and does not share what the request needs
 	RangeLocked   // an SMB client has locked some of the bytes
-	DeletePending // an SMB client has marked it for deletion; it goes with the last handle, or the mark is taken back
-	CacheFlush    // an SMB client was asked for what it has in its cache, and has not answered yet; Kind Unknown
+	DeletePending // an SMB client has marked it for deletion: it is deleted with the last handle, unless the mark is cleared
+	CacheFlush    // an SMB client has not flushed its cache yet; Kind Unknown
 	ReadOnly      // the file's read-only attribute is set; Kind Permanent
 )
 
@@ -61,7 +61,7 @@ func (r Reason) String() string {
 	return "invalid"
 }
 
-// InUse reports whether SMB clients use the file in a way that prevents the request, until they stop.
+// InUse reports whether the request is prevented by SMB clients that use the file.
 func (r Reason) InUse() bool {
 	switch r {
 	case OpenHandle, RangeLocked, DeletePending, CacheFlush:

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Sentinels that mean the same in every package, each of which has them under the same name.
+// Sentinels that are the same in every package. Each package has them under the same name.
 var (
 	// ErrConflict means that the resource is not what the caller assumed, and that nothing was changed.
 	ErrConflict = errors.New("changed by another writer")
@@ -20,7 +20,7 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// OpError is the failure of a request for which there is no type of its own. Its text is safe to show.
+// OpError is the failure of a request for which there is no error type of its own. Its text is safe to show.
 type OpError struct {
 	Op       string // what was attempted, such as "acquire"
 	Resource string // path of the resource, never its URL
@@ -32,7 +32,7 @@ func (e *OpError) Error() string { return e.Op + " " + e.Resource + ": " + Summa
 // About returns the path of the resource.
 func (e *OpError) About() string { return e.Resource }
 
-// Unwrap returns the cause, and the sentinel that stands for it where there is one.
+// Unwrap returns the cause, and the matching sentinel if there is one.
 func (e *OpError) Unwrap() []error {
 	switch o := Classify(e.Err); {
 	case o.Kind == NotFound:

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Parts of the patterns. A secret in a URL that was escaped for another URL, once or several times, is still a secret,
-// and one cut off by a quote or a bracket is one in JSON, or in a Go map printed with %v.
+// Parts of the patterns. A secret in a URL that was escaped for another URL, once or several times, is still a secret.
+// One that ends at a quote or a bracket is in JSON, or in a Go map printed with %v.
 const (
 	equals = `(?:=|%(?:25)*3d|\\u003d|&#0*61;|&#x0*3d;)`
 	assign = `["']?[ \t]*(?:` + equals + `|:)[ \t]*[\["']*`
 )
 
-// announced are the secrets that stand behind a name: the pattern of what is before them, the bytes that end them, how
-// long they are at least, and texts, in lower case, of which a text that the pattern matches has at least one.
+// announced are the secrets that follow a name: the pattern of the text before them, the bytes that end them, their
+// smallest length, and texts in lower case, one of which occurs in every text that the pattern matches.
 var announced = []struct {
 	before *regexp.Regexp
 	ends   string
@@ -70,22 +70,21 @@ func Redact(s string) string {
 type span struct{ start, end int }
 
 // secretSpans returns where the secrets are, in order; they may overlap. Every pattern is matched against s itself, and
-// names are looked for inside values too: in a garbled text one secret's name may stand where another's value is
-// expected, and must still be seen. The effort is linear in the length of s all the same, since what an answer says is
-// up to others.
+// names are searched for inside values too: in a garbled text the name of one secret may be where the value of another
+// is expected. The time is linear in the length of s, because other parties control the text of a response.
 func secretSpans(s string) []span {
 	var spans []span
 	lower := strings.ToLower(s)
 	for _, secret := range announced {
-		// The patterns take long, and most texts are long because of something else. One letter has no lower case that is
-		// equal to it under a pattern's (?i).
+		// Matching the patterns takes long, and most long texts contain no secret. One letter has no lower case that
+		// equals it under a pattern's (?i).
 		if !slices.ContainsFunc(secret.hints, func(hint string) bool { return strings.Contains(lower, hint) }) && !strings.Contains(s, "\u017f") {
 			continue
 		}
 		end := 0
 		for _, name := range secret.before.FindAllStringIndex(s, -1) {
 			start := name[1]
-			if start >= end { // else it is inside the previous one, and ends with it
+			if start >= end { // otherwise it is inside the previous one, and ends with it
 				end = len(s)
 				if n := strings.IndexAny(s[start:], secret.ends); n >= 0 {
 					end = start + n
@@ -104,8 +103,8 @@ func secretSpans(s string) []span {
 	return spans
 }
 
-// keySpans returns where account keys are, whatever stands before them: 64 bytes in base64, which are 86 digits and "==", each
-// of which may be escaped for a URL.
+// keySpans returns where account keys are, whatever precedes them: 64 bytes in base64, which are 86 digits and "==",
+// each of which may be escaped for a URL.
 func keySpans(s string) (spans []span) {
 	const digits = 86
 	for end := 0; ; {
@@ -122,7 +121,7 @@ func keySpans(s string) (spans []span) {
 		for found < digits && start > 0 {
 			if start >= 3 && s[start-3] == '%' && s[start-2] == '2' && strings.ContainsRune("bBfF", rune(s[start-1])) {
 				if found == digits-2 {
-					without = start - 2 // if it is no escape, its last two characters are the last digits
+					without = start - 2 // if it is not an escape, its last two characters are the last digits
 				}
 				start, found = start-3, found+1
 				continue
@@ -141,7 +140,7 @@ func keySpans(s string) (spans []span) {
 	}
 }
 
-// padding is how long the "==" is that s begins with; 0 if there is none.
+// padding returns the length of the "==" at the start of s, or 0 if there is none.
 func padding(s string) int {
 	switch {
 	case strings.HasPrefix(s, "=="):

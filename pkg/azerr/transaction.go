@@ -13,11 +13,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// Transaction finds the operation that made an entity group transaction fail: its index from 0, and its code. The SDK
-// reports such a failure as status 202 without a code; both are in the multipart body only, the index as a prefix of
-// the message ("3:The update condition specified in the request was not satisfied."). The index is -1 when the message
-// has no such prefix. ok is false for every other error, also for a transaction refused as a whole: that one has a status
-// and a code of its own.
+// Transaction returns the operation that made an entity group transaction fail: its index from 0, and its code. The SDK
+// reports such a failure as status 202 without a code. Both are only in the multipart body, the index as a prefix of
+// the message ("3:The update condition specified in the request was not satisfied."). The index is -1 if the message
+// has no such prefix. ok is false for every other error, including a transaction that was refused as a whole: such a
+// response has a status and a code of its own.
 func Transaction(err error) (index int, code string, ok bool) {
 	response, isAnswer := errors.AsType[*azcore.ResponseError](err)
 	if !isAnswer {
@@ -33,8 +33,8 @@ var (
 	indexed    = regexp.MustCompile(`^(\d{1,3}):`)
 )
 
-// payload serialises reading bodies: runtime.Payload writes to the response even when it only returns what it kept, and
-// one error may be classified by all the callers whose work went into one transaction.
+// payload serializes the reading of bodies. runtime.Payload writes to the response even if it only returns the body
+// that it kept, and several callers whose changes share one transaction may classify the same error.
 var payload sync.Mutex
 
 func transaction(response *azcore.ResponseError) (index, status int, code string, ok bool) {
@@ -60,7 +60,7 @@ func transaction(response *azcore.ResponseError) (index, status int, code string
 			} `json:"message"`
 		}
 		var part map[string]failure
-		// A decoder, not Unmarshal: the next part's boundary follows the object.
+		// A decoder rather than Unmarshal, because the boundary of the next part follows the object.
 		if json.NewDecoder(bytes.NewReader(body[at[0]:])).Decode(&part) == nil {
 			for _, f := range part {
 				code = f.Code

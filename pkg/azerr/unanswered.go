@@ -19,11 +19,11 @@ import (
 var (
 	unreached   = meaning{kind: Unreachable, transient: true} // nothing was sent
 	lostAnswer  = meaning{kind: Unknown, ambiguous: true, transient: true}
-	interrupted = meaning{kind: Unknown, ambiguous: true} // by the caller, who does not want another try
+	interrupted = meaning{kind: Unknown, ambiguous: true} // by the caller, which does not want another try
 )
 
-// unanswered is for errors of the way to the service and of waiting. It has to tell three things apart: nothing was
-// sent; something may have been carried out; the error has nothing to do with the service.
+// unanswered classifies errors of the network and of waiting. It distinguishes three cases: nothing was sent; the
+// request may have been applied; the error has nothing to do with the service.
 func unanswered(err error) meaning {
 	if m, ok := beforeSending(err); ok {
 		return m
@@ -32,7 +32,7 @@ func unanswered(err error) meaning {
 	case errors.Is(err, context.Canceled):
 		return interrupted
 	case errors.Is(err, context.DeadlineExceeded):
-		// It may be the try's own deadline. The caller knows whether its context has ended as well.
+		// It may be the deadline of the try. The caller knows whether its own context has ended as well.
 		return lostAnswer
 	case local(err):
 		return meaning{}
@@ -41,16 +41,16 @@ func unanswered(err error) meaning {
 	}
 	if mark, ok := errors.AsType[nonRetriable](err); ok {
 		if strings.HasPrefix(mark.Error(), "body download policy") {
-			return lostAnswer // an answer to a POST that broke off
+			return lostAnswer // the response to a POST was cut off
 		}
-		// Everything else that the SDK marks so is about credentials: no token could be had, or it must not be sent
+		// Every other error that the SDK marks so concerns credentials: there is no token, or it must not be sent
 		// without TLS.
 		return unauthorised
 	}
 	return meaning{}
 }
 
-// beforeSending recognises the errors that prove that the service has not seen the request.
+// beforeSending recognizes errors which prove that the service has not received the request.
 func beforeSending(err error) (meaning, bool) {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return unreached, true
@@ -70,8 +70,8 @@ func beforeSending(err error) (meaning, bool) {
 	return meaning{}, false
 }
 
-// local recognises errors of this machine's files and processes. Their innermost error is a number of the operating
-// system which, taken alone, looks like one of the network.
+// local recognizes errors of this machine's files and processes. Their innermost error is an errno which, taken alone,
+// looks like a network error.
 func local(err error) bool {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return false // a request whose body could not be read: part of it was sent
@@ -80,8 +80,8 @@ func local(err error) bool {
 	return ok
 }
 
-// onTheWay recognises errors of the connection after it was made, in all the forms in which the SDK passes them on: as
-// http.Client returned them, or bare when they came while the answer's body was read.
+// onTheWay recognizes errors of a connection that was established, in all forms in which the SDK passes them on: as
+// http.Client returned them, or bare if they occurred while the body of the response was read.
 func onTheWay(err error) bool {
 	for _, end := range []error{
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
@@ -98,15 +98,15 @@ func onTheWay(err error) bool {
 	if _, ok := errors.AsType[http2StreamError](err); ok {
 		return true
 	}
-	// Only answers are parsed as XML.
+	// Only responses are parsed as XML.
 	if _, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		return true
 	}
 	return unparsed(err)
 }
 
-// unparsed recognises that the SDK could not parse the body of a success, as when an intermediary has truncated it: the
-// request was carried out, and what it returned is lost. The SDK has no type for this, and does not wrap the parser's
+// unparsed reports whether the SDK could not parse the body of a success, for example because an intermediary truncated
+// it: the request was applied, and its result is lost. The SDK has no type for this, and does not wrap the parser's
 // error (runtime.UnmarshalAsJSON, runtime.UnmarshalAsXML).
 func unparsed(err error) bool {
 	if err == nil {
@@ -124,14 +124,14 @@ func unparsed(err error) bool {
 	return false
 }
 
-// nonRetriable is the SDK's mark, declared here because its own package is internal to it.
+// nonRetriable is the SDK's mark, which is in an internal package there.
 type nonRetriable interface {
 	error
 	NonRetriable()
 }
 
-// http2StreamError is what net/http's stream reset can be read as: its type is not exported, but lets errors.As fill any
-// struct with these fields. It comes bare when a stream is reset in the middle of an answer's body.
+// http2StreamError matches net/http's stream reset: its type is not exported, but lets errors.As fill any struct with
+// these fields. It is not wrapped if a stream is reset in the middle of a response's body.
 type http2StreamError struct {
 	StreamID uint32
 	Code     uint32

@@ -19,8 +19,8 @@ func (s *Service) routeBlobIn(r *request, c *containerState) *answer {
 	if a := checkBody(r); a != nil {
 		return a
 	}
-	// A destination stands still until its copy is done or aborted (REST: "Copy Blob": any attempt to modify, snapshot or
-	// lease it fails with 409). Index tags are no part of it.
+	// While a copy is pending, its destination cannot be changed (REST: "Copy Blob": any attempt to modify, snapshot or
+	// lease it fails with 409). Index tags can.
 	if c.blobs[r.blob].pending() && comp != "copy" && comp != "tags" {
 		return fail(http.StatusConflict, "PendingCopyOperation", "There is currently a pending copy operation.")
 	}
@@ -51,7 +51,7 @@ func unsupportedVerb() *answer {
 	return fail(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
 }
 
-// createBlob tells the operations apart that make a whole blob.
+// createBlob routes the operations that make a whole blob.
 func (s *Service) createBlob(r *request, c *containerState, cond conditions) *answer {
 	switch {
 	case r.header.Get("X-Ms-Copy-Source") == "":
@@ -63,25 +63,25 @@ func (s *Service) createBlob(r *request, c *containerState, cond conditions) *an
 	}
 }
 
-// changeBlob carries out what needs a blob that exists.
+// changeBlob carries out operations that need an existing blob.
 func (s *Service) changeBlob(r *request, c *containerState, cond conditions, comp string) *answer {
 	b := c.blob(r.blob)
 	if held := c.blobs[r.blob]; b == nil && held != nil && comp == "lease" && r.query.Get("snapshot") == "" {
-		// Staged blocks are no blob yet, but their name can be leased, before the first commit even.
+		// Staged blocks are not a blob, but their name can be leased, even before the first commit.
 		if a := cond.write(nil, false); a != nil {
 			return a
 		}
 		return held.lease.operate(r)
 	}
 	if b != nil && r.query.Get("snapshot") != "" {
-		// Snapshots are read-only: they cannot be leased either (REST: "Lease Blob"). Tier and tags are not theirs alone.
+		// Snapshots are read-only, and cannot be leased (REST: "Lease Blob"). Their tier and tags can be set.
 		if comp != "tier" && comp != "tags" {
 			return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid: a snapshot cannot be changed.")
 		}
 		b = b.at(r.query.Get("snapshot"))
 	}
 	if b == nil {
-		// A condition on a version that is not there is not met; without one the blob is not found.
+		// If there is no blob, a condition on a version fails; without one the response is 404.
 		if cond.match != "" && comp != "tags" && comp != "tier" && comp != "appendblock" && comp != "page" && comp != "copy" {
 			return conditionNotMet(http.StatusPreconditionFailed)
 		}
@@ -144,7 +144,7 @@ func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp 
 		b = b.at(r.query.Get("snapshot"))
 	}
 	if b == nil {
-		return noSuchBlob() // whatever the condition, where an emulator says 412 to an If-Match
+		return noSuchBlob() // whatever the condition; an emulator sends 412 for If-Match
 	}
 	if comp == "tags" {
 		var bad *answer

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// putBlock stages a block. It knows no conditions but the lease, and does not change the blob.
+// putBlock stages a block. Its only condition is the lease, and it does not change the blob.
 func (s *Service) putBlock(r *request, c *containerState) *answer {
 	id := r.query.Get("blockid")
 	if raw, err := base64.StdEncoding.DecodeString(id); err != nil || len(raw) == 0 || len(raw) > 64 {
@@ -45,8 +45,8 @@ type blockListBody struct {
 	} `xml:",any"`
 }
 
-// putBlockList makes the blob of blocks, and drops every staged block that is not among them: that is how one commit
-// spoils another's blocks.
+// putBlockList makes the blob of blocks, and drops every other staged block. So a commit discards the blocks that other
+// uploads have staged.
 func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *answer {
 	old := c.blob(r.blob)
 	if a := cond.write(old, true); a != nil {
@@ -91,7 +91,7 @@ func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *
 	return s.store(r, c, b)
 }
 
-// joinBlocks makes the content of blocks, and lets them share it, so that nothing is held twice.
+// joinBlocks returns the content of blocks. The blocks share its memory.
 func joinBlocks(blocks []block) []byte {
 	if len(blocks) == 1 {
 		return blocks[0].data
@@ -128,7 +128,7 @@ func (s *Service) getBlockList(r *request, c *containerState, cond conditions) *
 	if b == nil {
 		return noSuchBlob()
 	}
-	// The operation knows no condition on the version (REST: "Get Block List"), only on tags.
+	// The operation supports conditions on tags, not on the version (REST: "Get Block List").
 	if a := (conditions{tags: cond.tags}).tagged(b); a != nil {
 		return a
 	}
@@ -181,8 +181,8 @@ func (s *Service) appendBlock(r *request, b *blobState) *answer {
 	if limit, given := number(r, "X-Ms-Blob-Condition-Maxsize"); given && length+int64(len(r.body)) > limit {
 		return fail(http.StatusPreconditionFailed, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
 	}
-	// A reader of the old version keeps a slice of the old length, so the room behind it may be written. Only
-	// this blob has the right to it: copies and snapshots never grow in place.
+	// A reader of the old version keeps a slice of the old length, so the room behind it may be written. Only this blob
+	// may do so: copies and snapshots never grow in place.
 	b.content = append(b.content, r.body...)
 	b.blockCount++
 	s.touch(b)

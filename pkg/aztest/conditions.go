@@ -45,8 +45,8 @@ func conditionNotMet(status int) *answer {
 	return fail(status, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
 }
 
-// write evaluates the conditions of a write on b, which is nil when there is no blob. create tells the operations that
-// make a blob: to them If-None-Match: * is a guard against overwriting.
+// write evaluates the conditions of a write on b, which is nil if there is no blob. create marks the operations that
+// make a blob: for them If-None-Match: * is a guard against overwriting.
 func (c conditions) write(b *blobState, create bool) *answer {
 	given := 0
 	for _, set := range []bool{c.match != "", c.noneMatch != "", c.hasModified, c.hasUnmodified} {
@@ -67,7 +67,7 @@ func (c conditions) write(b *blobState, create bool) *answer {
 	case c.noneMatch != "" && b != nil && matches(c.noneMatch, b.etag):
 		return unmet()
 	}
-	// In a legal pair the ETag decides and the date is not looked at.
+	// In a legal pair the ETag decides and the date is ignored.
 	if c.match == "" && c.noneMatch == "" && b != nil {
 		if c.hasModified && !b.lastModified.After(c.modified) || c.hasUnmodified && b.lastModified.After(c.unmodified) {
 			return unmet()
@@ -76,7 +76,7 @@ func (c conditions) write(b *blobState, create bool) *answer {
 	return c.tagged(b)
 }
 
-// tagged evaluates x-ms-if-tags. Unlike in an emulator, it counts beside an ETag too.
+// tagged evaluates x-ms-if-tags, even together with an ETag, which an emulator does not do.
 func (c conditions) tagged(b *blobState) *answer {
 	if c.tags == "" {
 		return nil
@@ -91,8 +91,8 @@ func (c conditions) tagged(b *blobState) *answer {
 	return nil
 }
 
-// read evaluates the conditions of a read on a blob that exists. Unlike a write, a read takes them in any combination and
-// asks for If-Match && If-Unmodified-Since && (If-None-Match || If-Modified-Since).
+// read evaluates the conditions of a read on an existing blob. A read takes them in any combination, and requires
+// If-Match && If-Unmodified-Since && (If-None-Match || If-Modified-Since).
 func (c conditions) read(b *blobState) *answer {
 	changed := c.noneMatch != "" && !matches(c.noneMatch, b.etag) || c.hasModified && b.lastModified.After(c.modified)
 	switch {
@@ -107,8 +107,8 @@ func (c conditions) read(b *blobState) *answer {
 	return c.tagged(b)
 }
 
-// source evaluates the conditions on the source of a copy. Whichever is not met, the answer is the same, so that it
-// cannot be taken for one about the destination, where an emulator says ConditionNotMet or 304 (REST: "Copy Blob").
+// source evaluates the conditions on the source of a copy. The response is the same for all of them, so that it cannot
+// be mistaken for one about the destination, where an emulator sends ConditionNotMet or 304 (REST: "Copy Blob").
 func (c conditions) source(b *blobState) *answer {
 	a := c.write(b, false)
 	if a != nil && a.status == http.StatusPreconditionFailed {
@@ -117,8 +117,8 @@ func (c conditions) source(b *blobState) *answer {
 	return a
 }
 
-// fetch evaluates the conditions on a source that is read like any blob: by Put Block From URL, Append Block From URL and
-// Put Page From URL. They pass on the status of that read under a code of their own.
+// fetch evaluates the conditions on a source that is read like any blob, by Put Block From URL, Append Block From URL
+// and Put Page From URL. They pass on the status of that read under a code of their own.
 func (c conditions) fetch(b *blobState) *answer {
 	if a := c.read(b); a != nil {
 		return fail(a.status, "CannotVerifyCopySource", "The source condition specified using HTTP conditional header(s) is not met.")
@@ -126,7 +126,7 @@ func (c conditions) fetch(b *blobState) *answer {
 	return nil
 }
 
-// matches compares one header value, which may list several ETags on a read, quoted or bare.
+// matches compares a header value, which on a read may list several ETags, quoted or bare.
 func matches(header, etag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		one = strings.TrimSpace(one)

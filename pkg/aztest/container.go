@@ -18,7 +18,7 @@ var (
 	}
 )
 
-// routeBlob finds what a request to the Blob service is about.
+// routeBlob routes a request to the Blob service.
 func (s *Service) routeBlob(r *request) *answer {
 	if r.query.Get("restype") == "account" {
 		return ok(http.StatusOK).set("x-ms-sku-name", "Standard_LRS").set("x-ms-account-kind", "StorageV2").set("x-ms-is-hns-enabled", "false")
@@ -43,8 +43,8 @@ func (s *Service) routeBlob(r *request) *answer {
 	return s.routeBlobIn(r, c)
 }
 
-// routeAccount carries out what is about no container: the list of them, and the service's properties, which know no
-// version and no condition: the last writer wins.
+// routeAccount carries out operations on the account: the list of containers, and the service's properties, which have
+// no version and no condition: the last writer wins.
 func (s *Service) routeAccount(r *request) *answer {
 	switch comp := r.query.Get("comp"); {
 	case comp == "list" && r.method == http.MethodGet:
@@ -74,7 +74,7 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 	if comp == "list" {
 		return s.listBlobs(r, c)
 	}
-	// Containers know no ETag conditions (REST: "Specifying conditional headers"): only dates, and those on writes.
+	// Containers have no ETag conditions (REST: "Specifying conditional headers"): only dates, and only on writes.
 	if !read {
 		if a := containerDates(r, c); a != nil {
 			return a
@@ -83,7 +83,7 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 	if comp == "lease" {
 		return c.lease.operate(r).version(c.etag, c.lastModified)
 	}
-	// A lease guards the deletion; other operations check an id only if one is given.
+	// A lease guards the deletion. Other operations check a lease id only if one is given.
 	if a := c.lease.check(r, "Container", r.method == http.MethodDelete); a != nil {
 		return a
 	}
@@ -129,7 +129,7 @@ func (s *Service) touchContainer(c *containerState) {
 	c.lease.forgetIfOver()
 }
 
-// containerDates evaluates the dates. Set Container Metadata knows only If-Modified-Since.
+// containerDates evaluates the dates. Set Container Metadata supports only If-Modified-Since.
 func containerDates(r *request, c *containerState) *answer {
 	cond, bad := conditionsOf(r, "")
 	if bad != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
-// copyState is the last copy onto a blob.
+// copyState describes the last copy onto a blob.
 type copyState struct {
 	id, source, status string
 	description        string // why it failed
@@ -23,7 +23,7 @@ type copyState struct {
 	version            string // the source's when the copy started
 }
 
-// pending tells whether a copy onto b is under way. b may be nil.
+// pending reports whether a copy onto b is pending. b may be nil.
 func (b *blobState) pending() bool {
 	return b != nil && b.copied != nil && b.copied.status == "pending"
 }
@@ -65,8 +65,8 @@ func (s *Service) source(r *request, met func(conditions, *blobState) *answer) (
 	return b, at, met(cond, b)
 }
 
-// readable tells whether a source can be read with no more than the request says about it: unlike in Copy Blob, the
-// credential of the request is good for the destination only.
+// readable reports whether the request is authorized to read the source: unlike in Copy Blob, the credential of the
+// request is valid for the destination only.
 func (s *Service) readable(r *request, at sourceAddress) bool {
 	from, err := url.Parse(r.header.Get("X-Ms-Copy-Source"))
 	return s.o.Anonymous || err == nil && from.Query().Get("sig") != "" ||
@@ -86,8 +86,8 @@ func (s *Service) find(at sourceAddress) *blobState {
 	return b
 }
 
-// fetchSource makes the content of another blob, or a range of it, the body of a request that names one: Put Block From
-// URL and its like.
+// fetchSource replaces the body of a request by the content of the blob that it names, or a range of it: for Put Block
+// From URL and similar operations.
 func (s *Service) fetchSource(r *request, met func(conditions, *blobState) *answer) *answer {
 	if r.header.Get("X-Ms-Copy-Source") == "" {
 		return nil
@@ -117,7 +117,7 @@ func (s *Service) fetchSource(r *request, met func(conditions, *blobState) *answ
 		"x-ms-source-content-crc64", r.header.Get("X-Ms-Source-Content-Crc64"))
 }
 
-// putBlobFromURL is Put Blob with another blob for a body.
+// putBlobFromURL is Put Blob with the content of another blob.
 func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, cond conditions) *answer {
 	source, _, bad := s.source(r, conditions.source)
 	if bad != nil {
@@ -137,7 +137,7 @@ func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, 
 	return s.putBlob(r, c, old, cond)
 }
 
-// copyBlob copies within the account: at once, unless copies are held.
+// copyBlob copies within the account. The copy is complete at once, unless HoldCopies is on.
 func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond conditions) *answer {
 	source, at, bad := s.source(r, conditions.source)
 	if bad != nil {
@@ -154,7 +154,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	case old != nil && old.kind != source.kind:
 		return invalidBlobType()
 	case old != nil && old.lease.state() == leaseLeased && old.lease.duration >= 0 && !atOnce:
-		// The lease has to outlast the copy (REST: "Copy Blob"). An emulator takes any.
+		// The lease must last as long as the copy (REST: "Copy Blob"). An emulator accepts any lease.
 		return fail(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 	case source.tier == archive && r.header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
@@ -174,7 +174,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	b.Pages.Size, b.sequence = source.Pages.Size, source.sequence
 	b.copied = &copyState{
 		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.copies, s.etags), status: "pending", at: at, version: source.etag, total: source.length(),
-		source: strings.SplitN(r.header.Get("X-Ms-Copy-Source"), "?", 2)[0], // it may end in a signature
+		source: strings.SplitN(r.header.Get("X-Ms-Copy-Source"), "?", 2)[0], // it may have a signature
 	}
 	if atOnce || !s.copiesPend {
 		b.take(source)
@@ -185,7 +185,8 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	return a.set("x-ms-copy-id", b.copied.id).set("x-ms-copy-status", b.copied.status)
 }
 
-// onTarget gives the answer of a failed condition the code with which Copy Blob tells the destination from the source.
+// onTarget replaces the code of a failed condition by the one with which Copy Blob distinguishes the destination from
+// the source.
 func (a *answer) onTarget() *answer {
 	if a.header.Get("x-ms-error-code") != "ConditionNotMet" {
 		return a
@@ -193,8 +194,8 @@ func (a *answer) onTarget() *answer {
 	return fail(a.status, "TargetConditionNotMet", "The target condition specified using HTTP conditional header(s) is not met.")
 }
 
-// take makes source's content that of b and ends the copy. Content is shared: clipped, so that neither grows into the
-// other.
+// take makes the source's content that of b and ends the copy. Content is shared and clipped, so that neither blob
+// grows into the other.
 func (b *blobState) take(source *blobState) {
 	b.content, b.blocks, b.blockCount = slices.Clip(source.content), source.blocks, source.blockCount
 	b.Pages = source.Pages.Clone()
@@ -222,9 +223,10 @@ func (s *Service) endCopy(b *blobState, status, description string) {
 	s.touch(b)
 }
 
-// HoldCopies with true keeps the copies that start from now on pending, as large ones and ones from other accounts are:
-// their destination is empty and refuses every change, until somebody aborts them. With false, the default, copies are
-// done at once, and those that were pending finish: with status success, or failed if their source has changed since.
+// HoldCopies(true) keeps the copies that start from now on pending, as the service does with large copies and with
+// those from other accounts: their destination is empty and refuses every change until the copy is aborted.
+// HoldCopies(false), the default, completes copies at once, and completes those that are pending: with status success,
+// or failed if their source has changed since.
 func (s *Service) HoldCopies(pending bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ const fileHost = "127.0.0.1:10004"
 // FileURL is the File service's URL for clients whose transport is the Service. No emulator has this service.
 func (s *Service) FileURL() string { return "http://" + fileHost + "/" + Account }
 
-// FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+// FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileHost) }
 
 // FileService returns a client for the File service.
@@ -65,7 +65,7 @@ type shareState struct {
 	quota        string // in GiB
 	lease        lease
 	files        map[string]*fileState
-	directories  map[string]*directoryState // but the root, which is always there
+	directories  map[string]*directoryState // except the root, which always exists
 	deleted      time.Time
 }
 
@@ -77,7 +77,7 @@ type directoryState struct {
 
 type fileState struct {
 	id           string
-	content      []byte // never changed in place: readers hold on to it
+	content      []byte // never changed in place, because readers keep it
 	etag         string
 	lastModified time.Time
 	lastWrite    time.Time         // of the content, as opposed to metadata
@@ -89,7 +89,7 @@ type fileState struct {
 	readOnly     bool // the attribute
 }
 
-// share finds a share, also one that is being deleted. Nil means that the name is free.
+// share returns a share, even one that is being deleted. Nil means that the name is free.
 func (f *shares) share(s *Service, name string) *shareState {
 	sh := f.named[name]
 	if sh != nil && !sh.deleted.IsZero() && time.Since(sh.deleted) >= s.o.DeletionDelay {

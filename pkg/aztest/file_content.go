@@ -18,7 +18,7 @@ func (s *Service) writtenFile(f *fileState) {
 	f.lastWrite = time.Now()
 }
 
-// routeOneFile carries out an operation on a file. There are no conditions here: the service knows none for files.
+// routeOneFile carries out an operation on a file. The service has no conditions on files.
 func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	f, comp := sh.files[r.blob], r.query.Get("comp")
 	write := r.method == http.MethodPut || r.method == http.MethodDelete
@@ -87,7 +87,7 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	return ok(http.StatusOK).version(f.etag, f.lastModified)
 }
 
-// fileHeaders are the HTTP headers that a request wants a file to have.
+// fileHeaders returns the HTTP headers that a request sets on a file.
 func fileHeaders(r *request) map[string]string {
 	headers := map[string]string{}
 	for _, name := range []string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Md5", "Content-Type"} {
@@ -98,7 +98,7 @@ func fileHeaders(r *request) map[string]string {
 	return headers
 }
 
-// newFileID is unlike that of every file before, also of the same name.
+// newFileID returns an id that no file has had before, not even one of the same name.
 func (s *Service) newFileID() string {
 	s.etags++
 	return strconv.FormatUint(1<<62+s.etags, 10)
@@ -110,7 +110,7 @@ func resized(content []byte, n int) []byte {
 	return out
 }
 
-// createFile makes a file of zeros, over one that is there: nothing keeps the last writer from winning.
+// createFile makes a file of zeros, and replaces an existing one: the last writer wins.
 func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 	if r.header.Get("X-Ms-Type") != "file" {
 		return notImplemented()
@@ -142,20 +142,20 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 	return f.written(ok(http.StatusCreated))
 }
 
-// givenWriteTime is the time of the last write that the creator of a file or directory gives it. The service makes
-// Last-Modified and the ETag of it too: two files that are created with one time have one ETag.
+// givenWriteTime returns the last write time that the creator of a file or directory sets. The service derives
+// Last-Modified and the ETag from it: two files that are created with the same time have the same ETag.
 func givenWriteTime(r *request) (time.Time, bool) {
 	at, err := time.Parse(snapshotTime, r.header.Get("X-Ms-File-Last-Write-Time"))
 	return at, err == nil
 }
 
-// etagOf is a time as the File service makes an ETag of it: in units of 100 ns since the year 1.
+// etagOf returns the File service's ETag for a time: the number of 100 ns since the year 1.
 func etagOf(at time.Time) string {
 	const unixEpoch = 621355968000000000
 	return fmt.Sprintf(`"0x%X"`, unixEpoch+at.Unix()*1e7+int64(at.Nanosecond())/100)
 }
 
-// written is what the answers to Create File and Set File Properties say about a file.
+// written adds the headers with which Create File and Set File Properties describe a file.
 func (f *fileState) written(a *answer) *answer {
 	return a.version(f.etag, f.lastModified).set("x-ms-file-id", f.id).set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(snapshotTime))
 }
@@ -213,8 +213,8 @@ func (f *fileState) get(r *request) *answer {
 	return a.set("Accept-Ranges", "bytes").set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
 }
 
-// leaseOperation differs from a blob's (REST: "Lease File"): infinite only, no renewal, a break has no period, and who
-// has the file open for writing or deletion through SMB keeps it from being leased.
+// leaseOperation differs from a blob's (REST: "Lease File"): leases are infinite and not renewed, a break has no
+// period, and an SMB client that has the file open for writing or deletion prevents a lease.
 func (f *fileState) leaseOperation(r *request) *answer {
 	switch action := r.header.Get("X-Ms-Lease-Action"); action {
 	case "acquire":
@@ -233,8 +233,8 @@ func (f *fileState) leaseOperation(r *request) *answer {
 	return f.lease.operate(r).version(f.etag, f.lastModified)
 }
 
-// checkFile is check with the statuses of the File service: to a write a wrong id is 409 (REST: "Lease File", table of
-// outcomes), to a read 412, as real accounts have answered.
+// checkFile is check with the statuses of the File service: for a write a wrong id is 409 (REST: "Lease File", table of
+// outcomes), for a read 412, as real accounts have responded.
 func (l *lease) checkFile(r *request, needed bool) *answer {
 	a := l.check(r, "File", needed)
 	if a != nil && needed && l.active() && r.header.Get("X-Ms-Lease-Id") != "" {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// parentOf refuses what is to be in a directory that is not there.
+// parentOf refuses a path whose directory does not exist.
 func (sh *shareState) parentOf(name string) *answer {
 	if dir := path.Dir(name); dir != "." && sh.directories[dir] == nil {
 		return fail(http.StatusNotFound, "ParentNotFound", "The specified parent path does not exist.")
@@ -20,7 +20,7 @@ func (sh *shareState) parentOf(name string) *answer {
 	return nil
 }
 
-// notThere answers for a file or a directory that is missing: a missing parent is said first.
+// notThere returns the response for a missing file or directory. A missing parent is reported first.
 func (sh *shareState) notThere(name string) *answer {
 	if a := sh.parentOf(name); a != nil {
 		return a
@@ -28,7 +28,7 @@ func (sh *shareState) notThere(name string) *answer {
 	return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 }
 
-// routeDirectory carries out an operation on a directory. The root is always there, and has the share's version.
+// routeDirectory carries out an operation on a directory. The root always exists, and has the share's version.
 func (s *Service) routeDirectory(r *request, sh *shareState) *answer {
 	dir := sh.directories[r.blob]
 	if r.blob == "" {
@@ -80,7 +80,7 @@ func (s *Service) createDirectory(r *request, sh *shareState, there bool) *answe
 	return ok(http.StatusCreated).version(dir.etag, dir.lastModified)
 }
 
-// inside tells whether a directory has something in it, listed or not.
+// inside reports whether a directory is not empty; files that are not listed count.
 func (sh *shareState) inside(dir string) bool {
 	for name := range sh.files {
 		if path.Dir(name) == dir {
@@ -95,8 +95,8 @@ func (sh *shareState) inside(dir string) bool {
 	return false
 }
 
-// list lists directories first, then files, each in the order of their names. It leaves out files whose deletion is
-// pending (REST: "Managing file locks", SMB delete).
+// list lists directories first, then files, each sorted by name. It omits files whose deletion is pending (REST:
+// "Managing file locks", SMB delete).
 func (sh *shareState) list(r *request) *answer {
 	in := cmp.Or(r.blob, ".")
 	listed := func(name string) bool {
@@ -117,7 +117,7 @@ func (sh *shareState) list(r *request) *answer {
 	return entriesAnswer(page, marker)
 }
 
-// pageOf cuts the page out that a request asks for. The marker is the number of entries before it.
+// pageOf returns the page that a request asks for. The marker is the number of entries before it.
 func pageOf[T any](r *request, all []T) (page []T, marker string) {
 	from, _ := strconv.Atoi(r.query.Get("marker"))
 	size, err := strconv.Atoi(r.query.Get("maxresults"))
@@ -139,8 +139,8 @@ func entriesAnswer(entries []string, marker string) *answer {
 	return a
 }
 
-// handleOperation lists and closes the handles of a file, or of a directory and, recursively, what is in it. A page has
-// x-ms-max-results entries, and a request to close closes a hundred.
+// handleOperation lists and closes the handles of a file, or of a directory and, recursively, of its contents. A page
+// has x-ms-max-results entries, and a request to close closes at most a hundred.
 func (sh *shareState) handleOperation(r *request) *answer {
 	recursive := strings.EqualFold(r.header.Get("X-Ms-Recursive"), "true")
 	if r.blob != "" && sh.files[r.blob] == nil && sh.directories[r.blob] == nil {
@@ -176,10 +176,10 @@ func listHandles(r *request, found []SMBHandle) *answer {
 	return entriesAnswer(entries, marker)
 }
 
-// closeHandles closes up to a hundred, and says by a marker when there are more.
+// closeHandles closes up to a hundred handles, and sets a marker if there are more.
 func (sh *shareState) closeHandles(r *request, found []SMBHandle) *answer {
 	id, closed, failed, marker := r.header.Get("X-Ms-Handle-Id"), 0, 0, ""
-	from, _ := strconv.Atoi(r.query.Get("marker")) // how many are left over from before
+	from, _ := strconv.Atoi(r.query.Get("marker")) // the number of handles that remain from before
 	for i, h := range found[min(from, len(found)):] {
 		switch {
 		case id != "*" && h.ID != id:

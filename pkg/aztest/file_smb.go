@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// SMBHandle is a file or directory that an SMB client has open. What it does not share, others cannot have.
+// SMBHandle is a file or directory that an SMB client has open. Other clients cannot get the access that it does not
+// share.
 type SMBHandle struct {
 	ID         string
 	ClientName string
-	Write      bool // the access that it was opened with; reading is taken for granted
+	Write      bool // the access that it was opened with, in addition to reading
 	Delete     bool
-	ShareRead  bool // what others may do meanwhile
+	ShareRead  bool // the access that it shares
 	ShareWrite bool
 
 	path   string
@@ -21,7 +22,7 @@ type SMBHandle struct {
 	stuck  bool       // the service fails to close it
 }
 
-// The answers of OpenSMB, named as SMB does.
+// The statuses that OpenSMB returns, with SMB's names.
 const (
 	SMBOpened           = "STATUS_SUCCESS"
 	SMBSharingViolation = "STATUS_SHARING_VIOLATION"
@@ -29,9 +30,9 @@ const (
 	SMBNotFound         = "STATUS_OBJECT_NAME_NOT_FOUND"
 )
 
-// OpenSMB opens a file as an SMB client does, and returns its status. It is refused when another handle does not share
-// the access, or has an access that this one does not share; when a lease is there and it is opened for writing or
-// deletion; and when the deletion is pending (REST: "Managing file locks", "Lease File").
+// OpenSMB opens a file as an SMB client does, and returns its status. It is refused if another handle does not share
+// the access, or has an access that this one does not share; if the file is leased and is opened for writing or
+// deletion; and if its deletion is pending (REST: "Managing file locks", "Lease File").
 func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +55,14 @@ func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	return SMBOpened
 }
 
-// CloseSMB closes a handle. With the last one a file goes whose deletion is pending.
+// CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.
 func (s *Service) CloseSMB(shareName, path, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files.named[shareName].close(path, func(h SMBHandle) bool { return h.ID == id })
 }
 
-// close closes the handles of a file that are meant, and returns how many.
+// close closes the selected handles of a file, and returns their number.
 func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
 	f := sh.files[path]
 	if f == nil {
@@ -76,8 +77,8 @@ func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
 	return closed
 }
 
-// MarkDeletedSMB sets or takes back the mark with which an SMB client deletes a file that is open. It has an effect only
-// while it is open (REST: "Managing file locks", SMB delete).
+// MarkDeletedSMB sets or clears the mark with which an SMB client deletes an open file. It has an effect only while the
+// file is open (REST: "Managing file locks", SMB delete).
 func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *Service) LockRangeSMB(shareName, path, id string, first, last int64) {
 	s.change(shareName, path, id, func(h *SMBHandle) { h.ranges = append(h.ranges, [2]int64{first, last}) })
 }
 
-// StickSMB makes a handle one that the service fails to close by force.
+// StickSMB makes the service fail to close a handle by force.
 func (s *Service) StickSMB(shareName, path, id string) {
 	s.change(shareName, path, id, func(h *SMBHandle) { h.stuck = true })
 }
@@ -106,8 +107,8 @@ func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
 	}
 }
 
-// sharing is what an operation needs from those who have the file open (REST: "Managing file locks", the table of
-// sharing modes): what a handle does not share is refused, and a deletion goes with no handle at all.
+// sharing is the access that an operation needs from the handles of a file (REST: "Managing file locks", the table of
+// sharing modes): an access that a handle does not share is refused, and a deletion is refused with any handle.
 func (f *fileState) sharing(read, write, alone bool) *answer {
 	if f.pending {
 		return fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")

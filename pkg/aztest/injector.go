@@ -22,8 +22,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Injector is a transport that makes requests to the next one go wrong. It is safe for concurrent use. With the same
-// seed and the same order of requests, the same ones go wrong.
+// Injector is a transport that injects faults into the requests to another one. It is safe for concurrent use. The same
+// seed and the same order of requests give the same faults.
 type Injector struct {
 	next    policy.Transporter
 	latency func() time.Duration
@@ -35,7 +35,7 @@ type Injector struct {
 	resets  int // of the log
 	met     map[FaultKind]int
 	pending []pendingRequest
-	answers uint64 // given by faults, to number them
+	answers uint64 // the number of faults so far
 }
 
 type activeFault struct {
@@ -43,13 +43,13 @@ type activeFault struct {
 	seen, hit int
 }
 
-// pendingRequest is one that a DelayCommit, CommitAfterBreak or RepeatLater fault holds back.
+// pendingRequest is a request that a DelayCommit, CommitAfterBreak or RepeatLater fault holds back.
 type pendingRequest struct {
 	due     time.Time
 	request func() *http.Request
 }
 
-// Inject puts faults in front of next, which may be a Service or the transport to a real one.
+// Inject returns an Injector in front of next, which may be a Service or the transport to a real one.
 func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
 	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}}
 	i.SetFaults(faults...)
@@ -66,7 +66,7 @@ func (i *Injector) SetFaults(faults ...Fault) {
 	}
 }
 
-// Requests returns how many requests have been sent, whatever became of them.
+// Requests returns the number of requests that were sent, including those that failed.
 func (i *Injector) Requests() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -80,8 +80,8 @@ func (i *Injector) Log() []Request {
 	return slices.Clone(i.log)
 }
 
-// Met returns how many requests have met each kind of fault since Inject, and, under "", how many have met none. Reset
-// does not change it.
+// Met returns the number of requests by the kind of fault that they met since Inject, and, under "", of those that met
+// none. Reset does not change it.
 func (i *Injector) Met() map[FaultKind]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -96,11 +96,11 @@ func (i *Injector) Reset() {
 	i.resets++
 }
 
-// Flush carries out every request that is held back, due or not.
+// Flush applies every request that is held back, due or not.
 func (i *Injector) Flush() { i.release(func(pendingRequest) bool { return true }) }
 
-// release carries out the pending requests that ready chooses, in the order in which they are due. Their answers go
-// nowhere.
+// release applies the pending requests that ready selects, in the order in which they are due. Their responses are
+// dropped.
 func (i *Injector) release(ready func(pendingRequest) bool) {
 	i.mu.Lock()
 	var due []pendingRequest
@@ -153,7 +153,7 @@ type logEntry struct {
 	slot, resets int
 }
 
-// enter logs the request and draws its fault.
+// enter logs the request and selects its fault.
 func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -186,7 +186,7 @@ var (
 	errTimedOut = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 )
 
-// meet lets the request meet its fault.
+// meet carries out the request's fault.
 func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) (*http.Response, error) {
 	ctx := hr.Context()
 	half := time.Duration(0)
@@ -227,7 +227,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 			first.Body.Close()
 		}
 		if err := pause(ctx, f.Delay); err != nil {
-			return nil, err // the proxy repeats nothing for a client that has gone
+			return nil, err // the proxy repeats nothing for a client that has closed the connection
 		}
 	}
 	response, err := i.next.Do(copies())
@@ -245,7 +245,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 	}
 	if err := pause(ctx, half); err != nil {
 		response.Body.Close()
-		return nil, err // carried out, and nobody waited for the answer
+		return nil, err // applied, but the caller did not wait for the response
 	}
 	switch f.Kind {
 	case LoseAnswer:
@@ -278,7 +278,7 @@ func (i *Injector) hold(d time.Duration, request func() *http.Request) {
 	i.pending = append(i.pending, pendingRequest{due: time.Now().Add(d), request: request})
 }
 
-// answer is what the service would say to hr in its bad moments.
+// answer returns the response of a fault to hr.
 func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *http.Response {
 	i.mu.Lock()
 	i.answers++
@@ -291,7 +291,7 @@ func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *h
 	return a.response(hr)
 }
 
-// cut breaks an answer off in the middle of its body.
+// cut breaks a response off in the middle of its body.
 func cut(response *http.Response) (*http.Response, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -302,14 +302,14 @@ func cut(response *http.Response) (*http.Response, error) {
 	return response, nil
 }
 
-// broken is where a connection breaks.
+// broken is a reader that fails as if the connection broke.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// replayable reads the request's body and returns a maker of copies that can be sent on their own. None of them can be
-// sent again behind the back of whoever sends it: a transport repeats a request without a body, or with a GetBody, by
-// itself when a connection that it has kept turns out to be closed.
+// replayable reads the request's body and returns a function that makes copies of the request. net/http does not repeat
+// a copy by itself, as it does with a request without a body, or with a GetBody, if a kept-alive connection turns out
+// to be closed.
 func replayable(hr *http.Request) (func() *http.Request, error) {
 	body, err := bodyOf(hr)
 	if err != nil {
@@ -319,15 +319,15 @@ func replayable(hr *http.Request) (func() *http.Request, error) {
 		r := hr.Clone(context.WithoutCancel(hr.Context()))
 		r.Body, r.GetBody, r.ContentLength = newPayload(body), nil, int64(len(body))
 		if len(body) == 0 && (r.Method == http.MethodPut || r.Method == http.MethodPost) {
-			// Those are not repeated without a body, and with an empty one of unknown length they are sent in chunks, which
-			// a server that wants a Content-Length refuses.
+			// Requests of these methods are not repeated without a body. An empty body of unknown length would be sent
+			// in chunks, which a server that requires a Content-Length refuses.
 			r.Body = http.NoBody
 		}
 		return r
 	}, nil
 }
 
-// pause waits, or says that the caller has given up.
+// pause waits, or returns the error of a caller that has given up.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -342,5 +342,5 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// method is how net/http spells it in its errors: "Put".
+// method returns the method as net/http spells it in its errors: "Put".
 func method(m string) string { return m[:1] + strings.ToLower(m[1:]) }

@@ -15,7 +15,7 @@ type lease struct {
 	id       string
 	duration time.Duration // negative: infinite
 	until    time.Time     // when a fixed lease expires
-	breaks   time.Time     // when it is or was broken; zero if nobody broke it
+	breaks   time.Time     // when it is or was broken; zero if it was not
 }
 
 const (
@@ -41,13 +41,13 @@ func (l *lease) state() string {
 	}
 }
 
-// active tells whether the lease keeps others from writing.
+// active reports whether the lease excludes other writers.
 func (l *lease) active() bool {
 	s := l.state()
 	return s == leaseLeased || s == leaseBreaking
 }
 
-// forgetIfOver makes a lease that has ended available: after a modification its holder cannot have it back.
+// forgetIfOver makes a lease that has ended available: after a modification its holder cannot renew it.
 func (l *lease) forgetIfOver() {
 	if !l.active() {
 		*l = lease{}
@@ -61,7 +61,7 @@ func (l *lease) status() string {
 	return "unlocked"
 }
 
-// kind is how the service names the duration of a lease, and only while it is leased.
+// kind returns the service's name for the duration of the lease, or "" if it is not leased.
 func (l *lease) kind() string {
 	switch {
 	case l.state() != leaseLeased:
@@ -78,7 +78,7 @@ func (l *lease) describe(a *answer) {
 
 var leaseID = regexp.MustCompile(`^\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$`)
 
-// sameID compares lease ids as the service does, by value: without case.
+// sameID compares lease ids by value, as the service does: case does not matter.
 func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
 func newLeaseID() string {
@@ -88,12 +88,12 @@ func newLeaseID() string {
 }
 
 // operate carries out a lease operation (REST: "Lease Blob", "Lease Container": the tables of outcomes by state). It
-// does not change the version of what is leased.
+// does not change the version of the resource.
 func (l *lease) operate(r *request) *answer {
 	id, proposed := r.header.Get("X-Ms-Lease-Id"), r.header.Get("X-Ms-Proposed-Lease-Id")
 	for _, given := range []string{id, proposed} {
 		if given != "" && !leaseID.MatchString(strings.ToLower(given)) {
-			return invalidHeader("x-ms-lease-id or x-ms-proposed-lease-id", given) // an emulator takes any string
+			return invalidHeader("x-ms-lease-id or x-ms-proposed-lease-id", given) // an emulator accepts any string
 		}
 	}
 	switch action := r.header.Get("X-Ms-Lease-Action"); action {
@@ -142,8 +142,8 @@ func (l *lease) renew(id string) *answer {
 	case state == leaseBreaking || state == leaseBroken:
 		return fail(http.StatusConflict, "LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.")
 	}
-	// An expired lease can be renewed as long as nobody has leased or modified the blob; touch sees to that. Nobody
-	// else's id can revive it, as happens in an emulator.
+	// An expired lease can be renewed if the blob has not been leased or modified since; touch ensures that. Another id
+	// cannot renew it, although an emulator allows that.
 	l.until = time.Now().Add(l.duration)
 	return ok(http.StatusOK).set("x-ms-lease-id", l.id)
 }
@@ -190,7 +190,7 @@ func (l *lease) break_(period string) *answer {
 		if err != nil || seconds < 0 || seconds > 60 {
 			return invalidHeader("x-ms-lease-break-period", period)
 		}
-		remaining = min(remaining, time.Duration(seconds)*time.Second) // a break only ever shortens
+		remaining = min(remaining, time.Duration(seconds)*time.Second) // a break never extends the lease
 	}
 	if state == leaseLeased || state == leaseBreaking {
 		l.breaks = time.Now().Add(remaining)
@@ -204,13 +204,13 @@ func leaseMismatch() *answer {
 	return fail(http.StatusConflict, "LeaseIdMismatchWithLeaseOperation", "The lease ID specified did not match the lease ID for the blob.")
 }
 
-// check refuses a request whose lease id does not fit. A write needs the id of an active lease; a read may give one.
-// on is Blob or Container.
+// check refuses a request with a wrong lease id. A write needs the id of an active lease; a read may give one. on is
+// Blob or Container.
 func (l *lease) check(r *request, on string, needed bool) *answer {
 	id := r.header.Get("X-Ms-Lease-Id")
 	switch {
 	case id != "" && !leaseID.MatchString(strings.ToLower(id)):
-		return invalidHeader("x-ms-lease-id", id) // before the lease is looked at
+		return invalidHeader("x-ms-lease-id", id) // checked before the state of the lease
 	case id == "" && needed && l.active():
 		return fail(http.StatusPreconditionFailed, "LeaseIdMissing", "There is currently a lease on the resource and no lease ID was specified in the request.")
 	case id == "" || l.active() && sameID(l.id, id):
@@ -218,7 +218,7 @@ func (l *lease) check(r *request, on string, needed bool) *answer {
 	case l.active():
 		return fail(http.StatusPreconditionFailed, "LeaseIdMismatchWith"+on+"Operation", "The lease ID specified did not match the lease ID for the resource.")
 	case l.state() != leaseAvailable && sameID(l.id, id):
-		// It has expired, or its break has elapsed. An emulator says LeaseNotPresent here.
+		// It has expired, or its break has elapsed. An emulator responds with LeaseNotPresent.
 		return fail(http.StatusPreconditionFailed, "LeaseLost", "A lease ID was specified, but the lease for the resource has expired.")
 	default:
 		return fail(http.StatusPreconditionFailed, "LeaseNotPresentWith"+on+"Operation", "There is currently no lease on the resource.")

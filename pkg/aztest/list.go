@@ -119,7 +119,7 @@ func (s *Service) listContainers(r *request) *answer {
 
 func (s *Service) listBlobs(r *request, c *containerState) *answer {
 	prefix, delimiter, include := r.query.Get("prefix"), r.query.Get("delimiter"), strings.Join(r.query["include"], ",")
-	names := map[string]bool{} // true for what stands for several
+	names := map[string]bool{} // true for an element that stands for several
 	for name := range c.blobs {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok || c.blob(name) == nil && !strings.Contains(include, "uncommittedblobs") {
@@ -153,7 +153,7 @@ func (s *Service) listBlobs(r *request, c *containerState) *answer {
 	return xmlAnswer(enumeration{ContainerName: c.name, Prefix: prefix, Delimiter: delimiter, Blobs: list, NextMarker: next})
 }
 
-// listed shows a blob in a list. The ETag is bare there, as the service writes it.
+// listed returns a blob as a list shows it. The ETag has no quotes there, as the service writes it.
 func listed(name string, b *blobState, include string) listedBlob {
 	p := listedProperties{
 		CreationTime: b.created.Format(http.TimeFormat), LastModified: b.lastModified.Format(http.TimeFormat), ETag: strings.Trim(b.etag, `"`),
@@ -189,7 +189,7 @@ func listed(name string, b *blobState, include string) listedBlob {
 	return item
 }
 
-// paged sorts names and cuts out the page that the request asks for.
+// paged sorts names and returns the page that the request asks for.
 func paged(r *request, names []string) (page []string, next string) {
 	slices.Sort(names)
 	if marker := r.query.Get("marker"); marker != "" {

@@ -31,8 +31,8 @@ func (s *Service) putBlob(r *request, c *containerState, old *blobState, cond co
 	return s.store(r, c, b)
 }
 
-// admitNew checks the conditions and the lease of a request that makes or overwrites a blob. A lease id without a blob is
-// refused (REST: since 2013-08-15).
+// admitNew checks the conditions and the lease of a request that creates or overwrites a blob. A lease id without a
+// blob is refused (REST: since 2013-08-15).
 func admitNew(r *request, c *containerState, old *blobState, cond conditions) *answer {
 	if a := cond.write(old, true); a != nil {
 		return a
@@ -44,9 +44,9 @@ func admitNew(r *request, c *containerState, old *blobState, cond conditions) *a
 	return held.check(r, "Blob", true)
 }
 
-// fresh makes the blob that overwrites old: content, metadata, headers and tags are the request's; the tier is inherited
-// unless the request sets one ("Hot, cool and archive access tiers": a blob that is overwritten hands its tier on), and
-// so are the lease, the snapshots and the time of creation.
+// fresh returns the blob that overwrites old. Content, metadata, headers and tags are the request's. The tier is
+// inherited unless the request sets one ("Hot, cool and archive access tiers"), and so are the lease, the snapshots and
+// the time of creation.
 func (s *Service) fresh(r *request, c *containerState, old *blobState) (*blobState, *answer) {
 	metadata, a := metadataOf(r)
 	if a != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
-const maxPageWrite = 4 << 20 // what one Put Page takes
+const maxPageWrite = 4 << 20 // the most that one Put Page takes
 
 func (b *blobState) initPages(r *request) *answer {
 	size, given := number(r, "X-Ms-Blob-Content-Length")
@@ -73,7 +73,7 @@ type (
 	}
 )
 
-// pageList is Get Page Ranges, of all or of a range, or of what has changed since a snapshot.
+// pageList is Get Page Ranges: all ranges, or those within a range, or those that have changed since a snapshot.
 func (b *blobState) pageList(r *request, previous *blobState) *answer {
 	if b.kind != "PageBlob" {
 		return invalidBlobType()

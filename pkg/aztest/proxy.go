@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Proxy brings faults to a real service: it forwards every request to target's scheme and host, and makes some go
-// wrong. Signatures stay valid, because none covers the host. It must be closed.
+// Proxy injects faults in front of a real service: it forwards every request to target's scheme and host. Signatures
+// stay valid, because they do not cover the host. It must be closed.
 type Proxy struct {
 	*Injector
 	client *http.Transport
@@ -34,8 +34,8 @@ func (p *Proxy) Handler() http.Handler { return p.handler("") }
 // Close drops the connections to the target.
 func (p *Proxy) Close() { p.client.CloseIdleConnections() }
 
-// handler serves an Injector over HTTP. What is an error to a Transporter is a broken connection here. host stands in
-// for the one that a request on the server's side lacks; it tells the services of an account apart.
+// handler serves an Injector over HTTP. An error of a Transporter is a broken connection here. host replaces the host
+// that a request on the server's side lacks; it identifies the service of the account.
 func (i *Injector) handler(host string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		hr.URL.Scheme, hr.URL.Host = "http", host
@@ -49,16 +49,16 @@ func (i *Injector) handler(host string) http.Handler {
 		}
 		w.WriteHeader(response.StatusCode)
 		if response.ContentLength < 0 && response.Header.Get("Content-Length") == "" {
-			_ = http.NewResponseController(w).Flush() // or net/http finds out the length by itself
+			_ = http.NewResponseController(w).Flush() // otherwise net/http computes a Content-Length
 		}
 		if _, err := io.Copy(w, response.Body); err != nil {
-			_ = http.NewResponseController(w).Flush() // what there is of the answer arrives
+			_ = http.NewResponseController(w).Flush() // the part of the response that arrives
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
 
-// page is an intermediary's answer to a request that it does not pass on, or whose answer it does not wait for.
+// page returns the response of an intermediary that does not pass a request on, or does not wait for its response.
 func page(hr *http.Request, status int) *http.Response {
 	text := fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d %s</title></head><body><h1>Sign in to use this network</h1></body></html>\n",
 		status, http.StatusText(status))
@@ -74,7 +74,7 @@ func page(hr *http.Request, status int) *http.Response {
 	}
 }
 
-// rechunk takes the length from an answer, and the headers in drop.
+// rechunk removes the length from a response, and the headers in drop.
 func rechunk(response *http.Response, drop []string) *http.Response {
 	response.Header.Del("Content-Length")
 	response.ContentLength = -1
@@ -84,7 +84,7 @@ func rechunk(response *http.Response, drop []string) *http.Response {
 	return response
 }
 
-// truncate ends an answer's body half way, without an error.
+// truncate ends the body of a response half way, without an error.
 func truncate(response *http.Response) (*http.Response, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -20,7 +20,7 @@ const queueHost = "127.0.0.1:10001"
 // QueueURL is the Queue service's URL for clients whose transport is the Service.
 func (s *Service) QueueURL() string { return "http://" + queueHost + "/" + Account }
 
-// QueueHandler serves the Queue service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+// QueueHandler serves the Queue service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) QueueHandler() http.Handler { return s.injector.handler(queueHost) }
 
 // QueueService returns a client for the account's queues.
@@ -60,7 +60,7 @@ type queueState struct {
 	acl      []byte
 	messages []*message
 	byID     map[string]*message
-	expiring time.Time // before then no message expires
+	expiring time.Time // no message expires before
 	deleted  time.Time // when it was deleted; zero while it lives
 }
 
@@ -71,7 +71,7 @@ func (s *Service) addQueue(name string, metadata map[string]string) {
 	s.queues.named[name] = &queueState{name: name, metadata: metadata}
 }
 
-// queue finds a queue, also one that is being deleted. Nil means that the name is free.
+// queue returns a queue, even one that is being deleted. Nil means that the name is free.
 func (s *Service) queue(name string) *queueState {
 	q := s.queues.named[name]
 	if q != nil && !q.deleted.IsZero() && time.Since(q.deleted) >= s.o.DeletionDelay {
@@ -81,7 +81,8 @@ func (s *Service) queue(name string) *queueState {
 	return q
 }
 
-// isQueue tells a request to the Queue service from others: by the host, and behind a Proxy by what only it has.
+// isQueue reports whether a request is to the Queue service: by the host, or behind a Proxy by properties that only
+// such requests have.
 func isQueue(hr *http.Request) bool {
 	return hr.URL.Host == queueHost || strings.HasSuffix(hr.URL.Path, "/messages") || strings.Contains(hr.URL.Path, "/messages/")
 }
@@ -117,7 +118,7 @@ func queueOperation(method, resource string, q url.Values) string {
 	return "Create Queue"
 }
 
-// routeQueue finds what a request to the Queue service is about.
+// routeQueue routes a request to the Queue service.
 func (s *Service) routeQueue(r *request) *answer {
 	comp := r.query.Get("comp")
 	if r.container == "" {
@@ -184,7 +185,8 @@ func (s *Service) createQueue(r *request, q *queueState) *answer {
 	return fail(http.StatusConflict, "QueueAlreadyExists", "The specified queue already exists.")
 }
 
-// routeQueueAccount carries out what is about no queue. The service's properties know no version: the last writer wins.
+// routeQueueAccount carries out operations on the account. The service's properties have no version: the last writer
+// wins.
 func (s *Service) routeQueueAccount(r *request) *answer {
 	switch comp := r.query.Get("comp"); {
 	case comp == "list" && r.method == http.MethodGet:

@@ -28,11 +28,11 @@ type message struct {
 	text     string
 	inserted time.Time
 	expires  time.Time
-	visible  time.Time // from when on it can be received
+	visible  time.Time // when it can be received
 	dequeued int
 }
 
-// alive drops what has expired. Since that takes a look at all, it waits until the first of them must have.
+// alive drops the messages that have expired. It does not look at them until the first one must have expired.
 func (q *queueState) alive() []*message {
 	now := time.Now()
 	if now.Before(q.expiring) {
@@ -50,7 +50,7 @@ func (q *queueState) alive() []*message {
 	return q.messages
 }
 
-// expires notes when a message is to be dropped.
+// expires records when a message is to be dropped.
 func (q *queueState) expires(m *message) {
 	if m.expires.Before(q.expiring) {
 		q.expiring = m.expires
@@ -73,7 +73,7 @@ func (q *queueState) remove(m *message) {
 
 func (q *queueState) clear() { q.messages, q.byID = nil, nil }
 
-// visible are the messages that can be received, first those that can be for longest.
+// visible returns the messages that can be received, ordered by the time since when they can be.
 func (q *queueState) visible() []*message {
 	var found []*message
 	now := time.Now()
@@ -121,7 +121,7 @@ func seconds(r *request, name string, none, least, most time.Duration) (time.Dur
 	return d, nil
 }
 
-// textOf reads the text of a message from a request, which may have no body when a message is updated.
+// textOf reads the text of a message from a request. An update may have no body.
 func textOf(r *request) (text string, given bool, bad *answer) {
 	if len(r.body) == 0 {
 		return "", false, nil
@@ -175,14 +175,14 @@ func (s *Service) messageID() string {
 	return fmt.Sprintf("a27e57a2-0000-4000-8000-%012x", s.queues.serial)
 }
 
-// receipt returns a pop receipt that was never given out before. Its form says nothing, and has to be escaped in a URL.
+// receipt returns a new pop receipt. It is opaque, and has to be escaped in a URL.
 func (s *Service) receipt() string {
 	s.queues.serial++
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "receipt~%d~?", s.queues.serial))
 }
 
-// getMessages hands out messages and hides them (REST: "Get Messages"). All messages of one answer get the same pop
-// receipt, as on the service: a receipt identifies a message only together with the message's id.
+// getMessages returns messages and hides them (REST: "Get Messages"). All messages of one response get the same pop
+// receipt, as from the service: a receipt identifies a message only together with the message's id.
 func (s *Service) getMessages(r *request, q *queueState) *answer {
 	n, bad := countOf(r)
 	if bad != nil {
@@ -228,9 +228,9 @@ func countOf(r *request) (int, *answer) {
 	return n, nil
 }
 
-// find returns the message for which the receipt is the latest. One that has been received since is not found under the
-// old receipt (REST: "Delete Message", 404; "Update Message"). A receipt outlives its visibility timeout as long as nobody
-// else has received the message.
+// find returns the message for which the receipt is the latest. A message that has been received since is not found
+// under the old receipt (REST: "Delete Message", 404; "Update Message"). A receipt remains valid after its visibility
+// timeout until another client receives the message.
 func (q *queueState) find(r *request, id string) (*message, *answer) {
 	q.alive()
 	if m := q.byID[id]; m != nil && m.receipt == r.query.Get("popreceipt") {
@@ -242,7 +242,7 @@ func (q *queueState) find(r *request, id string) (*message, *answer) {
 	return nil, fail(http.StatusNotFound, "MessageNotFound", "The specified message does not exist.")
 }
 
-// updateMessage hides a message anew, and changes its text if there is one in the request (REST: "Update Message").
+// updateMessage hides a message again, and changes its text if there is one in the request (REST: "Update Message").
 func (s *Service) updateMessage(r *request, q *queueState, id string) *answer {
 	if r.query.Get("visibilitytimeout") == "" {
 		return fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
@@ -281,7 +281,7 @@ func deleteMessage(r *request, q *queueState, id string) *answer {
 
 func stampOf(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// messagesAnswer is an answer with messages; more adds what the operation shows besides.
+// messagesAnswer returns a response with messages; more adds the fields of the operation.
 func messagesAnswer(status int, messages []*message, more func(*bytes.Buffer, *message)) *answer {
 	var b bytes.Buffer
 	b.WriteString(xml.Header + "<QueueMessagesList>")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// rangeOf is the range that a request names; x-ms-range wins over Range.
+// rangeOf returns the range that a request names; x-ms-range takes precedence over Range.
 func rangeOf(r *request) string {
 	if header := r.header.Get("X-Ms-Range"); header != "" {
 		return header
@@ -19,7 +19,7 @@ func rangeOf(r *request) string {
 	return r.header.Get("Range")
 }
 
-// parseRange reads "bytes=first-last" or "bytes=first-", whose last is -1.
+// parseRange parses "bytes=first-last" or "bytes=first-", whose last is -1.
 func parseRange(header string) (first, last int64, err error) {
 	from, to, ok := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
 	if first, err = strconv.ParseInt(from, 10, 64); err != nil || !ok || first < 0 {
@@ -39,7 +39,7 @@ func invalidRange(size int64) *answer {
 		set("Content-Range", fmt.Sprintf("bytes */%d", size))
 }
 
-// getBlob answers with the content, or a range of it.
+// getBlob returns the content, or a range of it.
 func getBlob(r *request, b *blobState) *answer {
 	if b.tier == archive {
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
@@ -59,7 +59,7 @@ func getBlob(r *request, b *blobState) *answer {
 	}
 	a.status = http.StatusPartialContent
 	a.set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, b.length()))
-	// Content-MD5 is of what is sent; of the whole blob it stands in a header of its own.
+	// Content-MD5 is the sum of the body; the sum of the whole blob has a header of its own.
 	a.set("x-ms-blob-content-md5", a.header.Get("Content-Md5"))
 	a.header.Del("Content-Md5")
 	a.body = b.read(first, last)
@@ -74,7 +74,7 @@ func (b *blobState) length() int64 {
 	return int64(len(b.content))
 }
 
-// read returns a range of the content, both ends included. Nobody may write to it.
+// read returns a range of the content, both ends included. The caller must not write to it.
 func (b *blobState) read(first, last int64) []byte {
 	if b.kind == "PageBlob" {
 		return b.Pages.Read(first, last)
@@ -82,7 +82,7 @@ func (b *blobState) read(first, last int64) []byte {
 	return b.content[first : last+1]
 }
 
-// crcTable is of the polynomial that the service uses, CRC-64/NVME.
+// crcTable is that of the service's polynomial, CRC-64/NVME.
 var crcTable = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
 func contentMD5(data []byte) string {
@@ -94,8 +94,8 @@ func contentCRC64(data []byte) string {
 	return base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, crc64.Checksum(data, crcTable)))
 }
 
-// checkBody refuses a body that is not the one whose sum was sent along. In a Put Blob of a block blob the sum that shall
-// be kept, x-ms-blob-content-md5, is such a one too, and goes before the other.
+// checkBody refuses a body that does not match the sum that was sent with it. In a Put Blob of a block blob the sum to
+// store, x-ms-blob-content-md5, is checked too, and takes precedence.
 func checkBody(r *request) *answer {
 	name, sum := "Content-MD5", r.header.Get("Content-Md5")
 	if kept := r.header.Get("X-Ms-Blob-Content-Md5"); kept != "" && r.query.Get("comp") == "" && r.header.Get("X-Ms-Blob-Type") == "BlockBlob" &&
@@ -128,13 +128,13 @@ func checkSums(body []byte, md5Header, md5Sum, crcHeader, crcSum string) *answer
 	return nil
 }
 
-// checked repeats the sums that checkBody found right. The service also sums up unasked; here nobody pays for what nobody
-// looks at.
+// checked returns the sums that checkBody verified. The service also computes sums without being asked; here that would
+// be wasted work.
 func (a *answer) checked(r *request) *answer {
 	return a.set("Content-MD5", r.header.Get("Content-Md5")).set("x-ms-content-crc64", r.header.Get("X-Ms-Content-Crc64"))
 }
 
-// rangeSums adds the sum of a range that a Get Blob asks for. The service does that for up to 4 MiB.
+// rangeSums adds the sum of a range that a Get Blob asks for. The service does so for up to 4 MiB.
 func rangeSums(r *request, a *answer) *answer {
 	wantMD5, _ := strconv.ParseBool(r.header.Get("X-Ms-Range-Get-Content-Md5"))
 	wantCRC, _ := strconv.ParseBool(r.header.Get("X-Ms-Range-Get-Content-Crc64"))

@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// Request is a request as it was sent, and what became of it.
+// Request is a request as it was sent, with its result.
 type Request struct {
 	Method   string
 	Op       string      // the operation's name in the REST reference, such as "Put Blob"
 	Resource string      // container/blob
 	Query    url.Values  // without a signature
 	Header   http.Header // without credentials
-	Status   int         // of the answer that the caller got; 0 when it got none
+	Status   int         // of the response that the caller got; 0 if it got none
 	Code     string      // its error code
 	Fault    FaultKind   // what went wrong on purpose; "" for nothing
 	At       time.Time   // when it was sent
 }
 
-// request is a request taken apart for the service.
+// request is a parsed request.
 type request struct {
 	method    string
 	host      string
@@ -38,8 +38,8 @@ type request struct {
 	body      []byte
 }
 
-// parseRequest reads everything there is to a request. Header names are made canonical, because the SDK writes some in
-// lower case straight into the map, which a socket would have normalised.
+// parseRequest parses a request. It makes header names canonical, because the SDK puts some in lower case into the map,
+// where a socket would have normalized them.
 func parseRequest(hr *http.Request) (*request, error) {
 	r := &request{method: hr.Method, host: hr.URL.Host, query: url.Values{}, header: canonical(hr.Header)}
 	for name, values := range hr.URL.Query() {
@@ -53,8 +53,8 @@ func parseRequest(hr *http.Request) (*request, error) {
 	return r, err
 }
 
-// payload is the body of a request that has been read once. Nobody writes to it again: the service keeps it as content,
-// and answers share it.
+// payload is the body of a request that has been read. It is never written again: the service keeps it as content, and
+// responses share it.
 type payload struct {
 	*bytes.Reader
 	data []byte
@@ -76,9 +76,9 @@ func bodyOf(hr *http.Request) ([]byte, error) {
 	if hr.ContentLength <= 0 || hr.ContentLength > 4<<30 {
 		return io.ReadAll(hr.Body)
 	}
-	data := make([]byte, hr.ContentLength) // as large as it will get: content is held once
+	data := make([]byte, hr.ContentLength) // allocated at its final size: content is held once
 	if n, err := io.ReadFull(hr.Body, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("http: ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http says it
+		return nil, fmt.Errorf("http: ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http reports it
 	} else if err != nil {
 		return nil, err
 	}
@@ -97,10 +97,10 @@ func canonical(h http.Header) http.Header {
 	return out
 }
 
-// Describe returns what Service.Log would show of a request that has not been sent. It does not read the body.
+// Describe returns the Service.Log entry of a request that has not been sent. It does not read the body.
 func Describe(r *http.Request) Request { return describe(r) }
 
-// describe is the request as the log shows it.
+// describe returns the request's entry in the log.
 func describe(hr *http.Request) Request {
 	r := Request{Method: hr.Method, Query: url.Values{}, Header: canonical(hr.Header), At: time.Now()}
 	for _, secret := range []string{"Authorization", "X-Ms-Copy-Source-Authorization", "X-Ms-Encryption-Key"} {
@@ -132,7 +132,7 @@ func describe(hr *http.Request) Request {
 	return r
 }
 
-// realService is the service that a host name such as "acct.blob.core.windows.net" is of, "" for a server that has the
+// realService returns the service of a host name such as "acct.blob.core.windows.net", or "" for a server that has the
 // account in the path. An Injector may be in front of either.
 func realService(host string) string {
 	if words := strings.Split(host, "."); len(words) > 2 && slices.Contains([]string{"blob", "table", "queue", "file"}, words[1]) {
@@ -212,7 +212,7 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 	return method + " " + comp
 }
 
-// plainOperation names a request that no comp says more about.
+// plainOperation names a request without a comp parameter.
 func plainOperation(method, on string, fromURL bool, h http.Header) string {
 	write := method == http.MethodPut
 	switch {
@@ -241,7 +241,7 @@ func verb(write bool) string {
 	return "Get "
 }
 
-// String is the request in one line: "Put Blob box/state.json: 412 ConditionNotMet".
+// String returns the request in one line: "Put Blob box/state.json: 412 ConditionNotMet".
 func (r Request) String() string {
 	words := []string{r.Op, r.Resource + ":"}
 	if r.Status != 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// Account and Key are those of every Service. They are the emulators' well-known ones, which protect nothing.
+// Account and Key are those of every Service: the emulators' well-known ones, which protect nothing.
 const (
 	Account = "devstoreaccount1"
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -22,19 +22,19 @@ const (
 
 // Options tunes a Service. The zero value is the default.
 type Options struct {
-	// Seed decides which requests meet a fault with a Probability. Defaults to 0.
+	// Seed selects the requests that meet a fault with a Probability. Defaults to 0.
 	Seed uint64
 
-	// Latency is how long a request takes, drawn anew for each; half of it passes before the request is carried out and
-	// half after. It must be safe for concurrent use. Defaults to none.
+	// Latency returns the duration of a request; half of it passes before the request is applied and half after. It
+	// must be safe for concurrent use. Defaults to none.
 	Latency func() time.Duration
 
-	// DeletionDelay is how long a deleted container's name stays taken (409 ContainerBeingDeleted). Defaults to 30 s,
-	// as the service documents; negative for none, as with an emulator.
+	// DeletionDelay is how long the name of a deleted container remains taken (409 ContainerBeingDeleted). Negative
+	// means not at all, as with an emulator. Defaults to 30 s, as the service documents.
 	DeletionDelay time.Duration
 
-	// Anonymous accepts requests without any credential, as if everything were public, for writing too. Defaults to
-	// refusing them with 401. To refuse everybody, set a fault: Answer with Status 403.
+	// Anonymous accepts requests without a credential, as if everything were public, even for writing. Defaults to
+	// refusing them with 401. To refuse every request, set a fault: Answer with Status 403.
 	Anonymous bool
 
 	_ struct{}
@@ -71,7 +71,7 @@ func New(opts *Options) *Service {
 	return s
 }
 
-// transport makes a function a policy.Transporter.
+// transport turns a function into a policy.Transporter.
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
@@ -79,13 +79,14 @@ func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
 // Do implements policy.Transporter.
 func (s *Service) Do(r *http.Request) (*http.Response, error) { return s.injector.Do(r) }
 
-// SetFaults replaces the faults. It starts their counts anew, not the draw.
+// SetFaults replaces the faults and resets their counts. It does not reset the random numbers.
 func (s *Service) SetFaults(faults ...Fault) { s.injector.SetFaults(faults...) }
 
-// Flush carries out every request that a DelayCommit fault holds back, due or not.
+// Flush applies every request that a DelayCommit fault holds back, due or not.
 func (s *Service) Flush() { s.injector.Flush() }
 
-// Requests returns how many requests have been sent since the start or the last Reset, whatever became of them.
+// Requests returns the number of requests that were sent since the start or the last Reset, including those that
+// failed.
 func (s *Service) Requests() int { return s.injector.Requests() }
 
 // Log returns those requests in the order in which they were sent.
@@ -94,13 +95,13 @@ func (s *Service) Log() []Request { return s.injector.Log() }
 // Reset empties the log.
 func (s *Service) Reset() { s.injector.Reset() }
 
-// The URLs are those of an emulator on this machine, and nothing listens there: requests go to Do.
+// The URLs are those of an emulator on this machine, but nothing listens there: requests go to Do.
 const blobHost = "127.0.0.1:10000"
 
 // BlobURL is the Blob service's URL for clients whose transport is the Service.
 func (s *Service) BlobURL() string { return "http://" + blobHost + "/" + Account }
 
-// ClientOptions are for any client of the SDK that shall talk to the Service.
+// ClientOptions returns options for any SDK client that is to use the Service.
 func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
 
 // Container returns a client for a container, which need not exist.
@@ -126,16 +127,16 @@ func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
 	return s.Container(containerName).NewBlockBlobClient(blobName)
 }
 
-// ConnectionString is for programs that reach the Service through a server with BlobHandler at blobURL, which ends in
-// the account's name.
+// ConnectionString returns a connection string for programs that reach the Service through a server with BlobHandler at
+// blobURL, which ends in the account's name.
 func ConnectionString(blobURL string) string {
 	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, blobURL)
 }
 
-// BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+// BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) BlobHandler() http.Handler { return s.injector.handler(blobHost) }
 
-// carry is the service itself: it carries out one request, at once.
+// carry is the service itself: it applies one request, at once.
 func (s *Service) carry(hr *http.Request) (*http.Response, error) {
 	r, err := parseRequest(hr)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Service) carry(hr *http.Request) (*http.Response, error) {
 	return s.route(r).stamped(fmt.Sprintf("aztest-%08d", s.requests), r.header).response(hr), nil
 }
 
-// stamped adds what every answer of the service carries, an error too: who asks for help is asked for the request id.
+// stamped adds the headers that every response of the service has, even an error.
 func (a *answer) stamped(id string, request http.Header) *answer {
 	return a.set("x-ms-request-id", id).set("x-ms-version", request.Get("x-ms-version")).
 		set("x-ms-client-request-id", request.Get("x-ms-client-request-id")).
@@ -172,27 +173,27 @@ func (s *Service) route(r *request) *answer {
 	return s.routeBlob(r)
 }
 
-// newETag returns an ETag that was never handed out before, in the form the Blob service uses.
+// newETag returns a new ETag, in the form that the Blob service uses.
 func (s *Service) newETag() string {
 	s.etags++
 	return `"0x8DE` + fmt.Sprintf("%012X", s.etags*2654435761%(1<<48)) + `"`
 }
 
-// now is the service's clock as it shows: in whole seconds.
+// now returns the time of the service's clock, in whole seconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// answer is what the service says to one request.
+// answer is the service's response to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	size   int64  // Content-Length when it is not the body's: for HEAD
-	code   string // the error code when it is in the body only, for the log
+	size   int64  // Content-Length if it is not the body's: for HEAD
+	code   string // the error code if it is only in the body, for the log
 }
 
 func ok(status int) *answer { return &answer{status: status, header: http.Header{}, size: -1} }
 
-// fail is an error answer, with the code in the header, for HEAD, and in the body.
+// fail returns an error response, with the code in the header, for HEAD, and in the body.
 func fail(status int, code, message string) *answer {
 	a := ok(status)
 	a.header.Set("x-ms-error-code", code)
@@ -213,7 +214,7 @@ func (a *answer) set(name, value string) *answer {
 
 func (a *answer) failed() bool { return a.status >= 300 }
 
-// codedBody is a body that tells the log its error code, which the Table service puts nowhere else.
+// codedBody is a body with its error code, for the log: the Table service puts the code nowhere else.
 type codedBody struct {
 	io.Reader
 	code string

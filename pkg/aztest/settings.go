@@ -19,8 +19,8 @@ func (s *Service) setMetadata(r *request, b *blobState) *answer {
 	return ok(http.StatusOK).version(b.etag, b.lastModified)
 }
 
-// setProperties is Set Blob Properties: the HTTP headers, which are replaced whole, and the page blob's size and
-// sequence number, which stay unless given.
+// setProperties is Set Blob Properties: the HTTP headers, which are replaced as a whole, and the page blob's size and
+// sequence number, which are kept unless given.
 func (s *Service) setProperties(r *request, b *blobState) *answer {
 	headers := headersOf(r)
 	resizing := r.header.Get("X-Ms-Blob-Content-Length") != "" || r.header.Get("X-Ms-Sequence-Number-Action") != ""
@@ -69,13 +69,12 @@ func (s *Service) deleteBlob(r *request, b *blobState, c *containerState, cond c
 	return deleted()
 }
 
-// deleted says that nothing is kept: there is no soft delete here.
+// deleted reports that nothing is kept: there is no soft delete here.
 func deleted() *answer { return ok(http.StatusAccepted).set("x-ms-delete-type-permanent", "true") }
 
 const archive = "Archive"
 
-// setTier is no part of the version either. From the archive tier a blob comes back at once here; the service takes
-// hours.
+// setTier does not change the version. A blob leaves the archive tier at once here; the service takes hours.
 func (b *blobState) setTier(r *request) *answer {
 	tier := r.header.Get("X-Ms-Access-Tier")
 	if b.kind != "BlockBlob" {

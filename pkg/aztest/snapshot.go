@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// snapshotTime is the form of the time that names a snapshot.
+// snapshotTime is the format of the time that names a snapshot.
 const snapshotTime = "2006-01-02T15:04:05.0000000Z"
 
 // at returns the snapshot of that time, or nil.
@@ -27,7 +27,7 @@ func snapshotsNamed(r *request) *answer {
 	return nil
 }
 
-// snapshot does not change the blob's version, and needs no lease id: it only reads.
+// snapshot does not change the blob's version, and needs no lease id, because it only reads.
 func (s *Service) snapshot(r *request, b *blobState) *answer {
 	if a := b.lease.check(r, "Blob", false); a != nil {
 		return a
@@ -58,7 +58,7 @@ func (s *Service) snapshot(r *request, b *blobState) *answer {
 	return ok(http.StatusCreated).version(copied.etag, copied.lastModified).set("x-ms-snapshot", copied.snapshot)
 }
 
-// deleteSnapshot deletes one; a lease on the blob does not extend to it.
+// deleteSnapshot deletes a snapshot; a lease on the blob does not cover it.
 func (s *Service) deleteSnapshot(r *request, b *blobState, cond conditions) *answer {
 	one := b.at(r.query.Get("snapshot"))
 	switch {

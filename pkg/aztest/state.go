@@ -22,8 +22,8 @@ type containerState struct {
 	deleted      time.Time // when it was deleted; zero while it lives
 }
 
-// blobState is a blob as the service keeps it. Content is never changed in place, because readers hold on to it and
-// copies share it; an append blob grows behind the end that readers know.
+// blobState is a blob as the service keeps it. Content is never changed in place, because readers keep it and copies
+// share it; an append blob grows behind the end that readers know.
 type blobState struct {
 	kind         string // BlockBlob, AppendBlob, PageBlob
 	content      []byte
@@ -59,14 +59,14 @@ func (s *Service) newContainer(name string) *containerState {
 	}
 }
 
-// touch gives the blob a new version. It also ends an expired lease for good: the holder cannot renew it any more
-// (REST: "Lease Blob", a lease may be renewed after expiry as long as the blob has not been modified).
+// touch gives the blob a new version. It also ends an expired lease: its holder can no longer renew it (REST: "Lease
+// Blob", a lease may be renewed after expiry as long as the blob has not been modified).
 func (s *Service) touch(b *blobState) {
 	b.etag, b.lastModified = s.newETag(), now()
 	b.lease.forgetIfOver()
 }
 
-// blob returns an existing blob, or nil: staged blocks alone are no blob.
+// blob returns an existing blob, or nil: staged blocks alone are not a blob.
 func (c *containerState) blob(name string) *blobState {
 	b := c.blobs[name]
 	if b == nil || !b.committed {
@@ -132,12 +132,12 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// version puts the headers of a version on an answer.
+// version adds the headers of a version to a response.
 func (a *answer) version(etag string, modified time.Time) *answer {
 	return a.set("ETag", etag).set("Last-Modified", modified.Format(http.TimeFormat))
 }
 
-// describing puts metadata on an answer.
+// describing adds metadata to a response.
 func (a *answer) describing(metadata map[string]string) *answer {
 	for name, value := range metadata {
 		a.header.Set("x-ms-meta-"+name, value) // also if it is empty
@@ -145,7 +145,7 @@ func (a *answer) describing(metadata map[string]string) *answer {
 	return a
 }
 
-// properties puts everything on an answer that Get Blob and Get Blob Properties say about a blob.
+// properties adds the headers with which Get Blob and Get Blob Properties describe a blob.
 func (a *answer) properties(b *blobState, head bool) *answer {
 	a.version(b.etag, b.lastModified)
 	a.set("x-ms-blob-type", b.kind).set("x-ms-creation-time", b.created.Format(http.TimeFormat)).set("Accept-Ranges", "bytes")
@@ -173,7 +173,7 @@ func (a *answer) properties(b *blobState, head bool) *answer {
 		return a.set("x-ms-snapshot", b.snapshot)
 	}
 	b.lease.describe(a)
-	if head { // Get Blob does not tell the tier
+	if head { // Get Blob does not return the tier
 		if b.tier == "" {
 			a.set("x-ms-access-tier", "Hot").set("x-ms-access-tier-inferred", "true")
 		} else {

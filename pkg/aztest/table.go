@@ -23,7 +23,7 @@ const tableHost = "127.0.0.1:10002"
 // TableURL is the Table service's URL for clients whose transport is the Service.
 func (s *Service) TableURL() string { return "http://" + tableHost + "/" + Account }
 
-// TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost answer closes the connection.
+// TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) TableHandler() http.Handler { return s.injector.handler(tableHost) }
 
 // TableService returns a client for the account's tables.
@@ -51,15 +51,15 @@ func (s *Service) Table(name string) *aztables.Client {
 
 // tables is the Table service's part of the account.
 type tables struct {
-	named      map[string]*tableState // by name in lower case: names differ by more than case
+	named      map[string]*tableState // by name in lower case, because names are case-insensitive
 	clock      time.Time              // the last Timestamp given out
-	batchStamp time.Time              // the Timestamp of all writes of the transaction that is carried out; zero outside of one
+	batchStamp time.Time              // the Timestamp of all writes of the current transaction; zero outside of one
 	properties []byte                 // of the service, as they were set
 	batches    int
 }
 
 // tableState is a table as the service keeps it. Entities are never changed in place, so that a transaction can be
-// undone by putting the old ones back.
+// undone by restoring the old ones.
 type tableState struct {
 	name     string
 	entities map[entityKey]*entity
@@ -76,7 +76,7 @@ func (s *Service) addTable(name string) *tableState {
 	return t
 }
 
-// table finds a table, also one that is being deleted. Nil means that the name is free.
+// table returns a table, even one that is being deleted. Nil means that the name is free.
 func (s *Service) table(name string) *tableState {
 	t := s.tables.named[strings.ToLower(name)]
 	if t != nil && !t.deleted.IsZero() && time.Since(t.deleted) >= s.o.DeletionDelay {
@@ -86,8 +86,8 @@ func (s *Service) table(name string) *tableState {
 	return t
 }
 
-// stamp returns the Timestamp of the next write, of which the ETag is made. No two versions of an entity share one; the
-// entities that one transaction writes do.
+// stamp returns the Timestamp of the next write, from which the ETag is derived. No two versions of an entity have the
+// same one; the entities that one transaction writes do.
 func (s *Service) stamp() time.Time {
 	if !s.tables.batchStamp.IsZero() {
 		return s.tables.batchStamp
@@ -100,7 +100,7 @@ func (s *Service) stamp() time.Time {
 	return now
 }
 
-// tablePath takes the path of a request apart: Table, Table(), Table(PartitionKey='p',RowKey='r'), Tables('Table').
+// tablePath is the parsed path of a request: Table, Table(), Table(PartitionKey='p',RowKey='r'), Tables('Table').
 type tablePath struct {
 	name           string
 	keyed          bool // PartitionKey and RowKey are given
@@ -113,7 +113,7 @@ var (
 	plainPath = regexp.MustCompile(`^([^()/]+?)(?:\(\))?$`)
 )
 
-// parseTablePath reads an unescaped path below the account. In keys a doubled quote stands for one.
+// parseTablePath parses an unescaped path below the account. In keys a doubled quote stands for one.
 func parseTablePath(path string) (tablePath, bool) {
 	unquote := func(s string) string { return strings.ReplaceAll(s, "''", "'") }
 	if m := keyedPath.FindStringSubmatch(path); m != nil {
@@ -125,14 +125,14 @@ func parseTablePath(path string) (tablePath, bool) {
 	return tablePath{}, false
 }
 
-// isTable tells a request to the Table service from others: by the host, and behind a Proxy, where the host is the same
-// for all, by what every client of the Table service sends and no other does.
+// isTable reports whether a request is to the Table service: by the host, or behind a Proxy, where the host is the same
+// for all, by a header that only clients of the Table service send.
 func isTable(hr *http.Request) bool {
 	return hr.URL.Host == tableHost || hr.Header.Get("DataServiceVersion") != "" ||
 		strings.HasPrefix(first(hr.Header, "Accept"), "application/json")
 }
 
-// first is Get for headers whose names are not canonical: the SDK writes some in lower case straight into the map.
+// first is Get for headers whose names are not canonical: the SDK puts some in lower case into the map.
 func first(h http.Header, name string) string {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {
@@ -188,7 +188,7 @@ func isMerge(method string, h http.Header) bool {
 	return method == http.MethodPatch || method == "MERGE" || method == http.MethodPost && h.Get("X-Http-Method") == "MERGE"
 }
 
-// routeTable finds what a request to the Table service is about.
+// routeTable routes a request to the Table service.
 func (s *Service) routeTable(r *request) *answer {
 	path := r.container
 	if r.blob != "" {
@@ -230,7 +230,7 @@ func (s *Service) routeTable(r *request) *answer {
 	return s.writeEntity(r, t, at, func(*entity) {})
 }
 
-// preferring says which preference the service has taken note of, whether it could act on it or not.
+// preferring returns the preference that the service acknowledges, whether or not it acts on it.
 func (a *answer) preferring(r *request) *answer {
 	if r.method != http.MethodPost || r.container == "$batch" {
 		return a
@@ -238,8 +238,8 @@ func (a *answer) preferring(r *request) *answer {
 	return a.set("Preference-Applied", r.header.Get("Prefer"))
 }
 
-// liveTable returns a table that can be worked on. While a table is being deleted, every operation on it is told so
-// (REST: "Delete Table").
+// liveTable returns a table that exists. While a table is being deleted, every operation on it is refused (REST:
+// "Delete Table").
 func (s *Service) liveTable(name string) (*tableState, *answer) {
 	t := s.table(name)
 	switch {
@@ -359,7 +359,7 @@ func topOf(r *request) (int, *answer) {
 	return n, nil
 }
 
-// routeACL keeps the stored access policies. Nothing is conditional here: the last writer wins.
+// routeACL stores the access policies. It has no conditions: the last writer wins.
 func (t *tableState) routeACL(r *request) *answer {
 	if r.method == http.MethodPut {
 		t.acl = r.body
@@ -372,7 +372,7 @@ func (t *tableState) routeACL(r *request) *answer {
 	return a
 }
 
-// tableServiceProperties keeps the service's settings: the last writer wins.
+// tableServiceProperties stores the service's settings: the last writer wins.
 func (s *Service) tableServiceProperties(r *request) *answer {
 	switch {
 	case r.query.Get("comp") != "properties":
@@ -388,7 +388,7 @@ func (s *Service) tableServiceProperties(r *request) *answer {
 	return a
 }
 
-// failTable is an error answer of the Table service: the code is in the body only.
+// failTable returns an error response of the Table service, which has the code only in the body.
 func failTable(status int, code, message string) *answer {
 	a := ok(status).set("Content-Type", "application/json;odata=minimalmetadata;streaming=true;charset=utf-8")
 	a.code = code

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// batch carries out an entity group transaction (REST: "Performing entity group transactions"): all of its operations,
-// or none. A failure is an answer inside the answer, which itself says 202 in either case; the index of the operation
-// that failed stands before the message.
+// batch applies an entity group transaction (REST: "Performing entity group transactions"): all of its operations, or
+// none. A failure is a response inside the response, whose own status is 202 in either case. The message begins with
+// the index of the operation that failed.
 func (s *Service) batch(r *request) *answer {
 	operations, err := parseBatch(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) batch(r *request) *answer {
 	return s.batchAnswer(answers)
 }
 
-// runBatch stops at the first operation that fails; its answer is the last one.
+// runBatch stops at the first operation that fails, whose response is the last one.
 func (s *Service) runBatch(operations []*request, changing func(*tableState, entityKey, *entity)) (answers []*answer, failed bool) {
 	seen := map[entityKey]bool{}
 	var group *tablePath
@@ -62,7 +62,7 @@ func (s *Service) runBatch(operations []*request, changing func(*tableState, ent
 		}
 		answers = append(answers, a)
 		if a.failed() {
-			a.code = "" // inside the answer, not its own
+			a.code = "" // inside the response, not its own
 			a.body = bytes.Replace(a.body, []byte(`"value":"`), fmt.Appendf(nil, `"value":"%d:`, i), 1)
 			return answers, true
 		}
@@ -71,8 +71,8 @@ func (s *Service) runBatch(operations []*request, changing func(*tableState, ent
 	return answers, false
 }
 
-// admit checks what a transaction demands of its operations together: one partition of one table, each entity once, and
-// no more than a hundred.
+// admit checks the rules for the operations of a transaction: one partition of one table, each entity once, and at most
+// a hundred.
 func (s *Service) admit(i int, op *request, group *tablePath, seen map[entityKey]bool) (tablePath, *answer) {
 	at, ok := parseTablePath(op.container)
 	if !ok || at.name == "Tables" {
@@ -105,7 +105,7 @@ func (s *Service) admit(i int, op *request, group *tablePath, seen map[entityKey
 	return at, nil
 }
 
-// parseBatch reads the operations out of the one change set in the body.
+// parseBatch parses the operations of the one change set in the body.
 func parseBatch(r *request) ([]*request, error) {
 	outer, err := partsOf(r.header.Get("Content-Type"), r.body)
 	if err != nil {
@@ -126,7 +126,7 @@ func parseBatch(r *request) ([]*request, error) {
 		}
 	}
 	if len(outer) == 0 {
-		return nil, io.ErrUnexpectedEOF // a change set may be empty, but it must be there
+		return nil, io.ErrUnexpectedEOF // a change set may be empty, but must not be missing
 	}
 	return operations, nil
 }
@@ -159,7 +159,7 @@ func partsOf(contentType string, body []byte) ([]part, error) {
 	}
 }
 
-// parseOperation reads a request inside the request. It has no Content-Length to go by: the body is what is left.
+// parseOperation parses a request inside the request. It has no Content-Length: the body is the rest.
 func parseOperation(raw []byte) (*request, error) {
 	reader := bufio.NewReader(bytes.NewReader(raw))
 	text := textproto.NewReader(reader)
@@ -185,7 +185,7 @@ func parseOperation(raw []byte) (*request, error) {
 	return op, err
 }
 
-// batchAnswer puts the answers into one, each part with its status, its ETag and its error.
+// batchAnswer combines the responses into one, each part with its status, its ETag and its error.
 func (s *Service) batchAnswer(answers []*answer) *answer {
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", s.etags, s.tables.batches)
 	var changes, whole bytes.Buffer

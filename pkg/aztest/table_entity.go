@@ -26,12 +26,12 @@ type entity struct {
 	properties map[string]edm.Value
 }
 
-// etag is weak, made of the Timestamp, and percent-encoded.
+// etag returns the weak ETag: the Timestamp, percent-encoded.
 func (e *entity) etag() string {
 	return `W/"datetime'` + strings.ReplaceAll(e.timestamp.Format(edm.Ticks), ":", "%3A") + `'"`
 }
 
-// property looks a property up, the three that every entity has included.
+// property returns a property; every entity also has PartitionKey, RowKey and Timestamp.
 func (e *entity) property(name string) (edm.Value, bool) {
 	switch name {
 	case "PartitionKey":
@@ -53,7 +53,7 @@ func (e *entity) size() int {
 	return n
 }
 
-// object is the entity as JSON. selected limits the properties; nil means all.
+// object returns the entity as JSON. selected limits the properties; nil means all.
 func (e *entity) object(t *tableState, level edm.Level, metadata string, selected []string) edm.Object {
 	var o edm.Object
 	if level != edm.NoMetadata {
@@ -78,7 +78,7 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 		p, ok := e.property(name)
 		switch {
 		case !ok:
-			o.Add(name, json.RawMessage("null")) // selected, and not there
+			o.Add(name, json.RawMessage("null")) // selected, but missing
 			continue
 		case name == "Timestamp" && level != edm.FullMetadata:
 		case p.Annotated(level):
@@ -91,7 +91,7 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 
 func escapeKey(key string) string { return url.PathEscape(strings.ReplaceAll(key, "'", "''")) }
 
-// parseEntity reads the body of a write.
+// parseEntity parses the body of a write.
 func parseEntity(body []byte) (key map[string]string, properties map[string]edm.Value, bad *answer) {
 	var members map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -131,7 +131,7 @@ func parseEntity(body []byte) (key map[string]string, properties map[string]edm.
 	return key, properties, nil
 }
 
-// isASCIIless lets names in other alphabets pass, which the service allows and identifier does not know.
+// isASCIIless accepts names in other alphabets, which the service allows and identifier does not know.
 func isASCIIless(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return r < 0x80 && !identifier("a"+string(r)) }) < 0
 }
@@ -161,7 +161,7 @@ func (s *Service) getEntity(r *request, t *tableState, at tablePath) *answer {
 	return jsonAnswer(http.StatusOK, level, e.object(t, level, "/@Element", selectedOf(r))).set("ETag", e.etag())
 }
 
-// writeEntity carries out one write. before is told what stood there, nil for nothing, just before it changes.
+// writeEntity applies one write. before is called with the entity that it replaces, or nil, just before the change.
 func (s *Service) writeEntity(r *request, t *tableState, at tablePath, before func(*entity)) *answer {
 	if r.method == http.MethodPost && !at.keyed {
 		return s.insertEntity(r, t, before)
@@ -176,7 +176,7 @@ func (s *Service) writeEntity(r *request, t *tableState, at tablePath, before fu
 	if !at.keyed || !merge && !remove && r.method != http.MethodPut {
 		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
 	}
-	// The keys in the URL count. Those in the body are ignored, as for every update of OData.
+	// The keys in the URL count. Those in the body are ignored, as for every OData update.
 	var properties map[string]edm.Value
 	if !remove {
 		var bad *answer
@@ -199,7 +199,7 @@ func (s *Service) writeEntity(r *request, t *tableState, at tablePath, before fu
 	}
 	if merge && old != nil {
 		merged := maps.Clone(old.properties)
-		maps.Copy(merged, properties) // a merge cannot remove a property: null has been left out above
+		maps.Copy(merged, properties) // a merge cannot remove a property: null was dropped above
 		properties = merged
 	}
 	e, bad := s.storeEntity(t, key, properties, func() { before(old) })
@@ -274,7 +274,7 @@ func (s *Service) storeEntity(t *tableState, key entityKey, properties map[strin
 // Limits of the service (REST: "Understanding the Table service data model").
 const (
 	maxEntity       = 1 << 20
-	maxProperties   = 252 // beside PartitionKey, RowKey and Timestamp
+	maxProperties   = 252 // in addition to PartitionKey, RowKey and Timestamp
 	maxPropertyName = 255
 	maxValue        = 64 << 10
 	maxKey          = 1 << 10
@@ -288,7 +288,7 @@ func badValue(name string) *answer {
 	return failTable(http.StatusBadRequest, "InvalidInput", "An error occurred while processing this request. The value of property '"+name+"' is not of its type.")
 }
 
-// parseProperty reads one member of a JSON entity, with the annotation it has, if any. A null is no property.
+// parseProperty parses a member of a JSON entity, with its annotation, if any. A null is no property.
 func parseProperty(name string, raw json.RawMessage, annotation string) (p edm.Value, isNull bool, bad *answer) {
 	text := strings.TrimSpace(string(raw))
 	if text == "null" {

@@ -30,8 +30,8 @@ func selectedOf(r *request) []string {
 	return names
 }
 
-// queryEntities answers with a page of what the filter lets pass, in the order of the keys. The page ends after $top
-// entities, 1000 at most, and the headers then say where the next one starts.
+// queryEntities returns a page of the entities that satisfy the filter, ordered by their keys. The page ends after $top
+// entities, at most 1000, and the headers then contain the start of the next one.
 func (s *Service) queryEntities(r *request, t *tableState) *answer {
 	matches, err := edm.ParseFilter(r.query.Get("$filter"))
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) queryEntities(r *request, t *tableState) *answer {
 	return a.list(level, "$metadata#"+t.name, page)
 }
 
-// A continuation is opaque: whoever takes it for a key will be found out.
+// A continuation is opaque. A client that uses it as a key fails here.
 func encodeContinuation(key string) string {
 	text := base64.StdEncoding.EncodeToString([]byte(key))
 	return fmt.Sprintf("1!%d!%s", len(text), text)
@@ -86,7 +86,7 @@ func continuationOf(r *request) (entityKey, *answer) {
 	return entityKey{parts[0], parts[1]}, nil
 }
 
-// metadataOfRequest reads what the caller asks for: $format counts before Accept.
+// metadataOfRequest returns the requested metadata level: $format takes precedence over Accept.
 func metadataOfRequest(r *request) edm.Level {
 	format := r.query.Get("$format")
 	if format == "" {
@@ -106,7 +106,7 @@ func jsonAnswer(status int, level edm.Level, o edm.Object) *answer {
 	return a
 }
 
-// list makes a the answer to a query.
+// list fills a with the response to a query.
 func (a *answer) list(level edm.Level, metadata string, page []edm.Object) *answer {
 	var values bytes.Buffer
 	values.WriteByte('[')

@@ -15,8 +15,8 @@ import (
 // tagPredicate is a parsed x-ms-if-tags.
 type tagPredicate func(tags map[string]string) bool
 
-// parseTags reads a predicate over index tags (REST: "Specifying conditional headers", x-ms-if-tags): comparisons of a
-// tag in double quotes with a value in single quotes, joined by AND and OR, AND binding tighter, with parentheses.
+// parseTags parses a predicate over index tags (REST: "Specifying conditional headers", x-ms-if-tags): comparisons of a
+// tag in double quotes with a value in single quotes, joined by AND and OR, with AND binding tighter, and parentheses.
 func parseTags(expression string) (tagPredicate, error) {
 	p := &tagParser{rest: expression}
 	predicate, err := p.or()
@@ -138,16 +138,16 @@ type tag struct {
 	Value string
 }
 
-// tagConditions are those that operations on tags take. The tags are no part of the version, so they take no If-Match; a
-// condition on the version of the blob they belong to has a header of its own, x-ms-blob-if-match and so on, since
-// version 2026-02-06. An emulator ignores those.
+// tagConditions are those of operations on tags. Tags are not part of the version, so If-Match is not one of them; a
+// condition on the version of the blob has a header of its own, x-ms-blob-if-match and so on, since version 2026-02-06.
+// An emulator ignores those.
 func tagConditions(r *request) (conditions, *answer) {
 	c, bad := conditionsOf(r, "X-Ms-Blob-")
 	c.tags = r.header.Get("X-Ms-If-Tags")
 	return c, bad
 }
 
-// headerTags reads x-ms-tags, which is encoded like a query.
+// headerTags parses x-ms-tags, which is encoded like a query.
 func headerTags(r *request) (map[string]string, *answer) {
 	header := r.header.Get("X-Ms-Tags")
 	if header == "" {

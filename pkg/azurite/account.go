@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// DefaultAccount is the account that Azurite, the SDKs and UseDevelopmentStorage=true agree on.
+	// DefaultAccount is the account that Azurite, the SDKs and UseDevelopmentStorage=true use by default.
 	DefaultAccount = "devstoreaccount1"
 	// DefaultKey is its key, which is public: https://learn.microsoft.com/azure/storage/common/storage-connect-azurite.
 	DefaultKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// services are the names by which Azurite's messages and its Server headers speak of its services.
+// services are the names of the services in Azurite's messages and in its Server headers.
 var services = []string{"Blob", "Queue", "Table"}
 
-// Account is one storage account of a [Server]. What is made in one account is not seen in another.
+// Account is a storage account of a [Server]. Accounts share no data.
 type Account struct {
 	// Name and Key are the account's shared key credential.
 	Name, Key string
@@ -26,13 +26,13 @@ type Account struct {
 	BlobURL, QueueURL, TableURL string
 }
 
-// ConnectionString is the account in the form that every SDK and azconc understand. It holds the key.
+// ConnectionString returns the account's connection string, with the key, for the SDKs and for azconc.
 func (a Account) ConnectionString() string {
 	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;QueueEndpoint=%s;TableEndpoint=%s;",
 		a.Name, a.Key, a.BlobURL, a.QueueURL, a.TableURL)
 }
 
-// accountName is the service's own rule.
+// accountName is the service's rule.
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
 func newAccounts(names []string) []Account {
@@ -48,7 +48,7 @@ func newAccounts(names []string) []Account {
 	return accounts
 }
 
-// accountsVariable is the accounts in the form of AZURITE_ACCOUNTS.
+// accountsVariable returns the accounts in the form of AZURITE_ACCOUNTS.
 func accountsVariable(accounts []Account) string {
 	pairs := make([]string, len(accounts))
 	for i, a := range accounts {

@@ -7,25 +7,25 @@ import (
 )
 
 var (
-	// ErrTool matches every [ToolError]: node or npm is missing or unusable.
+	// ErrTool is matched by every [ToolError]: node or npm is missing or unusable.
 	ErrTool = errors.New("a tool is missing")
-	// ErrInstall is returned when Azurite could not be installed. No half-made installation is left behind.
+	// ErrInstall means that Azurite could not be installed. No incomplete installation is left behind.
 	ErrInstall = errors.New("could not be installed")
-	// ErrStart is returned when Azurite did not come up. The process is gone by then.
+	// ErrStart means that Azurite did not start. Its process has ended.
 	ErrStart = errors.New("did not start")
-	// ErrExited is the error of a [Server] whose process ended before it was stopped.
+	// ErrExited means that the process of a [Server] ended without a call of Stop.
 	ErrExited = errors.New("ended by itself")
 )
 
-// ToolError says which tool is missing or too old, and how to get it.
+// ToolError describes a tool that is missing or too old, and how to get it.
 type ToolError struct {
 	// Tool is the name of the program: "node" or "npm".
 	Tool string
-	// Problem says what is wrong with it.
+	// Problem describes the problem.
 	Problem string
-	// Hint says how to get it.
+	// Hint tells the user how to get the tool.
 	Hint string
-	// Err is the error of looking for the tool or running it for its version; nil if it is too old.
+	// Err is the error of the search for the tool, or of asking for its version; nil if it is too old.
 	Err error
 }
 
@@ -44,7 +44,7 @@ type ProcessError struct {
 	Kind error
 	// Output is the end of what the process wrote to stdout and stderr.
 	Output string
-	// Err is how the process ended, or why it was not waited for any longer.
+	// Err says how the process ended, or why the wait for it ended.
 	Err error
 }
 

@@ -22,14 +22,14 @@ import (
 // Version is the version of Azurite that is installed.
 const Version = "3.37.0"
 
-// DirVariable names the environment variable that points at a copy of Azurite that is there already.
+// DirVariable names the environment variable with the directory of an existing copy of Azurite.
 const DirVariable = "AZCONC_AZURITE_DIR"
 
 //go:embed npm/package.json
 var packageJSON []byte
 
-// lockJSON names no registry, so that npm takes the packages from the one that its user has configured; the checksums in
-// it hold for any.
+// lockJSON names no registry, so that npm uses the one that its user has configured. The checksums hold for all of
+// them.
 //
 //go:embed npm/package-lock.json
 var lockJSON []byte
@@ -39,7 +39,7 @@ type InstallOptions struct {
 	// CacheDir is the folder that holds the installation's folder.
 	// Defaults to azconc in the user's cache folder (os.UserCacheDir).
 	CacheDir string
-	// Progress gets a line for each step that takes time. Defaults to none.
+	// Progress is called with a line for each step that takes time. Defaults to none.
 	Progress io.Writer
 
 	_ struct{}
@@ -62,15 +62,15 @@ func (o *InstallOptions) withDefaults() (InstallOptions, error) {
 	return out, nil
 }
 
-// Install makes sure that Azurite is there and returns the folder it is in. It is quick when nothing is to be done.
+// Install installs Azurite, unless it is installed, and returns its folder.
 //
-// An installation is made in a folder of its own and renamed when it is complete, so that a half-made one is never used,
-// whatever happens; the name holds a hash of the lock file. Any number of processes may install at the same time: one
-// does, the others wait for it. When Install fails or ctx ends, it leaves nothing behind; what a killed process left is
-// removed by the next one that installs.
+// An installation is made in a folder of its own and renamed when it is complete, so that an incomplete one is never
+// used. Its name contains a hash of the lock file. Any number of processes may call Install at the same time: one
+// installs, and the others wait for it. If Install fails or ctx ends, it leaves nothing behind. The next installation
+// removes the files of a process that was killed.
 //
-// Errors are a [ToolError], a [ProcessError] of kind [ErrInstall] with what npm had to say, the cause of ctx, or those of
-// the file system.
+// Errors are a [ToolError], a [ProcessError] of kind [ErrInstall] with npm's output, the cause of ctx, or those of the
+// file system.
 func Install(ctx context.Context, opts *InstallOptions) (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return preinstalled(dir)
@@ -84,7 +84,7 @@ func Install(ctx context.Context, opts *InstallOptions) (string, error) {
 	if complete(final) {
 		return final, nil
 	}
-	// Asked for before anything is written: without them the rest is in vain.
+	// Checked before anything is written, because the installation would fail without them.
 	if _, err := findNode(ctx); err != nil {
 		return "", err
 	}
@@ -117,8 +117,8 @@ func Install(ctx context.Context, opts *InstallOptions) (string, error) {
 	return final, nil
 }
 
-// removeLeftovers removes what killed processes left incomplete, and a final folder with parts missing. The caller holds
-// the lock, so no process is working in any of these.
+// removeLeftovers removes incomplete folders of killed processes, and a final folder with parts missing. The caller
+// holds the lock, so no process works in any of these.
 func removeLeftovers(final string) error {
 	stale, err := filepath.Glob(final + ".new-*")
 	if err != nil {
@@ -144,9 +144,9 @@ func install(ctx context.Context, npm, final string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(staging) //nolint:errcheck // what is left behind is removed by the next install
+	defer os.RemoveAll(staging) //nolint:errcheck // the next install removes what could not be removed
 	if err := errors.Join(
-		os.Chmod(staging, 0o755), // MkdirTemp's 0700 would lock out those who share the cache
+		os.Chmod(staging, 0o755), // MkdirTemp's 0700 would lock out other users of the cache
 		os.WriteFile(filepath.Join(staging, "package.json"), packageJSON, 0o644),
 		os.WriteFile(filepath.Join(staging, "package-lock.json"), lockJSON, 0o644),
 	); err != nil {
@@ -176,9 +176,9 @@ func install(ctx context.Context, npm, final string) error {
 	return publish(staging, final)
 }
 
-// publish gives a complete installation its name. Where the lock does not keep others out, as on some network file
-// systems, the first one to get here wins and the others use what it made: a folder cannot be renamed onto one that has
-// something in it.
+// publish renames a complete installation to its final name. If the lock does not exclude other processes, as on some
+// network file systems, the first process wins and the others use its installation: a folder cannot be renamed onto a
+// folder that is not empty.
 func publish(staging, final string) error {
 	err := os.Rename(staging, final)
 	if err != nil && complete(final) {
@@ -187,7 +187,7 @@ func publish(staging, final string) error {
 	return err
 }
 
-// entry is Azurite's script in an installation.
+// entry is the path of Azurite's script in an installation.
 func entry(dir string) string {
 	return filepath.Join(dir, "node_modules", "azurite", "dist", "src", "azurite.js")
 }
@@ -197,8 +197,8 @@ func complete(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// preinstalled checks the copy that the environment names. A version that does not know the SDK's newest API version
-// would refuse each request with 400 InvalidHeaderValue, which does not look like its cause.
+// preinstalled checks the copy that the environment names. A version that does not support the SDK's API version would
+// refuse every request with 400 InvalidHeaderValue, which does not show the cause.
 func preinstalled(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -221,7 +221,7 @@ func preinstalled(dir string) (string, error) {
 	return dir, nil
 }
 
-// older compares versions of three numbers; one that is not of that form is older than any.
+// older compares versions of three numbers. A version that is not of that form is older than any.
 func older(a, b string) bool {
 	var x, y [3]int
 	if _, err := fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]); err != nil {

@@ -15,20 +15,19 @@ import (
 type Options struct {
 	// Dir is the folder of an installation as Install returns it. Defaults to what Install returns.
 	Dir string
-	// Accounts are the names of the server's accounts, 3 to 24 lower-case letters and digits each. Azurite learns of them
-	// when it starts, so there are no others later. ConnectionString speaks of the first one, NewAccount hands out the
-	// rest. DefaultAccount gets its well-known key, each other one a key of its own.
-	// Defaults to DefaultAccount alone.
+	// Accounts are the names of the server's accounts, 3 to 24 lower-case letters and digits each. Azurite reads them
+	// when it starts, so none can be added later. ConnectionString returns the first one, and NewAccount the others.
+	// DefaultAccount gets its well-known key, every other account a key of its own. Defaults to DefaultAccount alone.
 	Accounts []string
 	// Location is a folder for the data, which Stop leaves as it is. Defaults to a temporary folder that Stop removes.
 	Location string
 	// BlobPort, QueuePort and TablePort are TCP ports on 127.0.0.1. UseDevelopmentStorage=true means 10000, 10001 and
 	// 10002. Each defaults to one that is free.
 	BlobPort, QueuePort, TablePort int
-	// StartTimeout bounds the time from the start of the process to its first answer; an installation is not part of it.
-	// Negative means no bound. Defaults to 1 minute.
+	// StartTimeout bounds the time from the start of the process to its first response; an installation is not part of
+	// it. Negative means no bound. Defaults to 1 minute.
 	StartTimeout time.Duration
-	// Progress gets a line for each step that takes time. Defaults to none.
+	// Progress is called with a line for each step that takes time. Defaults to none.
 	Progress io.Writer
 
 	_ struct{}

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// outputLimit is how much of the end of a process's output is kept for error texts.
+// outputLimit is the number of bytes of a process's output that are kept for error texts.
 const outputLimit = 4 << 10
 
 var listening = regexp.MustCompile(`^Azurite (Blob|Queue|Table) service is successfully listening at (http://\S+)`)
 
-// output takes what Azurite prints: it finds the addresses in it and keeps its end.
+// output receives Azurite's output. It finds the addresses in it and keeps its end.
 type output struct {
 	ready chan struct{} // closed when all three addresses are known
 
 	mu   sync.Mutex
-	line []byte            // guarded by mu: what came after the last newline
+	line []byte            // guarded by mu: the text after the last newline
 	tail []byte            // guarded by mu
 	urls map[string]string // guarded by mu: by the name of the service
 }

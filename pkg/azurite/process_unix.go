@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// terminate leaves stdin open: its end would have Azurite exit at once if it came after the signal.
+// terminate leaves stdin open: if stdin ended after the signal, Azurite would exit at once.
 func terminate(p *os.Process, _ io.Closer) error { return p.Signal(syscall.SIGTERM) }
 
-// killGroup must be called before the process has been waited for, because its number can be reused after that.
+// killGroup may be called only before Wait has returned, because later another process may have the number.
 func killGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }

@@ -10,7 +10,7 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// terminate ends Azurite's stdin, which preload.cjs takes for the signal that Windows does not have.
+// terminate closes Azurite's stdin, which preload.cjs handles like the signal that Windows does not have.
 func terminate(_ *os.Process, stdin io.Closer) error { return stdin.Close() }
 
 func killGroup(p *os.Process) error { return p.Kill() }

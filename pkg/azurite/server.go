@@ -20,10 +20,10 @@ import (
 //go:embed npm/preload.cjs
 var preload []byte
 
-// Server is a running Azurite. Its methods may be called concurrently.
+// Server is a running Azurite. It is safe for concurrent use.
 type Server struct {
 	accounts []Account
-	temp     string // removed by Stop: the preloaded script, and the data unless they are kept
+	temp     string // removed by Stop: the preloaded script, and the data unless Location is set
 	keep     bool   // the data belong to the caller
 	process  *os.Process
 	stdin    io.Closer
@@ -32,18 +32,18 @@ type Server struct {
 	stop     sync.Once
 	stopErr  error         // set by stop
 	stopping chan struct{} // closed by stop before it ends the process
-	done     chan struct{} // closed when the process is gone
-	exit     error         // set before done is closed; nil when Stop was called before
+	done     chan struct{} // closed when the process has ended
+	exit     error         // set before done is closed; nil if Stop was called before
 
 	mu   sync.Mutex
 	next int // guarded by mu: the account that NewAccount returns
 }
 
-// Start starts Azurite, after having installed it if that is needed, and returns when its three services answer. ctx
-// bounds the start, not the life of the server.
+// Start starts Azurite, after installing it if necessary, and returns when its three services respond. ctx bounds the
+// start, not the life of the server.
 //
-// Errors are those of [Install], a [ToolError], a [ProcessError] of kind [ErrStart] with the end of Azurite's output, or
-// the cause of ctx. A failed start leaves neither a process nor a folder behind.
+// Errors are those of [Install], a [ToolError], a [ProcessError] of kind [ErrStart] with the end of Azurite's output,
+// or the cause of ctx. A failed start leaves neither a process nor a folder behind.
 func Start(ctx context.Context, opts *Options) (*Server, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Server) start(node string, o *Options) error {
 	cmd.Stdout, cmd.Stderr = s.said, s.said
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = time.Second
-	// The pipe is ours alone: its end tells Azurite that this process is gone.
+	// Only this process holds the pipe: its end shows Azurite that this process has ended.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -141,8 +141,8 @@ func (s *Server) start(node string, o *Options) error {
 	return nil
 }
 
-// ownEnvironment is environ without what would configure Azurite behind the caller's back: AZURITE_DB puts the data into
-// a database server, for one.
+// ownEnvironment returns environ without variables that would configure Azurite without the caller's knowledge:
+// AZURITE_DB, for example, stores the data in a database server.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, v := range environ {
@@ -153,7 +153,7 @@ func ownEnvironment(environ []string) []string {
 	return own
 }
 
-// await returns when the three services answer, or with the reason for which they will not.
+// await returns when the three services respond, or with the reason why they will not.
 func (s *Server) await(ctx context.Context) error {
 	select {
 	case <-s.said.ready:
@@ -185,8 +185,8 @@ func (s *Server) await(ctx context.Context) error {
 	return nil
 }
 
-// probe asks each service for something that it refuses without looking for an account: Azurite has no better sign of
-// life that needs no signature, and its Server header shows that the port is Azurite's.
+// probe sends each service a request that it refuses without an account: no better request works without a signature.
+// The Server header shows that the port is Azurite's.
 func (s *Server) probe(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, service := range services {
@@ -208,7 +208,7 @@ func (s *Server) probe(ctx context.Context) error {
 	return nil
 }
 
-// ConnectionString returns the connection string of the first account. It holds the account's key.
+// ConnectionString returns the connection string of the first account, with its key.
 func (s *Server) ConnectionString() string { return s.accounts[0].ConnectionString() }
 
 // BlobURL returns the first account's Blob endpoint, "http://127.0.0.1:<port>/<account>".
@@ -234,11 +234,11 @@ func (s *Server) NewAccount() (Account, error) {
 	return s.accounts[s.next-1], nil
 }
 
-// Done returns a channel that is closed when the process is gone, whether by Stop or by itself.
+// Done returns a channel that is closed when the process has ended, by Stop or by itself.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns a [ProcessError] of kind [ErrExited] when the process ended without Stop, and nil as long as it runs and
-// after Stop.
+// Err returns a [ProcessError] of kind [ErrExited] if the process ended without Stop, and nil while it runs and after
+// Stop.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -248,8 +248,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// graceful is what a server gets between TERM and KILL. An unfinished request body holds it for 6 seconds: data that are
-// kept are worth waiting for, data that are thrown away are not.
+// graceful is the time between TERM and KILL. An unfinished request body keeps the server for 6 seconds, which is worth
+// waiting for only if the data are kept.
 func (s *Server) graceful() time.Duration {
 	if s.keep {
 		return 15 * time.Second
@@ -257,9 +257,9 @@ func (s *Server) graceful() time.Duration {
 	return time.Second
 }
 
-// Stop ends the process, waits until it is gone and removes its temporary folder. It may be called any number of times;
-// each call returns when the server is stopped. The error is that of [Server.Err] if the process was gone already, or
-// why the folder could not be removed.
+// Stop ends the process, waits until it has ended, and removes its temporary folder. It may be called any number of
+// times; each call returns when the server is stopped. The error is that of [Server.Err] if the process had ended
+// already, or that of removing the folder.
 func (s *Server) Stop() error {
 	s.stop.Do(func() {
 		select {
@@ -273,7 +273,7 @@ func (s *Server) Stop() error {
 	return s.stopErr
 }
 
-// abandon is Stop for a server that was never returned: its data are worthless, and the reason of its end is known.
+// abandon is Stop for a server that was never returned: its data are not kept, and the reason for its end is known.
 func (s *Server) abandon() (err error) {
 	s.stop.Do(func() {
 		close(s.stopping)
@@ -294,6 +294,6 @@ func (s *Server) end() {
 		case <-timer.C:
 		}
 	}
-	_ = s.process.Kill() // fails only when there is nothing to kill
+	_ = s.process.Kill() // fails only if there is nothing to kill
 	<-s.done
 }

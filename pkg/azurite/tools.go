@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// oldestNode is the oldest major version of Node.js that the tests have run on. Azurite's package asks for 22, of which
-// npm makes a warning.
+// oldestNode is the oldest major version of Node.js that the tests have run on. Azurite's package asks for 22, which
+// npm only warns about.
 const oldestNode = 20
 
 const nodeHint = "install Node.js 20 or newer with npm, by the package manager of your system or from https://nodejs.org"

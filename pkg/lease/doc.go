@@ -1,4 +1,4 @@
-// Package lease is the one adapter to the lease operations of Azure Storage. Resource is what can be leased; bloblease
+// Package lease is the one adapter to the lease operations of Azure Storage. A Resource can be leased; bloblease
 // implements it for blobs and containers, and filelease for files and shares, so that a program which leases blobs does
 // not link the SDK of Azure Files.
 //

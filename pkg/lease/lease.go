@@ -15,7 +15,7 @@ type Resource interface {
 	// String returns the resource's path, never its URL.
 	String() string
 
-	// Supports tells what the resource's leases can do.
+	// Supports returns what the resource's leases can do.
 	Supports() Support
 
 	// Acquire leases the resource under id for a number of seconds: 15 to 60, or Forever. Acquiring a lease again under
@@ -31,8 +31,8 @@ type Resource interface {
 	// Release ends a lease.
 	Release(ctx context.Context, id string, c Conditions) error
 
-	// Break ends a lease, whose id is not needed, after a number of seconds: 0 to 60, but never later than it would have
-	// expired; Natural means just then. It returns how long the lease still lasts.
+	// Break ends a lease, whose id is not needed, after a number of seconds: 0 to 60, but never later than it would
+	// have expired. Natural is the remaining time. Break returns how long the lease still lasts.
 	Break(ctx context.Context, seconds int32, c Conditions) (remaining time.Duration, err error)
 
 	// Look returns the state of the lease. If id is not empty, the request fails unless the lease is held under it.
@@ -44,7 +44,7 @@ const (
 	Natural int32 = -1 // for Break: the lease ends when it would have expired, and one that does not expire ends at once
 )
 
-// Support tells what the leases of a resource can do.
+// Support describes what the leases of a resource can do.
 type Support struct {
 	ETags  bool // requests honor conditions on the ETag and on tags
 	Dates  bool // requests honor conditions on the date of the last change

@@ -31,7 +31,7 @@ const (
 	Infinite Term = "infinite"
 )
 
-// Observation is what any client can see of a lease: not who holds it, and not how long it will last.
+// Observation is the part of a lease that every client can see. It does not show who holds the lease, or for how long.
 type Observation struct {
 	State    State
 	Term     Term

@@ -13,10 +13,10 @@ type Again struct {
 	Try    time.Duration // bounds one try; zero or negative means no bound
 	Budget retry.Budget  // bounds all of them, and sets the waits
 
-	// Judge decides what an error means, and may send requests to find out. The error that it returns is the result of
-	// Send, if there is no next try: nil if the request is known to have been applied. Its Retry-After bounds the wait for
-	// the next try. Judge is not called for an error that says nothing, such as a lost connection, if ctx has ended.
-	// Defaults to Failed.Usual.
+	// Judge decides how to continue after an error, and may send requests to find out. The error that it returns is the
+	// result of Send if there is no next try: nil if the request is known to have been applied. Its Retry-After bounds
+	// the wait for the next try. Judge is not called after an error without information, such as a lost connection, if
+	// ctx has ended. Defaults to Failed.Usual.
 	Judge func(ctx context.Context, f Failed) (Verdict, error)
 
 	// Before is called before each try. If it returns true or an error, Send returns that error without sending: a look at
@@ -48,7 +48,7 @@ const (
 	AtOnce                // the next try follows at once, and does not count against the budget
 )
 
-// Usual is the verdict on a request that may be repeated: Later if the error passes by itself, and Final otherwise.
+// Usual is the verdict on a request that may be repeated: Later if the error is temporary, and Final otherwise.
 func (f Failed) Usual() (Verdict, error) {
 	if f.Passes() {
 		return Later, f.Err
@@ -56,10 +56,10 @@ func (f Failed) Usual() (Verdict, error) {
 	return Final, f.Err
 }
 
-// Passes reports whether the error passes by itself, so that the same request may succeed later.
+// Passes reports whether the error is temporary, so that the same request may succeed later.
 func (f Failed) Passes() bool { return f.Outcome.Transient() || f.Outcome.Ambiguous() }
 
-// Sent is what Send has done.
+// Sent describes the tries of a request.
 type Sent struct {
 	First     time.Time // when the first try began, by the local clock; zero if there was none
 	Tries     int
@@ -67,7 +67,7 @@ type Sent struct {
 	Last      error // the error of the last try; nil if it succeeded
 }
 
-// Send sends a request, and sends it again as a says. It sends nothing if ctx has already ended. The error is
+// Send sends a request, and repeats it as a specifies. It sends nothing if ctx has already ended. The error is
 //
 //   - the cause of ctx if ctx ended before a try succeeded or Judge decided;
 //   - the last one of Judge or Before otherwise. Without a Judge, that is the error of the last try.

@@ -1,4 +1,4 @@
-// Package azuritetest gives the tests of a package one Azurite to share.
+// Package azuritetest runs one Azurite for all tests of a package.
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 //
@@ -8,11 +8,11 @@
 //		…
 //	}
 //
-// The server starts when the first test asks for it and stops after the last one, so a run of tests that need none starts
-// none. Isolation is by account: each test gets one that no other test has seen, at no cost, and need not clean up.
+// The server starts when the first test asks for it and stops after the last one. Tests are isolated by account: each test
+// gets a new one, at no cost, and need not clean up.
 //
-// A test that needs Azurite never passes without it. It fails with the reason when Azurite is not available, and it is
-// skipped in one case only: AZCONC_SKIP_AZURITE=1 is set.
+// A test that needs Azurite never passes without it. If Azurite is not available, the test fails with the reason. It is
+// skipped only if AZCONC_SKIP_AZURITE=1 is set.
 package azuritetest
 
 import (
@@ -30,7 +30,7 @@ import (
 // SkipVariable names the environment variable that, set to 1, skips the tests that need Azurite.
 const SkipVariable = "AZCONC_SKIP_AZURITE"
 
-// accounts is how many tests of one process can have an account of their own.
+// accounts is the number of tests in one process that can have an account of their own.
 const accounts = 1000
 
 // shared is the server of this test process.
@@ -38,12 +38,12 @@ var shared struct {
 	mu      sync.Mutex
 	wrapped bool            // guarded by mu: StopAfter will stop the server
 	server  *azurite.Server // guarded by mu
-	err     error           // guarded by mu: why there is no server
+	err     error           // guarded by mu: the reason why there is no server
 }
 
-// StopAfter returns m, with a Run that stops the shared server when the tests are done. A server that ended by itself
-// while they ran makes the run fail, even when no test has noticed. Without StopAfter there is no shared server, since
-// nobody would stop it.
+// StopAfter returns m, with a Run that stops the shared server when the tests are done. If the server ended by itself
+// while they ran, the run fails, even if no test has noticed. Without StopAfter there is no shared server, because
+// nothing would stop it.
 func StopAfter(m interface{ Run() int }) *M {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -71,8 +71,8 @@ func (m *M) Run() int {
 	return code
 }
 
-// Server returns the shared server. It must not be stopped by a test: one that wants to see Azurite end, or to start it
-// with options, calls azurite.Start itself.
+// Server returns the shared server. A test must not stop it: a test that stops Azurite, or that starts it with options,
+// calls azurite.Start itself.
 func Server(tb testing.TB) *azurite.Server {
 	tb.Helper()
 	skip(tb)
@@ -83,7 +83,7 @@ func Server(tb testing.TB) *azurite.Server {
 	return server
 }
 
-// Account returns an account of the shared server for tb alone; it is empty.
+// Account returns an empty account of the shared server, for tb alone.
 func Account(tb testing.TB) azurite.Account {
 	tb.Helper()
 	account, err := Server(tb).NewAccount()
@@ -104,8 +104,8 @@ func skip(tb testing.TB) {
 	}
 }
 
-// start starts the server once. The first reason for which it could not be had holds for all: trying again in each of a
-// hundred tests would hide it.
+// start starts the server once. The first error is returned to all tests: trying again in each of a hundred tests would
+// hide it.
 func start() (*azurite.Server, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

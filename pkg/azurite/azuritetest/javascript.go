@@ -15,15 +15,15 @@ import (
 //go:embed javascript/package.json
 var javascriptPackage []byte
 
-// javascriptLock names no registry: npm takes the packages from the one that its user has configured, and the checksums
-// hold for any.
+// javascriptLock names no registry, so that npm uses the one that its user has configured. The checksums hold for all
+// of them.
 //
 //go:embed javascript/package-lock.json
 var javascriptLock []byte
 
-// JavaScript runs a script with the JavaScript SDK and returns what it prints. The script finds the SDK's folder in SDK and
-// the account in CONNECTION. The SDK is installed from a lock file, once, into the user's cache. A test that needs it is
-// skipped where Azurite is.
+// JavaScript runs a script with the JavaScript SDK and returns its output. The environment variable SDK names the SDK's
+// folder, and CONNECTION the account. The SDK is installed once, from a lock file, into the user's cache. A test that
+// needs it is skipped if Azurite is skipped.
 func JavaScript(tb testing.TB, account azurite.Account, script string, args ...string) []byte {
 	tb.Helper()
 	skip(tb)
@@ -58,7 +58,7 @@ func installJavaScript(tb testing.TB) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(fresh) }() // gone already when all went well
+	defer func() { _ = os.RemoveAll(fresh) }() // does not exist any more if all went well
 	for name, data := range map[string][]byte{"package.json": javascriptPackage, "package-lock.json": javascriptLock} {
 		if err := os.WriteFile(filepath.Join(fresh, name), data, 0o644); err != nil {
 			return "", err
@@ -70,7 +70,7 @@ func installJavaScript(tb testing.TB) (dir string, err error) {
 		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // nobody else was faster
+		if _, there := os.Stat(dir); there != nil { // no other process was faster
 			return "", err
 		}
 	}
