@@ -1,10 +1,9 @@
-// Command account asks a real storage account the questions of package conformance, runs the main scenarios of the
-// libraries on it with lost responses, and prints a table of what was expected and what was answered. scripts/conformance
-// runs it.
+// Command account runs the suite of package conformance against a real storage account, runs the main scenarios of the
+// libraries on it with lost responses, and prints a table of expected and actual results. scripts/conformance runs it.
 //
-// It finds the account where azconc does, creates everything in containers, tables, queues and shares of its own, whose
-// names begin with "azconc-conformance-" (tables: "azconcconformance"), and removes them at the end, also after a failure
-// or an interrupt.
+// It uses the account that azconc would use. It creates everything in containers, tables, queues and shares of its own,
+// whose names begin with "azconc-conformance-" (tables: "azconcconformance"), and removes them at the end, even after a
+// failure or an interrupt.
 //
 // Exit status: 0 everything as expected; 1 a difference, or something could not be removed; 2 usage; 130 interrupted.
 package main
@@ -39,7 +38,7 @@ func main() {
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// program holds what main passes in, and tests replace.
+// program is the environment of a run, which tests replace.
 type program struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer
@@ -97,7 +96,7 @@ func (p program) run(ctx context.Context, args []string) int {
 		return r.removeAll(ctx, namePrefix, out, stderr)
 	}
 	out.begin(r)
-	// Removal comes last whatever happens before, and takes its time after an interrupt.
+	// The removal comes last whatever happens before, and has its own time after an interrupt.
 	ask(r, out, wanted, stderr)
 	left := r.remove(out, stderr)
 	out.end(r, ctx.Err() != nil)

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
-// standIn is a service in memory under the host names of a real account.
+// standIn is an in-memory service under the host names of a real account.
 type standIn struct {
 	service *aztest.Service
 	server  *httptest.Server
@@ -67,7 +67,7 @@ const (
 	accountSAS  = "sv=2024-11-04&ss=bqtf&srt=sco&sp=rwdlacu&sig=VDBQU0VDUkVUVDBQU0VDUkVU%3D"
 )
 
-// synced is a buffer that goroutines may write to.
+// synced is a buffer that is safe for concurrent use.
 type synced struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -85,7 +85,8 @@ func (s *synced) String() string {
 	return s.b.String()
 }
 
-// conformance runs the program with an environment and returns what it printed, and its status. No secret may be in it.
+// conformance runs the program with an environment and returns its output and status. It fails if the output has a
+// secret.
 func (s *standIn) conformance(t *testing.T, ctx context.Context, env map[string]string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs synced
@@ -101,7 +102,7 @@ func (s *standIn) conformance(t *testing.T, ctx context.Context, env map[string]
 
 var byKey = map[string]string{"AZURE_STORAGE_CONNECTION_STRING": "DefaultEndpointsProtocol=http;AccountName=" + accountName + ";AccountKey=" + accountKey}
 
-// leftovers returns the resources that a run created and did not delete.
+// leftovers returns the resources that were created and still exist.
 func (s *standIn) leftovers(t *testing.T) string {
 	t.Helper()
 	out, errs, _ := s.conformance(t, t.Context(), byKey, "-clean")
@@ -110,11 +111,11 @@ func (s *standIn) leftovers(t *testing.T) string {
 
 var documentedRequests = regexp.MustCompile(`about ([\d,]+) requests`)
 
-// The whole run on an account that answers as the service does: every rule holds, nothing is left behind, and the number of
-// requests is the number of requests that the README gives for a run, within a tenth.
+// The whole run, on an account that behaves as the service does: every rule holds, nothing is left behind, and the
+// number of requests is the one in the README, within a tenth.
 func TestARunOnAnAccountThatAnswersAsTheServiceDoes(t *testing.T) {
 	s := newStandIn(t)
-	stdout, stderr, status := s.conformance(t, t.Context(), byKey, "-only", "^[^e]|^entities") // all but the one that waits
+	stdout, stderr, status := s.conformance(t, t.Context(), byKey, "-only", "^[^e]|^entities") // all except the one that waits
 	if status != exitOK || !strings.Contains(stdout, ", 0 differ") || strings.Contains(stdout, "DIFFERS") {
 		t.Errorf("status %d\n%s\n%s", status, grep(stdout, "DIFFERS|rules:|SKIP"), stderr)
 	}
@@ -161,7 +162,7 @@ func TestARunOnAzuriteAsIfItWereAnAccount(t *testing.T) {
 	env := map[string]string{"AZURE_STORAGE_CONNECTION_STRING": account.ConnectionString()}
 	var out, errs synced
 	p := program{getenv: func(name string) string { return env[name] }, stdout: &out, stderr: &errs}
-	// The questions of package conformance are asked of Azurite by the tests of aztest; here it is the scenarios, and a
+	// The tests of aztest run the suite of package conformance against Azurite. This test runs the scenarios, and a
 	// section in which Azurite is known to differ.
 	status := p.run(t.Context(), []string{"-only", "^(update|document|leases|locks|entities|transactions|consumer|inbox|once|files|container|queue)$"})
 	if status != exitOK {
@@ -178,7 +179,7 @@ func TestARunOnAzuriteAsIfItWereAnAccount(t *testing.T) {
 	}
 }
 
-// An account that answers otherwise is convicted, by name, and cleaned up all the same.
+// An account that behaves differently is convicted, by name, and cleaned up nevertheless.
 func TestADifferenceIsReportedAndNothingIsLeftBehind(t *testing.T) {
 	s := newStandIn(t)
 	s.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusConflict, Code: "LeaseAlreadyPresent", Match: aztest.Op("Renew Blob Lease"), Count: 1})
@@ -192,8 +193,8 @@ func TestADifferenceIsReportedAndNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A scenario whose promise is broken is convicted too. Here something on the way takes the lineage out of the answers, so
-// that a write whose response was lost cannot be proved.
+// A scenario whose promise is broken is convicted too. Here an intermediary removes the lineage from responses, so that
+// a write whose response was lost cannot be proved.
 func TestAPromiseThatIsBrokenIsReported(t *testing.T) {
 	s := newStandIn(t)
 	s.service.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Match: aztest.Op("Get Blob", "Get Blob Properties"), Drop: []string{"x-ms-meta-azconclineage"}})
@@ -203,7 +204,7 @@ func TestAPromiseThatIsBrokenIsReported(t *testing.T) {
 	}
 }
 
-// An interrupt ends the questions, not the removal.
+// An interrupt ends the suite, not the removal.
 func TestAnInterruptedRunRemovesWhatItHasCreated(t *testing.T) {
 	s := newStandIn(t)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -230,7 +231,7 @@ func TestAnInterruptedRunRemovesWhatItHasCreated(t *testing.T) {
 	}
 }
 
-// What cannot be removed is named, and the status says so.
+// A resource that cannot be removed is named, and the status reports it.
 func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
 	s := newStandIn(t)
 	s.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Delete Container")})

@@ -20,7 +20,7 @@ type section struct {
 	Lib   func(t conformance.T, r *rig)
 }
 
-// sections are the whole run: first the service, then the libraries.
+// sections are all parts of the run: first the service, then the libraries.
 func sections() []section {
 	var all []section
 	for _, s := range conformance.Sections() {
@@ -29,7 +29,7 @@ func sections() []section {
 	return append(all, scenarios()...)
 }
 
-// ask runs the sections that are wanted and can be run.
+// ask runs the selected sections that the account supports.
 func ask(r *rig, out *report, wanted *regexp.Regexp, stderr io.Writer) {
 	for _, s := range sections() {
 		if !wanted.MatchString(s.Name) || r.ctx.Err() != nil {
@@ -57,7 +57,7 @@ func ask(r *rig, out *report, wanted *regexp.Regexp, stderr io.Writer) {
 	}
 }
 
-// part is a T whose answers become rows of the report. A part that asked nothing and had no error is a row as well.
+// part is a T whose results become rows of the report. A part without results and errors is a row as well.
 type part struct {
 	rig     *rig
 	out     *report
@@ -88,7 +88,7 @@ func (p *part) run(f func(t conformance.T)) {
 	}
 }
 
-// holds is the expectation of a rule that is more than one answer.
+// holds is the expectation of a rule that covers more than one response.
 const holds = "it holds"
 
 func (p *part) rule(question string) string {
@@ -106,7 +106,7 @@ func (p *part) source() string {
 	return "REST: " + p.section.SourceOf(p.names[min(1, len(p.names)-1)])
 }
 
-// stopped ends the part when the run was interrupted: its answers say nothing then.
+// stopped ends the part if the run was interrupted, because its results mean nothing then.
 func (p *part) stopped() {
 	if p.rig.ctx.Err() != nil {
 		runtime.Goexit()

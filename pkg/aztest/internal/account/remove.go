@@ -27,10 +27,11 @@ func (x resource) String() string {
 	return map[string]string{"blob": "container", "table": "table", "queue": "queue", "file": "share"}[x.service] + " " + x.name
 }
 
-// removalTime bounds the removal, which goes on after an interrupt.
+// removalTime bounds the removal, which continues after an interrupt.
 const removalTime = 3 * time.Minute
 
-// remove removes everything that this run has created, and says what it could not remove. It returns how many those are.
+// remove removes everything that this run has created, and reports what it could not remove. It returns the number of
+// those.
 func (r *rig) remove(out *report, stderr io.Writer) int {
 	r.mu.Lock()
 	created := slices.Clone(r.created)
@@ -43,7 +44,7 @@ func (r *rig) remove(out *report, stderr io.Writer) int {
 	return r.removeThese(ctx, created, out, stderr)
 }
 
-// removeAll removes everything whose name begins with prefix, of whatever run.
+// removeAll removes everything whose name begins with prefix, including leftovers of other runs.
 func (r *rig) removeAll(ctx context.Context, prefix string, out *report, stderr io.Writer) int {
 	found, err := r.find(ctx, prefix)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *rig) removeThese(ctx context.Context, those []resource, out *report, st
 	return left
 }
 
-// removeOne deletes a resource, and breaks its lease first if it has one.
+// removeOne breaks a lease that prevents the deletion, and deletes the resource.
 func (r *rig) removeOne(ctx context.Context, x resource) error {
 	var err error
 	switch x.service {
@@ -118,7 +119,7 @@ func gone(err error) bool {
 	return err == nil || azerr.Classify(err).Kind == azerr.NotFound || strings.HasSuffix(azerr.Classify(err).Code, "BeingDeleted")
 }
 
-// find lists what has a name that begins with prefix.
+// find lists the resources whose name begins with prefix.
 func (r *rig) find(ctx context.Context, prefix string) ([]resource, error) {
 	var found []resource
 	for pager := r.plain.blobs.NewListContainersPager(&blobs.ListContainersOptions{Prefix: &prefix}); pager.More(); {

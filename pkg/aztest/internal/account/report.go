@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// report prints the table, row by row. Every text of it passes hide.
+// report prints the table, row by row. hide removes secrets from every text.
 type report struct {
 	out       io.Writer
 	hide      func(string) string
@@ -29,7 +29,7 @@ type row struct {
 	known                            string // why the emulator differs here
 }
 
-// hidden returns a function that takes the secrets of the account, and its name in hosts, out of a text.
+// hidden returns a function that removes the account's secrets, and its name in hosts, from a text.
 func hidden(a *azaccount.Account) func(string) string {
 	return func(text string) string {
 		for _, secret := range a.Secrets() {
@@ -45,7 +45,7 @@ func hidden(a *azaccount.Account) func(string) string {
 	}
 }
 
-// begin prints what the table is about. It names neither the account nor its endpoints, so that the output can be
+// begin prints the head of the table. It names neither the account nor its endpoints, so that the output can be
 // published.
 func (o *report) begin(r *rig) {
 	what := "a real account"

@@ -28,16 +28,16 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
 
-// namePrefix begins the name of everything that is created. Tables have no hyphens in their names.
+// namePrefix begins the name of everything that is created. Table names have no hyphens.
 const namePrefix = "azconc-conformance-"
 
-// rig is the account, with clients of two kinds: those of the suite, and those of the scenarios, which can be made to lose
-// responses. All requests of both are counted, and refused once the run was interrupted.
+// rig is the account, with two sets of clients: those of the suite, and those of the scenarios, which can lose
+// responses. All requests of both are counted, and refused after an interrupt.
 type rig struct {
 	ctx      context.Context
 	account  *azaccount.Account
 	emulator bool
-	prefix   string // namePrefix and the name of this run
+	prefix   string // namePrefix, and an id of this run
 
 	transport *http.Transport
 	requests  atomic.Int64
@@ -50,7 +50,7 @@ type rig struct {
 	created []resource // guarded by mu
 }
 
-// clients are those of one transport. A nil one is of a service that the account does not have.
+// clients are those of one transport. A client is nil if the account does not have the service.
 type clients struct {
 	blobs  *blobs.Client
 	tables *aztables.ServiceClient
@@ -84,13 +84,13 @@ func (t transport) Do(hr *http.Request) (*http.Response, error) { return t(hr) }
 
 type removing struct{}
 
-// errStopped is the error of a request after the run was interrupted. The SDK does not retry it.
+// errStopped is the error of a request after an interrupt. The SDK does not retry it.
 type errStopped struct{}
 
 func (errStopped) Error() string { return "the run was interrupted" }
 func (errStopped) NonRetriable() {}
 
-// send counts a request and sends it, unless the run was interrupted. What removes the resources is sent all the same.
+// send counts a request and sends it, unless the run was interrupted. Requests that remove resources are always sent.
 func (r *rig) send(hr *http.Request) (*http.Response, error) {
 	if r.ctx.Err() != nil && hr.Context().Value(removing{}) == nil {
 		return nil, errStopped{}
@@ -125,14 +125,15 @@ func (r *rig) clients(over policy.Transporter) (c clients, err error) {
 	return c, err
 }
 
-// has reports whether the account has a service, such as "file". A connection string with the endpoints of an emulator
-// and a name implies the real account of that name for what the emulator does not have; that one is not meant.
+// has reports whether the account has a service, such as "file". A connection string with an emulator's endpoints and a
+// name implies the real account of that name for the services that the emulator does not have; that account is not
+// used.
 func (r *rig) has(service string) bool {
 	s := azaccount.Service(service)
 	return r.account.Endpoint(s) != "" && r.account.Emulator(s) == r.emulator
 }
 
-// name returns a new name, and notes that the resource has to be removed.
+// name returns a new name, and records that the resource has to be removed.
 func (r *rig) name(service string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +182,7 @@ func (r *rig) share(t conformance.T, c clients) *share.Client {
 	return client
 }
 
-// harness is the account for the suite.
+// harness returns the account for the suite.
 func (r *rig) harness() conformance.Harness {
 	return conformance.Harness{
 		Emulator:  r.emulator,
@@ -200,7 +201,7 @@ func (r *rig) harness() conformance.Harness {
 	}
 }
 
-// sign makes the URL of a blob readable by anybody who has it, with whatever the account's credential is.
+// sign returns a URL with which anybody can read a blob, signed with the account's credential.
 func (r *rig) sign(t conformance.T, b *blockblob.Client) string {
 	t.Helper()
 	read := sas.BlobPermissions{Read: true}

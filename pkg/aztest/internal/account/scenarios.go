@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
 )
 
-// scenarios are what the libraries promise, one section for each promise. The table shows a promise as the expectation.
+// scenarios are the promises of the libraries, one section for each. The table shows the promise as the expectation.
 func scenarios() []section {
 	lib := func(name, source string, run func(conformance.T, *rig), service string, needs ...string) section {
 		return section{Section: conformance.Section{Name: name, Service: service, Source: source}, Needs: needs, Lib: run}
@@ -29,14 +29,14 @@ func scenarios() []section {
 	}
 }
 
-// lose carries out the next request of one of the operations, and drops its response after it has arrived.
+// lose drops the response to the next request of one of the operations, after it has arrived.
 func (r *rig) lose(operations ...string) {
 	r.faults.Reset()
 	r.faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(operations...), Count: 1})
 }
 
-// lost ends what lose began. It is an error if no response was lost that had carried out its request: the scenario would
-// have shown nothing.
+// lost ends the effect of lose. It is an error if no response to an applied request was lost, because the scenario
+// would have shown nothing.
 func (r *rig) lost(t conformance.T) {
 	t.Helper()
 	r.faults.SetFaults()
@@ -70,12 +70,12 @@ func contend(goroutines, n int, f func() error) (succeeded int, last error) {
 	return int(count.Load()), last
 }
 
-// show makes a row of what was seen.
+// show adds a row with a result.
 func show(t conformance.T, question string, want, got any) {
 	t.Answered(conformance.Answer{Question: question, Expected: fmt.Sprint(want), Answered: fmt.Sprint(got)})
 }
 
-// outcome is an error as the table shows it: "ok", or its summary.
+// outcome returns an error as the table shows it: "ok", or its summary.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -83,7 +83,7 @@ func outcome(err error) string {
 	return azerr.Summary(err)
 }
 
-// is shows whether an error is the expected one.
+// is reports whether an error is the expected one.
 func is(t conformance.T, question, want string, err error, matches bool) {
 	got := want
 	if !matches {

@@ -78,7 +78,7 @@ func foldUpdates(t conformance.T, r *rig) {
 	show(t, "16 goroutines × 4 updates: fewer requests than updates", true, requests < done)
 }
 
-// holdLease: one holder at a time, also when responses are lost; a holder notices a break.
+// holdLease: one holder at a time, even if responses are lost; a holder notices a break.
 func holdLease(t conformance.T, r *rig) {
 	blob := r.container(t, r.lossy).NewBlockBlobClient("leased")
 	if _, err := blob.UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
@@ -118,7 +118,7 @@ func holdLease(t conformance.T, r *rig) {
 	_ = l.Release(t.Context())
 }
 
-// lockAndFence: of the holders of a lock only the latest one writes.
+// lockAndFence: of the holders of a lock only the latest one can write.
 func lockAndFence(t conformance.T, r *rig) {
 	locks, data := r.container(t, r.lossy), r.container(t, r.lossy)
 	locker := func(owner string) *pessimistic.Locker {
@@ -163,7 +163,7 @@ func lockAndFence(t conformance.T, r *rig) {
 	show(t, "release", "ok", outcome(next.Release(t.Context())))
 	_ = stale.Release(t.Context())
 
-	// Everybody gets the lock, and nobody together with another.
+	// Every goroutine gets the lock, and no two at the same time.
 	var mu sync.Mutex
 	inside, most := 0, 0
 	_, err = contend(3, 2, func() error {

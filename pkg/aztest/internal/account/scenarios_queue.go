@@ -58,7 +58,7 @@ func runTwo(t conformance.T, queue *azqueue.QueueClient, handle idempotent.Handl
 	}
 }
 
-// left is how many messages the queue has.
+// left returns the number of messages in the queue.
 func left(t conformance.T, queue *azqueue.QueueClient) int32 {
 	t.Helper()
 	p, err := queue.GetProperties(t.Context(), nil)
@@ -87,7 +87,7 @@ func consume(t conformance.T, r *rig) {
 	runTwo(t, queue, handle, func() *idempotent.ConsumerOptions {
 		return &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true, Visibility: 3 * time.Second}
 	})
-	// A copy that met a claim is hidden for a while: the queue is empty when it comes back and is deleted.
+	// A copy that met a claim is hidden for a while. The queue is empty when the copy is received again and deleted.
 	for deadline := time.Now().Add(30 * time.Second); left(t, queue) > 0 && time.Now().Before(deadline); {
 		runTwo(t, queue, handle, func() *idempotent.ConsumerOptions {
 			return &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true, Visibility: 3 * time.Second}

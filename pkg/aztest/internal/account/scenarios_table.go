@@ -39,7 +39,7 @@ func updateEntity(t conformance.T, r *rig) {
 	show(t, "update, response lost: proved", 1, res.Resolved)
 }
 
-// transact: all writes of a transaction or none, once, also when its response is lost.
+// transact: all writes of a transaction or none, once, even if its response is lost.
 func transact(t conformance.T, r *rig) {
 	table := r.table(t, r.lossy)
 	move := func(ctx context.Context, tx *tables.Tx) error {

@@ -1,5 +1,5 @@
-// Package edm has the types of the Entity Data Model as the Table service knows them: values in its own spelling, filters over
-// them, and JSON objects whose members have an order.
+// Package edm implements the types of the Entity Data Model that the Table service supports: values in the service's
+// spelling, filters over them, and JSON objects with ordered members.
 package edm
 
 import (
@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// Type is a type of the Entity Data Model, as far as the Table service has it.
+// Type is a type of the Entity Data Model that the Table service supports.
 type Type string
 
 const (
@@ -27,19 +27,19 @@ const (
 	Binary   Type = "Edm.Binary"
 )
 
-// Value is a typed value. The text is the service's own spelling, so that equal values have equal texts.
+// Value is a typed value. The text is in the service's spelling, so equal values have equal texts.
 type Value struct {
 	Type Type
 	Text string
 }
 
-// Ticks is the resolution of Edm.DateTime: 100 ns, trailing zeros left out.
+// Ticks is the format of Edm.DateTime, in units of 100 ns, without trailing zeros.
 const Ticks = "2006-01-02T15:04:05.9999999Z"
 
 var year1601 = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Implied is the type that a value without an annotation has. An integer that does not fit 32 bits is a Double: this is
-// how a Int64 sent as a bare number loses its last digits.
+// Implied returns the type of a value without an annotation. An integer that does not fit 32 bits is a Double: so an
+// Int64 that is sent as a bare number loses its last digits.
 func Implied(raw json.RawMessage, quoted bool) Type {
 	text := strings.TrimSpace(string(raw))
 	switch {
@@ -59,7 +59,7 @@ func Implied(raw json.RawMessage, quoted bool) Type {
 	return Double
 }
 
-// Canonical checks text against its type and spells it as the service does.
+// Canonical checks text against its type and returns it in the service's spelling.
 func Canonical(kind Type, text string, quoted bool) (string, bool) {
 	switch kind {
 	case String:
@@ -91,7 +91,7 @@ func Canonical(kind Type, text string, quoted bool) (string, bool) {
 	return "", false
 }
 
-// formatDouble marks a whole number as a Double, which is all that tells it from an Int32 on the wire.
+// formatDouble formats a Double. A whole number gets a point, which distinguishes it from an Int32.
 func formatDouble(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(s, ".e") {
@@ -100,7 +100,7 @@ func formatDouble(f float64) string {
 	return s
 }
 
-// hexToBase64 reads the constants of a filter, which are in hexadecimal.
+// hexToBase64 converts the constants of a filter, which are in hexadecimal.
 func hexToBase64(text string) (string, error) {
 	data, err := hex.DecodeString(text)
 	return base64.StdEncoding.EncodeToString(data), err
@@ -120,8 +120,8 @@ func isGUID(s string) bool {
 	return true
 }
 
-// Annotated reports whether a value's type is written next to it at the metadata level. Boolean, Int32, String and numbers
-// with a point speak for themselves.
+// Annotated reports whether a value's type is written next to it at the metadata level. Boolean, Int32, String and
+// numbers with a point show their type.
 func (p Value) Annotated(level Level) bool {
 	if level == NoMetadata {
 		return false
@@ -139,7 +139,7 @@ func (p Value) isSpecial() bool {
 	return p.Type == Double && (p.Text == "NaN" || strings.HasSuffix(p.Text, "Infinity"))
 }
 
-// JSON is the value as a JSON literal.
+// JSON returns the value as a JSON literal.
 func (p Value) JSON() json.RawMessage {
 	switch p.Type {
 	case Boolean, Int32:
@@ -152,7 +152,7 @@ func (p Value) JSON() json.RawMessage {
 	return Quote(p.Text)
 }
 
-// Quote is a JSON string without the escapes for HTML that json.Marshal makes.
+// Quote returns a JSON string without the HTML escapes of json.Marshal.
 func Quote(s string) json.RawMessage {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -161,7 +161,7 @@ func Quote(s string) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// Size returns the bytes that a property takes of an entity's 1 MiB, by the service's published formula.
+// Size returns how many bytes of an entity's 1 MiB a property takes, by the documented formula.
 func (p Value) Size(name string) int {
 	n := 8 + 2*len(utf16.Encode([]rune(name)))
 	switch p.Type {

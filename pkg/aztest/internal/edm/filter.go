@@ -10,18 +10,18 @@ import (
 	"unicode"
 )
 
-// Row returns a property by name; ok is false if the row has none. A filter is evaluated on it.
+// Row returns the value of a property by its name. ok is false if there is none.
 type Row func(name string) (p Value, ok bool)
 
 // predicate is a parsed $filter.
 type predicate func(Row) bool
 
-// ParseFilter reads the part of OData's filter language that the Table service knows (REST: "Querying Tables and
+// ParseFilter parses the part of OData's filter language that the Table service supports (REST: "Querying Tables and
 // Entities"): comparisons of a property with a constant, and, or, not, parentheses, and Boolean properties by
 // themselves. The constants are 'text', 5, 5L, 2.5, true, datetime'…', guid'…', X'…' and binary'…'.
 //
-// A property and a constant of different types never match: 5 does not find the Int64 5L. Nor does a property that is
-// not there.
+// A property and a constant of different types never match: 5 does not find the Int64 5L. A missing property does not
+// match either.
 func ParseFilter(filter string) (predicate, error) {
 	if strings.TrimSpace(filter) == "" {
 		return func(Row) bool { return true }, nil
@@ -198,7 +198,7 @@ func (p *filterParser) not() (predicate, error) {
 	return p.comparison()
 }
 
-// operand yields a property's or a constant's value.
+// operand returns the value of a property or a constant.
 func (p *filterParser) operand() (func(Row) (Value, bool), error) {
 	t := p.peek()
 	if p.at >= len(p.tokens) || t.text == "(" || t.text == ")" {

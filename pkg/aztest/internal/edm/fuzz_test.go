@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzFilter reads any text as a filter. Parentheses change nothing, not changes everything.
+// FuzzFilter parses any text as a filter. Parentheses must change nothing, and not must negate every result.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{"PartitionKey eq 'p'", "n gt 5 and not (b or n le 5L)", "t ge datetime'2020-01-01T00:00:00Z'", "x eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
 		"bin eq X'00ff'", "a eq 'it''s'", "d lt -2.5e3", "true"} {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Level is how much an answer says about itself.
+// Level is the amount of metadata in a response.
 type Level string
 
 const (
@@ -14,7 +14,7 @@ const (
 	FullMetadata    Level = "fullmetadata"
 )
 
-// Object is a JSON object whose members have an order.
+// Object is a JSON object with ordered members.
 type Object struct{ members []member }
 
 type member struct {
@@ -26,8 +26,8 @@ func (o *Object) Add(name string, value json.RawMessage) {
 	o.members = append(o.members, member{name, value})
 }
 
-// MarshalJSON implements json.Marshaler. It is not reached through json.Marshal, which would escape what the service
-// does not.
+// MarshalJSON implements json.Marshaler. It must be called directly: json.Marshal would escape characters that the
+// service does not escape.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

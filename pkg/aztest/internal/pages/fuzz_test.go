@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzPages writes and clears any ranges of a page blob: it reads as plain bytes would.
+// FuzzPages writes and clears any ranges of a page blob, which must read like an array of bytes.
 func FuzzPages(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 3, 2, 0, 1, 1, 1})
 	f.Fuzz(func(t *testing.T, program []byte) {

@@ -1,4 +1,4 @@
-// Package pages is the content of a page blob: a sparse array of bytes, and the ranges that were written.
+// Package pages implements the content of a page blob: a sparse array of bytes, and the ranges that were written.
 package pages
 
 import (
@@ -13,12 +13,12 @@ const (
 	Max       = 8 << 40 // 8 TiB, the largest page blob
 )
 
-// Pages are the content of a page blob: only what was written takes memory. Chunks are replaced, never written to, so
-// that snapshots and copies may share them.
+// Pages are the content of a page blob. Only written pages take memory. Chunks are replaced, never written to, so that
+// snapshots and copies may share them.
 type Pages struct {
 	Size   int64
 	chunks map[int64][]byte
-	Ranges []Range // what was written and not cleared: sorted, apart from one another
+	Ranges []Range // written and not cleared; sorted, not adjacent
 }
 
 // Range is a range of a page blob, both ends included.
@@ -31,7 +31,7 @@ func (p *Pages) Clone() Pages {
 	return Pages{Size: p.Size, chunks: maps.Clone(p.chunks), Ranges: slices.Clone(p.Ranges)}
 }
 
-// Read returns a range, both ends included, as bytes of its own.
+// Read returns a copy of a range, both ends included.
 func (p *Pages) Read(first, last int64) []byte {
 	out := make([]byte, max(0, last+1-first))
 	for at := first; at <= last; {
@@ -45,7 +45,7 @@ func (p *Pages) Read(first, last int64) []byte {
 	return out
 }
 
-// Write puts data at first; nil clears the range up to last.
+// Write writes data at first; nil clears the range up to last.
 func (p *Pages) Write(first, last int64, data []byte) {
 	if p.chunks == nil {
 		p.chunks = map[int64][]byte{}
@@ -71,7 +71,7 @@ func (p *Pages) Write(first, last int64, data []byte) {
 	p.mark(first, last, data != nil)
 }
 
-// mark notes that a range was written or cleared.
+// mark records that a range was written or cleared.
 func (p *Pages) mark(first, last int64, written bool) {
 	var out []Range
 	for _, r := range p.Ranges {
@@ -103,7 +103,7 @@ func (p *Pages) Resize(size int64) {
 	p.Size = size
 }
 
-// Within cuts ranges to first and last.
+// Within returns the parts of ranges between first and last.
 func Within(ranges []Range, first, last int64) []Range {
 	var out []Range
 	for _, r := range ranges {
@@ -114,9 +114,10 @@ func Within(ranges []Range, first, last int64) []Range {
 	return out
 }
 
-// Since tells what was written and what was cleared between an older state and this one, page by page.
+// Since returns the ranges that were written and those that were cleared between an older state and this one, page by
+// page.
 func (p *Pages) Since(old *Pages) (written, cleared []Range) {
-	var changed Pages // its ranges are those of pages that differ and are there; gone, of those that are not
+	var changed Pages // its ranges are the pages that differ and exist; gone, those that no longer exist
 	var gone Pages
 	look := func(ranges []Range) {
 		for _, r := range ranges {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// naive is a page blob as one would write it down: a byte for each byte, a flag for each page.
+// naive is the obvious implementation: a byte for each byte, a flag for each page.
 type naive struct {
 	data    []byte
 	written []bool
@@ -27,8 +27,8 @@ func (n *naive) ranges() (out []Range) {
 	return out
 }
 
-// TestPagesAgreeWithAnArray holds the sparse pages against an array, over writes, clears and changes of size that cross
-// the borders of chunks; and what a snapshot holds stays.
+// TestPagesAgreeWithAnArray compares the sparse pages with an array, over writes, clears and changes of size that cross
+// the borders of chunks. A snapshot must keep its content.
 func TestPagesAgreeWithAnArray(t *testing.T) {
 	const limit = 3 * chunkSize / Size
 	for seed := range uint64(20) {

@@ -19,7 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 )
 
-// The operations on a file, as the REST reference names them.
+// The operations on a file, named as in the REST reference.
 const (
 	opCreate        = "Create File"
 	opGet           = "Get File"
@@ -35,10 +35,11 @@ const (
 	opCloseHandles  = "Force Close Handles"
 )
 
-// documented says how each operation opens the file (REST: "Managing file locks", FileREST file access). Operations take no
-// time, so they share everything. Three cells are not in that table and follow from the page's other tables. A lease also
-// reads, because it is refused where reading is denied. It shares reading only, because it is refused while the file is open
-// for writing or deletion. A deletion shares nothing, because it fails for any handle.
+// documented defines how each operation opens the file (REST: "Managing file locks", FileREST file access). Operations
+// share everything, because they are short. Three cells are not in that table and follow from others on the page: a
+// lease also reads, otherwise a file could be leased whose reading is denied; a lease shares only reading, so that a
+// file that is open for writing or deletion cannot be leased; and a deletion shares nothing, because any handle
+// prevents it.
 func documented() map[string]Open {
 	return map[string]Open{
 		opCreate:        {Access: AccessWrite | AccessDelete, Share: ShareAll, Disposition: Overwrite, Options: OptionNotDirectory},
@@ -56,26 +57,26 @@ func documented() map[string]Open {
 	}
 }
 
-// leaseHold is the open that represents a file lease: it admits readers and excludes writing and deletion.
+// leaseHold is the open that represents a file lease: it admits readers, and excludes writers and deletions.
 var leaseHold = Open{Access: AccessRead, Share: ShareRead}
 
 // Bridge implements the part of FileREST that azfile needs for files. For each call it opens the file as the service's
-// documentation says. Samba decides, and the bridge translates its answer. It is a transport for SDK clients and
-// an http.Handler, and takes one request at a time. What it cannot show is listed in testdata/limits.md.
+// documentation says, and translates Samba's answer to the service's. It is a transport for SDK clients and an
+// http.Handler, and handles one request at a time. testdata/limits.md lists what it cannot show.
 type Bridge struct {
 	server *Server
 	opens  map[string]Open
 	hold   Open // the open that represents a lease
 
-	// countsHandles makes a deletion look for other handles of the file. It needs root, and tests turn it off so that
-	// Samba alone decides.
+	// countsHandles makes a deletion check for other handles of the file. That requires root; tests turn it off to
+	// leave the decision to Samba.
 	countsHandles bool
 
-	mu     sync.Mutex // guards all below, and one request against the next
+	mu     sync.Mutex // guards the fields below, and serializes requests
 	client *Client
 	leases map[string]*fileLease
 	notes  map[string]map[string]string // each file's metadata, which SMB does not have
-	writes map[string]int               // how often each file was written, for its ETag
+	writes map[string]int               // the number of writes to each file, for its ETag
 }
 
 // NewBridge connects a bridge to a server until the test ends.
@@ -90,10 +91,10 @@ func NewBridge(tb testing.TB, s *Server) *Bridge {
 		notes: map[string]map[string]string{}, writes: map[string]int{}}
 }
 
-// bridgeURL is aztest's URL for its file service: faults recognize operations by it. Nothing listens there.
+// bridgeURL is aztest's URL of its File service, by which its faults recognize operations. Nothing listens there.
 const bridgeURL = "http://127.0.0.1:10004/devstoreaccount1/"
 
-// ClientOptions connects the SDK to the bridge, without its own retries.
+// ClientOptions returns options for SDK clients of the bridge, without the SDK's retries.
 func (b *Bridge) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{Transport: b, Retry: policy.RetryOptions{MaxRetries: -1}}
 }
@@ -118,7 +119,7 @@ func (b *Bridge) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	in := r.Clone(r.Context())
-	in.Header = http.Header{} // the SDK does not spell all of them as a network would deliver them
+	in.Header = http.Header{} // the SDK does not write all of them in the canonical form
 	for name, values := range r.Header {
 		in.Header[http.CanonicalHeaderKey(name)] = values
 	}
@@ -155,9 +156,9 @@ var (
 	errAlreadyExisting = refused(http.StatusConflict, "ResourceAlreadyExists", "The specified resource already exists.")
 )
 
-// inAzuresWords translates SMB's answer into the service's (REST: "Managing file locks", "Azure Files error codes"). The two
-// pages disagree. For a pending deletion the first says SMBDeletePending, the second DeletePending. For the attribute
-// Read-only the first says 412 for writes, the second 409, which leaves 409 for the deletion.
+// inAzuresWords is the only place that translates SMB's answers to the service's (REST: "Managing file locks", "Azure
+// Files error codes"). For a pending deletion the first page has SMBDeletePending and the second DeletePending. For the
+// read-only attribute the first has 412, for writes, and the second 409, which therefore applies to deletions.
 func inAzuresWords(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -180,7 +181,7 @@ func inAzuresWords(err error) *refusal {
 	return &refusal{http.StatusInternalServerError, "InternalError", err.Error()}
 }
 
-// ServeHTTP serves /share/path, also with the account's name in front, as emulators do. It does not check signatures.
+// ServeHTTP serves /share/path, also after the account's name, as in an emulator. It ignores signatures.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	w.Header().Set("x-ms-version", r.Header.Get("x-ms-version"))
@@ -199,13 +200,13 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}{Code: answer.code, Message: answer.message})
 }
 
-// request is an operation on a file.
+// request is a parsed request for an operation on a file.
 type request struct {
 	*http.Request
 	op   string
 	path string
 	in   http.Header // the request's, and
-	out  http.Header // the answer's, while nothing of it is written
+	out  http.Header // of the response, until its first byte is written
 }
 
 func (b *Bridge) route(w http.ResponseWriter, r *http.Request) error {
@@ -221,7 +222,7 @@ func (b *Bridge) route(w http.ResponseWriter, r *http.Request) error {
 		return b.list(w, path)
 	}
 	if path == "" || q.Get("restype") != "" {
-		return errNotImplemented // the share and its directories are Samba's configuration
+		return errNotImplemented // the share and its directories come from Samba's configuration
 	}
 	in := &request{Request: r, op: operation(r.Method, q.Get("comp")), path: path, in: r.Header, out: w.Header()}
 	if in.op == "" {
@@ -256,5 +257,5 @@ func (r *request) integer(header string) (int64, error) {
 	return n, nil
 }
 
-// background outlives the request, so that an operation that has begun is finished.
+// background outlives the request: an operation that has begun is completed.
 func (r *request) background() context.Context { return context.WithoutCancel(r.Context()) }

@@ -42,8 +42,9 @@ func (b *Bridge) serve(w http.ResponseWriter, r *request) error {
 	return err
 }
 
-// underLease carries out a write of the lease's holder. The lease is an open that excludes writers, so the bridge closes it
-// during the write. An SMB client that opens the file meanwhile breaks the lease, which the real service would not allow.
+// underLease carries out a write of the lease's holder. The lease is an open that excludes writers, so it is closed
+// during the write. An SMB client that opens the file meanwhile breaks the lease, because it got an access that the
+// lease excludes.
 func (b *Bridge) underLease(w http.ResponseWriter, r *request, l *fileLease) error {
 	if err := l.letGo(); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (b *Bridge) operate(w http.ResponseWriter, r *request) error {
 	return err
 }
 
-// whyNot distinguishes the attribute Read-only from a lack of rights: SMB says of both only that access is denied.
+// whyNot distinguishes the read-only attribute from a lack of rights; SMB reports both as access denied.
 func (b *Bridge) whyNot(r *request, err error) error {
 	if !errors.Is(err, StatusAccessDenied) {
 		return err
@@ -99,7 +100,7 @@ func (b *Bridge) whyNot(r *request, err error) error {
 	return err
 }
 
-// with carries out the operation on the open file.
+// with carries out the rest of the operation on the open file.
 func (b *Bridge) with(f *File, r *request) (status int, body []byte, err error) {
 	switch r.op {
 	case opCreate:
@@ -140,8 +141,8 @@ func (b *Bridge) with(f *File, r *request) (status int, body []byte, err error) 
 	return 0, nil, errNotImplemented
 }
 
-// remove marks the file as deleted; the close that follows deletes it. In Samba an open for attributes alone is compatible
-// with every other, so the deletion would wait for it. The service lets the deletion fail for any handle.
+// remove marks the file; the close that follows deletes it. Samba admits opens for attributes alone in any case, and
+// the deletion would wait for them, whereas the service refuses it for any handle.
 func (b *Bridge) remove(f *File, r *request) error {
 	if b.countsHandles {
 		others, err := b.handles(r)
@@ -155,7 +156,7 @@ func (b *Bridge) remove(f *File, r *request) error {
 	return f.MarkDeleted(true)
 }
 
-// ranges returns the whole file as one range. Locks do not depend on which ranges are allocated, so it does not ask SMB.
+// ranges returns the whole file as one range: locks do not depend on the allocation.
 func ranges(size int64) ([]byte, error) {
 	type pair struct{ Start, End int64 }
 	var out struct {

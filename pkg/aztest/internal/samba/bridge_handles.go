@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// closing bounds the wait until a client is seen to have lost its opens.
+// closing bounds the wait until a client has lost its opens.
 const closing = 30 * time.Second
 
 // handle is an open of another client.
 type handle struct {
 	id, session, address, path string
-	pid                        string // the smbd that has it, one for each client
+	pid                        string // the smbd of its client; each client has one
 	file                       uint64
 	opened                     time.Time
 	rights                     []string
 }
 
-// table is the part of the output of smbstatus --json that the bridge needs.
+// table is the part of the output of smbstatus --json that is needed here.
 type table struct {
 	Sessions map[string]struct {
 		ID     string               `json:"session_id"`
@@ -52,8 +52,8 @@ type table struct {
 	} `json:"open_files"`
 }
 
-// handles lists the opens of other clients, in a stable order. The bridge's own opens, which represent leases, are not
-// handles.
+// handles lists the other clients' opens of the file, in a stable order. The bridge's own opens, which represent
+// leases, are not handles.
 func (b *Bridge) handles(r *request) ([]handle, error) {
 	out, err := b.server.status(r.background())
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Bridge) handles(r *request) ([]handle, error) {
 	return list, nil
 }
 
-// handleID is a number, like the service's, made of the process and its number for the open.
+// handleID returns a number, as the service's ids are, made of the process and its number for the open.
 func handleID(pid, open string) string {
 	p, _ := strconv.ParseUint(pid, 10, 32)
 	o, _ := strconv.ParseUint(open, 10, 32)
@@ -123,8 +123,8 @@ func (b *Bridge) listHandles(w http.ResponseWriter, r *request) error {
 	return answerXML(w, out)
 }
 
-// exists checks for the file like an operation that needs no access. Handles can be listed and closed while a deletion is
-// pending: closing them completes it.
+// exists opens the file without any access. Handles can be listed and closed while a deletion is pending, because
+// closing them completes it.
 func (b *Bridge) exists(r *request) error {
 	f, err := b.client.Create(r.path, b.opens[r.op])
 	if errors.Is(err, StatusDeletePending) {
@@ -136,8 +136,8 @@ func (b *Bridge) exists(r *request) error {
 	return f.Close()
 }
 
-// closeHandles is coarser than the service's: Samba disconnects the client that has the handle from the share, with all its
-// opens. The count that it returns is of handles of this file.
+// closeHandles is coarser than the service's: Samba can only disconnect the client that has the handle from the share,
+// with all its opens. The number of closed handles counts those of the file.
 func (b *Bridge) closeHandles(w http.ResponseWriter, r *request) error {
 	if err := b.exists(r); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (b *Bridge) closeHandles(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// gone waits until the clients have no open of the file left, and returns the opens of other clients.
+// gone waits until the clients have no opens of the file left, and returns the opens of other clients.
 func (b *Bridge) gone(r *request, clients map[string]bool) ([]handle, error) {
 	ctx, cancel := context.WithTimeout(r.background(), closing)
 	defer cancel()

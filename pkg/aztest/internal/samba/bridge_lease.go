@@ -6,11 +6,11 @@ import (
 	"net/http"
 )
 
-// fileLease is a file's lease: while it is active, an open that excludes writing and deletion, and the lease ID of its holder.
-// The states and outcomes are documented (REST: "Lease File"). Of the errors only the statuses are, so the codes are those of
-// blobs.
+// fileLease is a file's lease: while it is active, an open that excludes writers and deletions, and the id of its
+// holder. The states and outcomes are documented (REST: "Lease File"). Of the errors only the statuses are, so the
+// codes are those of blobs.
 type fileLease struct {
-	id   string // kept when it is broken
+	id   string // kept after a break
 	held *File  // nil unless it is active
 }
 
@@ -32,7 +32,7 @@ func (l *fileLease) letGo() error {
 	return f.Close()
 }
 
-// forgetIfOver makes a broken lease available again after a write.
+// forgetIfOver makes a broken lease available after a write.
 func (l *fileLease) forgetIfOver() {
 	if l.held == nil {
 		l.id = ""
@@ -52,7 +52,7 @@ func (l *fileLease) describe(h http.Header) {
 	h.Set("x-ms-lease-status", status)
 }
 
-// check implements the documented table of attempts to use a file with a lease.
+// check implements the table of use attempts.
 func (l *fileLease) check(id string, write bool) error {
 	switch {
 	case l.held == nil && id != "" && l.id != "":
@@ -69,7 +69,7 @@ func (l *fileLease) check(id string, write bool) error {
 	return nil
 }
 
-// lease implements the documented table of lease operations.
+// lease implements the table of lease operations.
 func (b *Bridge) lease(w http.ResponseWriter, r *request, l *fileLease) error {
 	id, proposed := r.in.Get("x-ms-lease-id"), r.in.Get("x-ms-proposed-lease-id")
 	mismatch := refused(http.StatusConflict, "LeaseIdMismatchWithLeaseOperation", "The lease ID specified did not match the lease ID for the file.")
@@ -129,9 +129,9 @@ func (b *Bridge) lease(w http.ResponseWriter, r *request, l *fileLease) error {
 	return nil
 }
 
-// acquire first opens the file with all the access that a lease denies to others, to learn whether another client has any of
-// it. It then opens the file for reading only, for the duration: an open for writing would exclude readers that share only
-// reading. The second open detects a client that came between the two.
+// acquire first opens the file with every access that a lease excludes, to check that no other client has one of them.
+// For the duration of the lease it opens the file for reading only: an open for writing would exclude readers that
+// share only reading. The second open detects a client that opens the file in between.
 func (b *Bridge) acquire(r *request, l *fileLease) error {
 	f, err := b.client.Create(r.path, b.opens[opLease])
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// list leaves out files whose deletion is pending. Samba lists them, as Windows does; the service hides them, and so does the
-// bridge.
+// list omits files that it cannot open because their deletion is pending. Samba, like Windows, lists them; the service
+// hides them, and so does the bridge.
 func (b *Bridge) list(w http.ResponseWriter, path string) error {
 	entries, err := b.client.List(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// shareMode is a row of "SMB client sharing mode implications on FileREST": the share mode of an SMB client that has a file
-// open, and the operations that fail. The page does not give the access of that open.
+// shareMode is a row of "SMB client sharing mode implications on FileREST": the access that an SMB client with an open
+// file shares, and the operations that fail. The table does not mention the access that the file is open for.
 type shareMode struct {
 	name    string
 	share   Sharing
@@ -66,7 +66,7 @@ func sum[T ~uint32](t *testing.T, names, separator string, flags map[string]T) (
 	return all
 }
 
-// rows reads the body of the table in a file of testdata. A bar within a cell has a backslash before it.
+// rows parses the body of the table in a file of testdata. A bar within a cell is escaped by a backslash.
 func rows(t *testing.T, name string) (out [][]string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))

@@ -19,7 +19,7 @@ func handlesOf(t *testing.T, f *file.Client) []*file.Handle {
 	return resp.Handles
 }
 
-// rights returns the access of the handles, sorted.
+// rights returns the accesses that the handles were opened for, sorted.
 func rights(handles []*file.Handle) (list []string) {
 	for _, h := range handles {
 		var of []string
@@ -77,7 +77,7 @@ func TestHandlesSayWhoHasTheFileOpenAndForWhat(t *testing.T) {
 	wantCode(t, "handles of a file that is not there", err, 404, "ResourceNotFound")
 }
 
-// Samba permits a deletion while an open for attributes alone exists; the service does not.
+// Samba admits a deletion next to an open for attributes alone; the service does not.
 func TestADeletionFailsForAHandleWithoutAccess(t *testing.T) {
 	s := Start(t)
 	s.NeedHandles(t)

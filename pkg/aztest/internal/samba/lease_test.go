@@ -29,7 +29,7 @@ func leaseOf(t *testing.T, f *file.Client) *lease.FileClient {
 	return l
 }
 
-// opened opens and closes a file as an SMB client, and returns Samba's answer as the service's code.
+// opened opens a file as an SMB client, closes it again, and returns Samba's answer as the service's code.
 func opened(t *testing.T, c *Client, o Open) string {
 	t.Helper()
 	f, err := c.Create("f", o)
@@ -132,7 +132,7 @@ func TestALeasesHolderWritesAndOthersDoNot(t *testing.T) {
 	}
 }
 
-// The library's own leases, competing with an SMB client.
+// The library's own leases, with an SMB client as the competitor.
 
 func mustRelease(t *testing.T, l *pessimistic.Lease) {
 	t.Helper()

@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 )
 
-// limit is a behaviour of the service that the bridge cannot show, the behaviour here instead, and a function that returns
-// what is observed, if it can be. The table with its results is compared with the stored one, so a limit that is gone shows.
+// limit is a property of the service that the bridge cannot show, its substitute here, and a check that the limit still
+// exists, if there is one: a limit that no longer exists has to be removed from the list.
 type limit struct {
 	what, instead string
 	seen          func(t *testing.T, b *Bridge, c *Client, name string) string

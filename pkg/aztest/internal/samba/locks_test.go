@@ -41,7 +41,7 @@ func TestARangeThatAClientLockedIsRefusedAndTheRestIsNot(t *testing.T) {
 	}
 }
 
-// The documentation has two statuses for it: 412 in the page about writes, 409 in the list of codes.
+// The documentation has two statuses for it: 412 on the page about writes, and 409 in the list of codes.
 func TestAReadOnlyFileIsReadAndNotWritten(t *testing.T) {
 	s := Start(t)
 	b, c := NewBridge(t, s), dial(t, s)

@@ -9,7 +9,7 @@ import (
 
 const sharingViolation = "SharingViolation"
 
-// cell is one outcome: of an operation, while a client shares the file as the row says.
+// cell is the outcome of an operation while a client shares the file as the row says.
 type cell struct{ row, operation, got, want string }
 
 // shared carries out an operation on a file that a client has open.
@@ -50,7 +50,7 @@ func judge(cells []cell) []string {
 	return wrong
 }
 
-// tabulate lays the cells out as a table.
+// tabulate formats the cells as a table.
 func tabulate(cells []cell) string {
 	var rows, operations []string
 	got := map[[2]string]string{}
@@ -75,8 +75,9 @@ func tabulate(cells []cell) string {
 	return b.String()
 }
 
-// throughSamba lets Samba decide. Each cell has a file of its own. The client has it open for reading: the table does not give
-// the access, and with any other a lease would always fail. The bridge does not list handles: the opens decide.
+// throughSamba lets Samba decide. Each cell has a file of its own. The client has it open for reading: the table does
+// not say for which access, and with any other a lease would always fail. The bridge does not list handles: the opens
+// decide everything.
 func throughSamba(s *Server, b *Bridge, c *Client) shared {
 	b.countsHandles = false
 	n := 0
@@ -106,8 +107,8 @@ func TestWhatAnSMBClientDoesNotShareIsRefusedAsDocumented(t *testing.T) {
 	t.Logf("decided by Samba:\n%s", tabulate(cells))
 }
 
-// The judge must be able to fail: for every operation, a bridge that opens the file in another way than documented is
-// convicted.
+// The judge must be able to fail: it convicts a bridge that opens the file for an operation in another way than
+// documented, whatever the operation.
 func TestABridgeThatOpensWithAnotherModeIsConvicted(t *testing.T) {
 	s := Start(t)
 	c := dial(t, s)

@@ -19,7 +19,7 @@ import (
 // content is the content of a test's file.
 const content = "hello"
 
-// operationsOnFiles are those of Microsoft's table of share modes, in its order, as the SDK sends them.
+// operationsOnFiles are the operations of Microsoft's table of share modes, in its order, as the SDK sends them.
 var operationsOnFiles = []struct {
 	name string
 	do   func(context.Context, *file.Client) error
@@ -77,7 +77,7 @@ func do(ctx context.Context, f *file.Client, name string) error {
 
 const succeeded = "ok"
 
-// outcome is the service's answer: ok, or an error code.
+// outcome returns "ok", or the code of the service's response.
 func outcome(err error) string {
 	if err == nil {
 		return succeeded
@@ -132,7 +132,7 @@ func contentOf(t *testing.T, f *file.Client) string {
 	return string(data)
 }
 
-// place puts a file into the share's folder, without Samba.
+// place writes a file into the share's directory, not through Samba.
 func place(t *testing.T, s *Server, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.Dir, name), []byte(content), 0o600); err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 )
 
-// The article's example of a pending deletion, "Managing concurrency in Azure Files".
+// The scenario of a pending deletion in the article "Managing concurrency in Azure Files".
 
 const deletePending = "SMBDeletePending"
 
-// everyOperation is the operations of the table and one that needs no access.
+// everyOperation are the operations of the table, and the one that needs no access.
 func everyOperation(t *testing.T, f *file.Client, want func(operation string, err error)) {
 	t.Helper()
 	for _, op := range operationsOnFiles {
@@ -34,7 +34,7 @@ func wantPending(t *testing.T, b *Bridge, when string) {
 func wantGone(t *testing.T, s *Server, b *Bridge) {
 	t.Helper()
 	everyOperation(t, b.File("f"), func(op string, err error) {
-		if op != opCreate { // the first, or the file would be there for the others
+		if op != opCreate { // the first, or the file would exist for the others
 			wantCode(t, "once it is gone: "+op, err, 404, "ResourceNotFound")
 			return
 		}
@@ -96,7 +96,7 @@ func TestAFileThatIsDeletedOnCloseIsPendingFromThatCloseOn(t *testing.T) {
 	wantGone(t, s, b)
 }
 
-// A 404 would be wrong: the client can clear the mark.
+// A 404 would have been wrong: the client may clear the mark.
 func TestAMarkThatIsTakenBackLeavesTheFileAsItWas(t *testing.T) {
 	s := Start(t)
 	b, c := NewBridge(t, s), dial(t, s)
@@ -129,7 +129,7 @@ func TestADeletionOverRESTIsNeverPending(t *testing.T) {
 	place(t, s, "f")
 	held := open(t, c, "f", deleter)
 	wantCode(t, "while a client has it open", do(t.Context(), b.File("f"), opDelete), 409, sharingViolation)
-	again := open(t, c, "f", deleter) // the refusal has left no mark
+	again := open(t, c, "f", deleter) // so the refusal has not marked the file
 	for _, f := range []*File{held, again} {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 
 const detachable = true
 
-// detach gives smbd a session of its own, because it passes the signal that ends it on to its whole process group.
+// detach starts smbd in a session of its own, because smbd signals its whole process group when it ends.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// killGroup kills smbd and the processes that serve its clients. It must be called before smbd has been waited for, because
-// its process number can be reused after that.
+// killGroup kills smbd and its processes for clients. It may be called only before Wait has returned, because later
+// another process may have the number.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -16,34 +16,35 @@ import (
 	"time"
 )
 
-// RequireVariable names the environment variable that, set to 1, makes tests fail where Samba is not installed. Otherwise
-// they are skipped.
+// RequireVariable names the environment variable that, set to 1, makes a test fail if Samba is not available. Otherwise
+// such a test is skipped.
 const RequireVariable = "AZCONC_REQUIRE_SAMBA"
 
-// ShareName is the name of a Server's only share.
+// ShareName is the name of the only share of a Server.
 const ShareName = "share"
 
 const (
 	startTimeout = time.Minute
 	stopTimeout  = 10 * time.Second
 	poll         = 5 * time.Millisecond
-	maxTemp      = 45 // a socket's path may have 108 bytes; this many are left for the temporary folder
+	maxTemp      = 45 // the longest path of the parent directory: the path of a socket has at most 108 bytes
 )
 
-// Server is an smbd for one test, on a free port of 127.0.0.1. It shares no file with another smbd of the machine.
+// Server is an smbd of a single test, on a free port of 127.0.0.1. It shares no file with an smbd that the machine may
+// run.
 type Server struct {
 	Address  string // host:port
 	User     string
 	Password string
-	Dir      string // the share's folder in the local file system
+	Dir      string // the directory of the share
 
 	config string // the path of smb.conf
 	log    string
 	blind  error // why smbstatus does not list handles, nil if it does
 }
 
-// Start starts an smbd and kills it when the test ends. It needs Samba's programs and a Unix; handles also need root, see
-// NeedHandles. Without them it skips the test, or fails it if AZCONC_REQUIRE_SAMBA=1.
+// Start starts an smbd that is killed when the test ends. It needs Samba's programs and Unix; handles also need root,
+// see NeedHandles. Without them the test is skipped, or fails if AZCONC_REQUIRE_SAMBA=1.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	if why := missing(); why != "" {
@@ -52,7 +53,7 @@ func Start(tb testing.TB) *Server {
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	var err error
-	for range 5 { // another process can take the port before smbd does
+	for range 5 { // another process may have taken the free port
 		var s *Server
 		if s, err = start(ctx, tb); err == nil {
 			return s
@@ -65,8 +66,8 @@ func Start(tb testing.TB) *Server {
 	return nil
 }
 
-// NeedHandles skips a test where smbstatus does not list open files: it needs root and Samba 4.17. As root, with
-// AZCONC_REQUIRE_SAMBA=1, the test fails instead.
+// NeedHandles skips a test of handles if Samba does not list them: smbstatus requires root, and Samba 4.17. A test that
+// runs as root fails instead if AZCONC_REQUIRE_SAMBA=1.
 func (s *Server) NeedHandles(tb testing.TB) {
 	tb.Helper()
 	switch {
@@ -78,7 +79,7 @@ func (s *Server) NeedHandles(tb testing.TB) {
 	}
 }
 
-// missing returns the reason why Samba cannot be started here, or nil.
+// missing returns why Samba cannot be started here.
 func missing() string {
 	if !detachable {
 		return "smbd needs a Unix"
@@ -106,7 +107,7 @@ func refuse(tb testing.TB, why string) {
 	}
 }
 
-// program finds one of Samba's programs. Daemons are often not in the PATH.
+// program returns the path of a Samba program. Daemons are not on every user's PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -119,7 +120,7 @@ func program(name string) string {
 	return ""
 }
 
-// start finds a port and starts smbd there.
+// start selects a port and starts smbd there.
 func start(ctx context.Context, tb testing.TB) (*Server, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -136,9 +137,9 @@ func start(ctx context.Context, tb testing.TB) (*Server, error) {
 	return s, nil
 }
 
-// prepare makes the folder, which is removed when the test ends, the configuration and the user.
+// prepare creates the folder, which is removed at the end of the test, the configuration and the user.
 func prepare(ctx context.Context, tb testing.TB, address string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "smb") // t.TempDir contains the test's name, which is too long for a socket's path
+	dir, err := os.MkdirTemp("", "smb") // t.TempDir contains the test's name, which is too long for sockets
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +175,9 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// configuration keeps everything in dir. Locks are strict, as on Windows: a read of a range that another client has locked is
-// refused. DOS attributes are stored as extended attributes, and no helper processes are started.
+// configuration keeps everything in dir. Locks are strict, as on Windows, where a read is refused in a range that
+// another client has locked. DOS attributes are stored as extended attributes, and no helper is started for calls that
+// are never made.
 func configuration(dir, port string) string {
 	return strings.NewReplacer("DIR", dir, "PORT", port, "SHARE", ShareName).Replace(`[global]
 interfaces = 127.0.0.1
@@ -208,8 +210,8 @@ store dos attributes = yes
 `)
 }
 
-// serve starts smbd and waits for its port. Its standard input is a pipe from this process: smbd ends when the pipe closes,
-// also when the test is killed.
+// serve starts smbd and waits for its port. Its standard input is a pipe that closes when this process ends, which
+// makes smbd end too: nothing cleans up after a test that was killed.
 func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 	cmd := exec.Command(program("smbd"), "--foreground", "--no-process-group", "--configfile="+s.config, "--log-basename="+filepath.Dir(s.log)) //nolint:noctx // it outlives the start
 	detach(cmd)
@@ -249,7 +251,7 @@ func (s *Server) serve(ctx context.Context, tb testing.TB) error {
 	return nil
 }
 
-// listening waits until a server at the port speaks SMB and accepts the password, or until ctx ends.
+// listening waits until an SMB server at the port accepts the password, or for the end of ctx.
 func (s *Server) listening(ctx context.Context) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -266,12 +268,12 @@ func (s *Server) listening(ctx context.Context) error {
 	}
 }
 
-// status returns the connections and open files that smbstatus prints.
+// status returns the clients and their open files.
 func (s *Server) status(ctx context.Context) ([]byte, error) {
 	return s.run(ctx, nil, "smbstatus", "--configfile="+s.config, "--json", "--numeric")
 }
 
-// run runs one of Samba's programs and returns what it printed.
+// run runs a Samba program and returns its output.
 func (s *Server) run(ctx context.Context, stdin io.Reader, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

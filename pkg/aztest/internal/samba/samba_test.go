@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// refusedTB is a testing.TB whose Skip and Fatal return.
+// refusedTB is a test that continues after Fatal and Skip.
 type refusedTB struct {
 	testing.TB
 	said string

@@ -43,11 +43,11 @@ const (
 
 const headerSize = 64
 
-// Client is one SMB 2.1 connection with the share open, without signatures, encryption, oplocks and leases, so that it sees
-// the changes of other clients at once. It exists because the SMB libraries for Go do not let a caller choose the share mode
-// of an open. It sends one request at a time, each with a limit of 30 s, and is safe for concurrent use.
+// Client is an SMB 2.1 connection with the share open, without signatures, encryption, oplocks and leases, so that
+// changes by other clients are visible at once. It exists because Go libraries do not let the caller choose the share
+// mode of an open. It has one request in flight at a time, each with a timeout of 30 s, and is safe for concurrent use.
 type Client struct {
-	local string // our address, which identifies the connection to smbd
+	local string // the local address, by which smbd identifies the connection
 
 	mu      sync.Mutex // guards all below
 	conn    net.Conn
@@ -56,8 +56,8 @@ type Client struct {
 	tree    uint32
 }
 
-// Dial connects to the share as the server's user; ctx limits only the connecting. Each client has a new GUID, because smbd
-// serves clients with the same GUID in one process and cannot close one without the other.
+// Dial connects to the share as the server's user; ctx bounds only that. Its GUID is new, because smbd serves clients
+// with equal GUIDs in one process, where one of them cannot be closed without the other.
 func (s *Server) Dial(ctx context.Context) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp4", s.Address)
@@ -110,7 +110,7 @@ func (c *Client) connect(s *Server) error {
 	return err
 }
 
-// authenticate sends one NTLM message and receives one. The challenge has a status other than success.
+// authenticate exchanges one NTLM message each way. The challenge has a status that is not a success.
 func (c *Client) authenticate(message []byte) ([]byte, error) {
 	const signing = 1
 	setup := body(25).u8(0).u8(signing).u32(0).u32(0).u16(headerSize + 24).u16(uint16(len(message))).u64(0).bytes(message)
@@ -122,8 +122,8 @@ func (c *Client) authenticate(message []byte) ([]byte, error) {
 	return data, errors.Join(err, bad)
 }
 
-// call sends a request and returns the body of its response. It returns a status other than success as the error, perhaps
-// with a body.
+// call sends a request and returns the body of the response. A status other than success is returned as the error,
+// possibly together with a body.
 func (c *Client) call(command uint16, request *encoder) (reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,12 +141,12 @@ func (c *Client) call(command uint16, request *encoder) (reply, error) {
 	for {
 		answer, err := c.receive()
 		if err != nil {
-			_ = c.conn.Close() // the next response on it would be taken for that of another request
+			_ = c.conn.Close() // the next data would be taken for another response
 			return nil, err
 		}
 		status := Status(binary.LittleEndian.Uint32(answer[8:]))
 		if binary.LittleEndian.Uint64(answer[24:]) != id || status == StatusPending {
-			continue // interim: the response follows
+			continue // an interim response: the final one follows
 		}
 		switch command {
 		case cmdSessionSetup:
@@ -183,7 +183,7 @@ func (c *Client) receive() ([]byte, error) {
 // encoder builds a request, little endian.
 type encoder struct{ bytes.Buffer }
 
-// body begins a request with its structure's size, which does not depend on what follows.
+// body begins a request with the size of its structure, which does not depend on what follows.
 func body(size uint16) *encoder { return (&encoder{}).u16(size) }
 
 func (e *encoder) bytes(b []byte) *encoder { e.Write(b); return e }
@@ -192,7 +192,7 @@ func (e *encoder) u16(v uint16) *encoder   { return e.bytes(binary.LittleEndian.
 func (e *encoder) u32(v uint32) *encoder   { return e.bytes(binary.LittleEndian.AppendUint32(nil, v)) }
 func (e *encoder) u64(v uint64) *encoder   { return e.bytes(binary.LittleEndian.AppendUint64(nil, v)) }
 
-// reply is the body of a response. It reads as zeros past its end, so that a short one causes no panic.
+// reply is the body of a response. Reads past its end return zeros, so that a short response does not cause a panic.
 type reply []byte
 
 func (r reply) at(offset, n int) []byte {
@@ -207,7 +207,7 @@ func u16At(r reply, offset int) uint16 { return binary.LittleEndian.Uint16(r.at(
 func u32At(r reply, offset int) uint32 { return binary.LittleEndian.Uint32(r.at(offset, 4)) }
 func u64At(r reply, offset int) uint64 { return binary.LittleEndian.Uint64(r.at(offset, 8)) }
 
-// buffer is the part of a response at an offset from the header.
+// buffer returns the part of a response that begins at an offset from the header.
 func (r reply) buffer(offset uint16, n int) ([]byte, error) {
 	first := int(offset) - headerSize
 	if n == 0 {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Access is the set of rights that an open requests.
+// Access is the access that a file is opened for.
 type Access uint32
 
-// The rights that share modes control, and two that they do not (MS-SMB2 2.2.13.1.1).
+// The accesses that share modes control, and two that they do not (MS-SMB2 2.2.13.1.1).
 const (
 	AccessRead            Access = 0x00000001
 	AccessWrite           Access = 0x00000002
@@ -20,10 +20,10 @@ const (
 	AccessWriteAttributes Access = 0x00000100
 )
 
-// Sharing is the set of rights that an open permits to other opens.
+// Sharing is the access that other opens may have meanwhile.
 type Sharing uint32
 
-// The values of Sharing (MS-SMB2 2.2.13). The empty set is the share mode None.
+// Its flags (MS-SMB2 2.2.13). Zero is the share mode None.
 const (
 	ShareRead   Sharing = 1
 	ShareWrite  Sharing = 2
@@ -32,7 +32,7 @@ const (
 	ShareAll            = ShareRead | ShareWrite | ShareDelete
 )
 
-// Disposition determines what an open does if the file exists and if it does not.
+// Disposition says what an open does if the file exists, and if it does not.
 type Disposition uint32
 
 // The dispositions in use.
@@ -50,7 +50,7 @@ const (
 	OptionDeleteOnClose uint32 = 0x1000
 )
 
-// Open holds the parameters of an open.
+// Open defines how a file is opened.
 type Open struct {
 	Access      Access
 	Share       Sharing
@@ -58,7 +58,7 @@ type Open struct {
 	Options     uint32
 }
 
-// File is an open file, with its attributes as of the open or the close.
+// File is an open file, with its properties at the time when it was opened or closed.
 type File struct {
 	Size     int64
 	Changed  time.Time
@@ -74,10 +74,10 @@ const (
 	impersonation     = 2
 )
 
-// maxIO is the size of one read or write: the most that a single credit allows.
+// maxIO is the size of one read or write, for a single credit.
 const maxIO = 64 << 10
 
-// Create opens a file of the share, whose path has slashes or backslashes. The error is a Status when smbd refuses.
+// Create opens a file of the share, whose path has slashes or backslashes. The error is a Status if smbd refuses.
 func (c *Client) Create(path string, o Open) (*File, error) {
 	name := utf16le(strings.ReplaceAll(strings.Trim(path, `/\`), "/", `\`))
 	disposition := o.Disposition
@@ -101,7 +101,7 @@ func filetime(t uint64) time.Time {
 	return time.Unix(0, int64(t-epoch)*100).UTC()
 }
 
-// Close closes the file and updates its attributes. The last close carries out a pending deletion.
+// Close closes the file, and updates its properties. The last close carries out a pending deletion.
 func (f *File) Close() error {
 	const attributes = 1
 	answer, err := f.c.call(cmdClose, body(24).u16(attributes).u32(0).bytes(f.id[:]))
@@ -148,10 +148,10 @@ func (f *File) WriteAt(offset int64, data []byte) error {
 	return nil
 }
 
-// Lock locks a range of bytes for this open alone, or fails at once.
+// Lock locks a range of bytes for this open, or fails at once.
 func (f *File) Lock(offset, n int64) error { return f.lock(offset, n, 0x02|0x10) }
 
-// Unlock unlocks a range. It must be exactly a range that was locked.
+// Unlock unlocks a range, which must be one that was locked.
 func (f *File) Unlock(offset, n int64) error { return f.lock(offset, n, 0x04) }
 
 func (f *File) lock(offset, n int64, flags uint32) error {
@@ -166,7 +166,7 @@ const (
 	classEndOfFile   = 20
 )
 
-// MarkDeleted sets or clears the mark that deletes the file at the last close. It needs AccessDelete.
+// MarkDeleted sets or clears the mark that deletes the file when the last open is closed. It needs AccessDelete.
 func (f *File) MarkDeleted(marked bool) error {
 	value := byte(0)
 	if marked {
@@ -202,7 +202,7 @@ type Entry struct {
 	Directory bool
 }
 
-// List lists a directory; "" is the root. It includes files whose deletion is pending, as Windows does.
+// List lists a directory, "" being the root. Files whose deletion is pending are included, as on Windows.
 func (c *Client) List(path string) (out []Entry, err error) {
 	dir, err := c.Create(path, Open{Access: AccessRead | AccessAttributes, Share: ShareAll, Options: OptionDirectory})
 	if err != nil {

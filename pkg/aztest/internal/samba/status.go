@@ -2,7 +2,7 @@ package samba
 
 import "fmt"
 
-// Status is the NT status of a refused SMB request.
+// Status is the NT status with which SMB refuses a request.
 type Status uint32
 
 // The statuses that this package distinguishes.

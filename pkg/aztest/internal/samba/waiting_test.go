@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// waiting calls act when a waiter reports that it waits.
+// waiting calls act when the code under test reports that it waits.
 func waiting(t *testing.T, reason azerr.Reason, act func()) *files.WaitOptions {
 	t.Helper()
 	began := false
