@@ -11,11 +11,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// Row is a row of the article's tables about an operation, with the answers of a service.
+// Row is a row of the article's tables: an operation, with the behaviour of a service.
 type Row struct {
 	Operation  string
-	ETag       bool   // its answer carries an ETag
-	Conditions bool   // a condition on the version makes a difference
+	ETag       bool   // its response has an ETag
+	Conditions bool   // a condition on the version has an effect
 	Lease      string // "required" by an active lease, "checked" if one is given, "ignored"
 }
 
@@ -31,7 +31,7 @@ func yes(b bool) string {
 }
 
 // Article are the tables of "Managing concurrency in Azure Storage" for blobs and containers: whether an operation
-// returns an ETag and accepts conditional headers. The article says nothing of leases operation by operation.
+// returns an ETag and accepts conditional headers. The article does not list lease operations one by one.
 var Article = []Row{
 	{"Put Blob", true, true, ""},
 	{"Get Blob", true, true, ""},
@@ -60,7 +60,7 @@ var Article = []Row{
 	{"List Blobs", false, false, ""},
 }
 
-// Rows asks the article's questions of every operation in its tables and returns the answers in their order.
+// Rows runs every operation in the article's tables, and returns the rows in their order.
 func Rows(t T, h Harness) []Row {
 	byName := map[string]Row{}
 	c := h.Container(t)
@@ -101,7 +101,7 @@ func Rows(t T, h Harness) []Row {
 		refused := func(condition string) bool { got, _ := ask(condition); return got != success }
 		byName[op.name] = Row{op.name, etag != nil && *etag != "", refused(modifiedSince), leaseWord(refused)}
 	}
-	// The SDK reads metadata with the properties, and nothing of a container exists before it is created.
+	// The SDK reads metadata with the properties, and a container has nothing before it is created.
 	byName["Get Blob Metadata"] = byName["Get Blob Properties"]
 	byName["Get Container Metadata"] = byName["Get Container Properties"]
 	byName["Create Container"] = createRow(t, h)
@@ -130,7 +130,7 @@ func createRow(t T, h Harness) Row {
 	if _, err := c.Delete(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
-	other := h.Container(t) // Create was called for it by the harness; only its answer's ETag is of interest
+	other := h.Container(t) // the harness has called Create for it; only the ETag of the response matters
 	p, err := other.GetProperties(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func createRow(t T, h Harness) Row {
 	return Row{ETag: p.ETag != nil, Lease: "ignored"}
 }
 
-// abortRow asks with a copy id that is none: whether there is a pending copy is judged after the lease.
+// abortRow uses a copy id that does not exist: the service checks the lease before the pending copy.
 func abortRow(t T, h Harness) Row {
 	c := h.Container(t)
 	x := target{container: c, name: "abort"}
@@ -159,7 +159,7 @@ func abortRow(t T, h Harness) Row {
 	return row
 }
 
-// Markdown is rows as a table.
+// Markdown formats rows as a table.
 func Markdown(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("| operation | returns an ETag | takes conditions on the version | a lease is |\n|---|---|---|---|\n")

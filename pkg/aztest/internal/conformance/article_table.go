@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
 
-// ArticleEntities is the article's table of operations on entities: whether one returns an ETag, and whether it takes
-// (and needs) If-Match.
+// ArticleEntities is the article's table of operations on entities: whether an operation returns an ETag, and whether
+// it accepts (and requires) If-Match.
 var ArticleEntities = []Row{
 	{"Query Entities", true, false, ""},
 	{"Insert Entity", true, false, ""},
@@ -22,8 +22,8 @@ var ArticleEntities = []Row{
 	{"Insert Or Merge Entity", true, false, ""},
 }
 
-// EntityRows asks the article's questions of every operation on entities. The condition is put on the wire by hand,
-// because the SDK does not send it where the service would not look at it.
+// EntityRows runs every operation on entities. It sets the condition as a header, because the SDK omits it where the
+// service would ignore it.
 func EntityRows(t T, h Harness) []Row {
 	client := h.table(t)
 	stale := azcore.ETag(`W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`)
@@ -72,7 +72,7 @@ func EntityRows(t T, h Harness) []Row {
 			}
 			var etag azcore.ETag
 			got := respond(func(ctx context.Context) (err error) {
-				// An Insert Or Replace with the header would be an Update: the same request, that is the difference.
+				// An Insert Or Replace with the header would be an Update: the requests differ in nothing else.
 				if match == stale && !a.Conditions && !strings.HasPrefix(a.Operation, "Insert Or") {
 					ctx = policy.WithHTTPHeader(ctx, http.Header{"If-Match": {string(stale)}})
 				}
@@ -91,7 +91,7 @@ func EntityRows(t T, h Harness) []Row {
 	return rows
 }
 
-// MarkdownEntities is rows of operations on entities as a table.
+// MarkdownEntities formats rows of operations on entities as a table.
 func MarkdownEntities(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("| operation | returns an ETag | takes If-Match |\n|---|---|---|\n")

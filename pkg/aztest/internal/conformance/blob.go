@@ -17,7 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 )
 
-// The conditions that a question adds to an operation.
+// The conditions that the suite adds to an operation.
 const (
 	matchOther     = "If-Match: another"
 	noneMatchSame  = "If-None-Match: the current"
@@ -49,7 +49,7 @@ const (
 	leaseLost  said = "412 LeaseLost"
 )
 
-// writing is the expected answer of a write that takes every condition; reading is that of a read.
+// writing are the expected responses to a write that supports every condition; reading, those to a read.
 var (
 	writing = map[string]said{
 		matchOther: notMet, noneMatchSame: notMet, noneMatchAny: notMet, modifiedSince: notMet, unmodifiedLong: notMet, tagsOther: notMet,
@@ -62,7 +62,7 @@ var (
 	readsNothing = expect{emulator: notMet, why: "it looks at the condition before it looks for the blob"}
 )
 
-// target is the blob that a question is about.
+// target is the blob that an operation works on.
 type target struct {
 	container *container.Client
 	name      string
@@ -74,7 +74,7 @@ func (x target) append() *appendblob.Client { return x.container.NewAppendBlobCl
 func (x target) page() *pageblob.Client     { return x.container.NewPageBlobClient(x.name) }
 func (x target) any() *blob.Client          { return x.container.NewBlobClient(x.name) }
 
-// Blob asks every blob operation every question.
+// Blob runs every blob operation with every condition.
 func Blob(t T, h Harness) {
 	c := h.Container(t)
 	source := h.sourceURL(t, c, "source")
@@ -114,7 +114,7 @@ func Blob(t T, h Harness) {
 	}
 }
 
-// ask asks one question.
+// ask runs one operation with one condition.
 func (op operation) ask(t T, h Harness, x target, condition string) {
 	t.Helper()
 	conditions := x.conditions(t, condition)
@@ -133,7 +133,7 @@ func (op operation) ask(t T, h Harness, x target, condition string) {
 	e.check(t, h, condition, got)
 }
 
-// onTheWire are conditions as the headers that the SDK would make of them.
+// onTheWire returns conditions as the headers that the SDK would send.
 func onTheWire(c *blob.AccessConditions) http.Header {
 	h, m := http.Header{}, c.ModifiedAccessConditions
 	if m.IfMatch != nil {
@@ -154,8 +154,8 @@ func onTheWire(c *blob.AccessConditions) http.Header {
 	return h
 }
 
-// sourceURL makes a blob to copy from. The URL is signed: except for Copy Blob within an account, the service reads a
-// source with no more rights than the URL gives.
+// sourceURL creates a blob to copy from. The URL is signed: except for Copy Blob within an account, the service reads a
+// source with the rights of its URL only.
 func (h Harness) sourceURL(t T, c *container.Client, name string) string {
 	t.Helper()
 	source := c.NewBlockBlobClient(name)
@@ -183,7 +183,7 @@ func (x target) create(t T, kind string) {
 	case "page":
 		_, err = x.page().Create(ctx, 1024, nil)
 	default:
-		// One staged block is left over, so that Put Block List has something to commit.
+		// One staged block remains, so that Put Block List has something to commit.
 		if _, err = x.block().Upload(ctx, text("old"), nil); err == nil {
 			_, err = x.block().StageBlock(ctx, blockID, text("staged"), nil)
 		}
@@ -198,7 +198,7 @@ const (
 	anotherLease = "22222222-2222-4222-8222-222222222222"
 )
 
-// conditions puts the blob into the state of the question and returns the conditions to ask with.
+// conditions prepares the blob, and returns the conditions of the request.
 func (x target) conditions(t T, condition string) *blob.AccessConditions {
 	t.Helper()
 	m := &blob.ModifiedAccessConditions{}

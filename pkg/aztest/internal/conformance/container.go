@@ -12,13 +12,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// containerOperation is an operation on a container. The SDK has a field for every condition and drops most of them: the
-// service knows only dates there, and those on writes.
+// containerOperation is an operation on a container. The SDK has a field for every condition and drops most of them:
+// the service supports only dates there, and only on writes.
 type containerOperation struct {
 	name string
 	says map[string]said
-	// ignores are dates that it does not look at. What says does not name is ignored too: there are no conditions on a
-	// container's ETag.
+	// ignores are dates that the service ignores. Conditions that says does not name are ignored too: there are none on
+	// a container's ETag.
 	ignores []string
 	skip    []string
 	run     func(ctx context.Context, c *container.Client, a *container.AccessConditions) (*azcore.ETag, error)
@@ -99,7 +99,8 @@ func containerOperations() []containerOperation {
 	}
 }
 
-// Container asks every container operation every question, and shows that a container's lease guards its deletion only.
+// Container runs every container operation with every condition, and shows that a container's lease guards only its
+// deletion.
 func Container(t T, h Harness) {
 	for _, op := range containerOperations() {
 		t.Run(op.name, func(t T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 )
 
-// Content asks about ranges, checksums and metadata.
+// Content tests ranges, checksums and metadata.
 func Content(t T, h Harness) {
 	c := h.Container(t)
 	t.Run("ranges", func(t T) { ranges(t, h, target{container: c, name: "ranges"}) })
@@ -113,7 +113,7 @@ func metadata(t T, h Harness, x target) {
 	} {
 		q.e.check(t, h, q.question, set(q.metadata))
 	}
-	// Names are compared without case, and what comes back went through HTTP: the SDK reports them capitalised.
+	// Names are compared without case, because HTTP does not keep it: the SDK returns them capitalized.
 	if got := set(map[string]*string{"camelCase": new("v")}); got != success {
 		t.Fatal(got)
 	}

@@ -1,8 +1,8 @@
-// Package conformance asks a storage service the questions of the article "Managing concurrency in Azure Storage": which
-// operation returns an ETag, which conditions does it take, does it honour a lease, and with which status and code does
-// it refuse?
+// Package conformance tests a storage service against the article "Managing concurrency in Azure Storage": which
+// operation returns an ETag, which conditions it supports, whether it checks a lease, and with which status and code it
+// refuses.
 //
-// One suite runs on the in-memory service of aztest, on an emulator and, where there is one, on a real account. The
-// expectations are the service's. Where an emulator is known to answer otherwise, its answer stands beside them with
-// the reason, and is asserted on the emulator, so that a change of it is noticed.
+// The same suite runs on the in-memory service of aztest, on an emulator and, if there is one, on a real account. The
+// expectations are the service's. Where an emulator is known to differ, its response is listed next to the expectation
+// with the reason, and is asserted on the emulator, so that a change is noticed.
 package conformance

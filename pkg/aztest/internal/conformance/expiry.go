@@ -9,8 +9,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// Expiry asks about leases whose time is up. It takes out all of them at once and waits until they have expired, which
-// takes 15 seconds, or no time in a testing/synctest bubble, in which it may run.
+// Expiry tests expired leases. It acquires all of them at once and waits until they have expired, which takes 15
+// seconds, or no time in a testing/synctest bubble.
 func Expiry(t T, h Harness) {
 	c := h.Container(t)
 	var blobs []target
@@ -23,7 +23,7 @@ func Expiry(t T, h Harness) {
 		blobs = append(blobs, x)
 		return x
 	}
-	// Each question is asked of a blob of its own.
+	// Each case has a blob of its own.
 	type question struct {
 		text string
 		x    target
@@ -48,7 +48,7 @@ func Expiry(t T, h Harness) {
 	of("delete without an id", expect{service: success}, func(x target) said {
 		return call(func(ctx context.Context) error { _, err := x.any().Delete(ctx, nil); return err })
 	})
-	// A lease that has expired can be renewed as long as nobody has leased or changed the blob.
+	// An expired lease can be renewed if the blob has not been leased or changed since.
 	after := func(text string, e expect, do func(ctx context.Context, x target) error) {
 		of("renew after "+text, e, func(x target) said {
 			if got := call(func(ctx context.Context) error { return do(ctx, x) }); got != success {
@@ -122,7 +122,7 @@ func Expiry(t T, h Harness) {
 	expect{service: mismatch, emulator: success, why: "a container's lease outlives changes"}.check(t, h, "renew a container's lease after it", renewChanged(someLease))
 }
 
-// await looks until done, or fails the test when it takes too long.
+// await polls until done, or fails the test after too long.
 func await(t T, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(250 * time.Millisecond)

@@ -8,8 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 )
 
-// File asks about the leases of files, which are all the concurrency control that the File service has over REST, and
-// that conditions are not looked at.
+// File tests the leases of files, which are the only concurrency control of the File service over REST, and that it
+// ignores conditions.
 func File(t T, h Harness) {
 	share := h.Share(t)
 	f := share.NewRootDirectoryClient().NewFileClient("leased")

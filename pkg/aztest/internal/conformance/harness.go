@@ -16,38 +16,38 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// Harness is an account under the suite. A section needs only the field of its service.
+// Harness is the account under test. A section needs only the field of its service.
 type Harness struct {
-	// Emulator tells that the service is one that is known to differ here and there.
+	// Emulator marks a service with known differences.
 	Emulator bool
 
-	// Container returns a client for a container that exists and is nobody else's. Headers must be among its
+	// Container returns a client for an existing container that no other test uses. Headers must be among its
 	// PerCallPolicies.
 	Container func(t T) *container.Client
 
-	// Sign returns a URL with which anybody may read a blob. Defaults to the SDK's GetSASURL, which needs a shared key.
+	// Sign returns a URL with which anybody can read a blob. Defaults to the SDK's GetSASURL, which needs a shared key.
 	Sign func(t T, b *blockblob.Client) string
 
-	// Tables returns a client for an account whose tables are nobody else's, and the name of a table in it that exists and
-	// is empty.
+	// Tables returns a client for an account whose tables no other test uses, and the name of an existing, empty table
+	// in it.
 	Tables func(t T) (service *aztables.ServiceClient, table string)
 
-	// Queue returns a client for a queue that exists and is nobody else's.
+	// Queue returns a client for an existing queue that no other test uses.
 	Queue func(t T) *azqueue.QueueClient
 
-	// Share returns a client for a share that exists and is nobody else's.
+	// Share returns a client for an existing share that no other test uses.
 	Share func(t T) *share.Client
 }
 
-// said is a service's answer: "ok", or status and code.
+// said is a response: "ok", or status and code.
 type said string
 
 const success said = "ok"
 
 type headersKey struct{}
 
-// Headers is a policy that puts the headers on the wire which the suite asks with and the SDK has no way to send. It works
-// before the request is signed.
+// Headers is a policy that adds the headers which the suite needs and the SDK cannot send. It runs before the request
+// is signed.
 func Headers() policy.Policy { return headers{} }
 
 type headers struct{}
@@ -59,8 +59,8 @@ func (headers) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// call runs one operation with the SDK's retries off and returns what the service said. It also sees what the SDK does
-// not report: a GET that is answered 304 is no error to it.
+// call runs one operation with the SDK's retries off and returns the response. It also detects a GET with the response
+// 304, which the SDK does not report as an error.
 func call(run func(context.Context) error) said { return callWith(nil, run) }
 
 // callWith is call with more headers.
@@ -81,7 +81,7 @@ func callWith(h http.Header, run func(context.Context) error) said {
 	return success
 }
 
-// expect is the service's expected answer, and an emulator's where it differs.
+// expect is the service's response, and an emulator's response where it differs.
 type expect struct {
 	service  said
 	emulator said // "" when it does not differ

@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// holder leases a blob under a lease ID.
+// holder leases a blob under an id.
 type holder struct {
 	client *lease.BlobClient
 }
@@ -62,8 +62,8 @@ const (
 	thirdLease      = "33333333-3333-4333-8333-333333333333"
 )
 
-// Lease walks through the states of a blob's lease (REST: "Lease Blob", the tables of outcomes by state), as far as no
-// time has to pass. What depends on time is left to tests of the in-memory service, where time is fake.
+// Lease tests the states of a blob's lease (REST: "Lease Blob", the tables of outcomes by state), except for those that
+// depend on time. The tests of the in-memory service, where time is fake, cover those.
 func Lease(t T, h Harness) {
 	c := h.Container(t)
 	n := 0

@@ -19,13 +19,13 @@ type operation struct {
 	name   string
 	kind   string // of blob it works on: "block" when empty, "append", "page"
 	says   map[string]said
-	etag   bool // its answer carries an ETag
+	etag   bool // its response has an ETag
 	differ map[string]expect
-	// ignores are conditions that the service does not know here. The SDK has fields for them and drops them, so they
-	// are put on the wire by hand.
+	// ignores are conditions that the service does not support here. The SDK has fields for them and drops them, so the
+	// suite sets the headers itself.
 	ignores []string
-	skip    []string            // conditions that make no question
-	prepare func(t T, x target) // what the operation needs beyond a blob of its kind
+	skip    []string            // conditions that are not tested
+	prepare func(t T, x target) // what the operation needs in addition to a blob of its kind
 	run     func(ctx context.Context, x target, c *blob.AccessConditions) (*azcore.ETag, error)
 }
 

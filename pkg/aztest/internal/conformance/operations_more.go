@@ -105,7 +105,7 @@ func leaseOperations() []operation {
 			t.Fatal(got)
 		}
 	}
-	// action is an operation on a lease that is held, with the blob's version for a condition.
+	// action is an operation on a lease that is held, with a condition on the blob's version.
 	action := func(name string, run func(ctx context.Context, h *lease.BlobClient, m *blob.ModifiedAccessConditions) (*azcore.ETag, error)) operation {
 		return operation{name: name, etag: true, says: writing, prepare: acquire,
 			skip:   []string{leasedWithout, leasedOther, leasedSame, freeWith},

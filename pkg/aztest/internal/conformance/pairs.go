@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The headers of a combination, which is written as a list of words: same* holds for the blob as it is and other* does
+// The headers of a combination, which is written as a list of words: same* holds for the current blob and other* does
 // not; past and future are dates.
 var words = map[string][2]string{
 	"match-same": {"If-Match", "E"}, "match-other": {"If-Match", `"0x8D0000000000001"`}, "match-any": {"If-Match", "*"},
@@ -43,8 +43,8 @@ func (x target) combination(t T, list string) http.Header {
 
 const multiple said = "400 MultipleConditionHeadersNotSupported"
 
-// Pairs asks for conditions in combination: reads take any, as If-Match && If-Unmodified-Since && (If-None-Match ||
-// If-Modified-Since), writes two pairs only, of which the ETag decides. Index tags count in addition.
+// Pairs tests combinations of conditions: reads accept any, as If-Match && If-Unmodified-Since && (If-None-Match ||
+// If-Modified-Since), writes only two pairs, in which the ETag decides. Index tags are evaluated in addition.
 func Pairs(t T, h Harness) {
 	c := h.Container(t)
 	x := target{container: c, name: "pairs"}

@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 )
 
-// Positions asks for the conditions on an append blob's length and on a page blob's sequence number.
+// Positions tests the conditions on an append blob's length and on a page blob's sequence number.
 func Positions(t T, h Harness) {
 	c := h.Container(t)
 	t.Run("append", func(t T) { appendPositions(t, h, target{container: c, name: "append"}) })

@@ -6,8 +6,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// Queue asks what a pop receipt is worth: only the latest one updates or deletes a message, and it identifies the message
-// only together with its id.
+// Queue tests pop receipts: only the latest one updates or deletes a message, and it identifies the message only
+// together with its id.
 func Queue(t T, h Harness) {
 	q := h.Queue(t)
 	send := func(text string) *azqueue.EnqueuedMessage {

@@ -7,11 +7,11 @@ type Section struct {
 	Name    string
 	Service string // "blob", "table", "queue" or "file"
 	Source  string // page of the REST reference; "" where each part is named like its page
-	Slow    bool   // waits in real time, for about 15 seconds
+	Slow    bool   // waits in real time, about 15 seconds
 	Run     func(t T, h Harness)
 }
 
-// Sections are the whole suite.
+// Sections are all parts of the suite.
 func Sections() []Section {
 	const headers = "Specifying conditional headers for Blob service operations"
 	return []Section{
@@ -33,7 +33,7 @@ func Sections() []Section {
 	}
 }
 
-// pages are parts that are not named like the page of the REST reference which has their rule.
+// pages are the parts whose name is not that of the page of the REST reference with their rule.
 var pages = map[string]string{
 	"Get Blob Properties (size)": "Set Blob Properties", "Set Blob Properties (sequence number)": "Set Blob Properties",
 	"Lease Blob": "Lease Blob", "Renew Blob Lease": "Lease Blob", "Change Blob Lease": "Lease Blob", "Break Blob Lease": "Lease Blob", "Release Blob Lease": "Lease Blob",
@@ -43,7 +43,7 @@ var pages = map[string]string{
 	"contention": "Update Entity",
 }
 
-// SourceOf is the page of the REST reference for an answer in the part with this name.
+// SourceOf returns the page of the REST reference for a result in the part with this name.
 func (s Section) SourceOf(part string) string {
 	if page, ok := pages[part]; ok && (s.Source == "" || s.Name == "table") {
 		return page

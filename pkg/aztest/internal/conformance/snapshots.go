@@ -6,7 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// Snapshots checks what a snapshot keeps and which operations it prevents.
+// Snapshots tests the content of a snapshot, and the operations that it prevents.
 func Snapshots(t T, h Harness) {
 	c := h.Container(t)
 	ctx := context.Background()

@@ -15,8 +15,8 @@ const (
 	unchanged    said = "304 CannotVerifyCopySource"
 )
 
-// Sources asks for conditions on the source of a copy. Whichever is not met, the code says that it was the source, so
-// that it cannot be taken for a conflict at the destination.
+// Sources tests conditions on the source of a copy. The code of a failure names the source, so that it cannot be
+// mistaken for a conflict at the destination.
 func Sources(t T, h Harness) {
 	c := h.Container(t)
 	source := h.sourceURL(t, c, "source")
@@ -28,8 +28,8 @@ func Sources(t T, h Harness) {
 	questions := []struct {
 		name       string
 		conditions *blob.SourceModifiedAccessConditions
-		emulator   said // when it copies whole blobs
-		fetch      said // of the operations that read the source as anybody does
+		emulator   said // for a copy of whole blobs
+		fetch      said // for operations that read the source like any client
 	}{
 		{"x-ms-source-if-match: another", &blob.SourceModifiedAccessConditions{SourceIfMatch: new(azcore.ETag(`"0x8D0000000000001"`))}, notMet, unreadable},
 		{"x-ms-source-if-none-match: the current", &blob.SourceModifiedAccessConditions{SourceIfNoneMatch: p.ETag}, notNew, unchanged},

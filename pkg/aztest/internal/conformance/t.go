@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// T is the part of a test that the suite needs. [Test] makes one of a *testing.T; the program for real accounts has its own.
+// T is the part of a test that the suite needs. [Test] makes one of a *testing.T; a program that tests a real account
+// has its own.
 type T interface {
 	Helper()
 	Context() context.Context
@@ -14,23 +15,23 @@ type T interface {
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 
-	// Run runs f as a part with a name of its own.
+	// Run runs f as a named part.
 	Run(name string, f func(t T))
 
-	// Answered is called with every answer of the service to a question of the suite, right or wrong.
+	// Answered is called with every result, right or wrong.
 	Answered(a Answer)
 }
 
-// Answer is a question, the answer that the suite expects, and the answer of the service: "ok", or status and code.
+// Answer is a request, the expected response, and the actual one: "ok", or status and code.
 type Answer struct {
 	Question, Expected, Answered string
 
-	// Known is why the service under test is known to differ from the real one here, "" where it does not. Expected is
-	// then its own answer.
+	// Known is the reason why the service under test differs from the real one here, "" if it does not. Expected is
+	// then its own response.
 	Known string
 }
 
-// Test makes a T of t. An answer that is not the expected one is an error.
+// Test makes a T of t. An unexpected response is an error.
 func Test(t *testing.T) T { return test{t} }
 
 type test struct{ *testing.T }

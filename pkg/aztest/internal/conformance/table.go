@@ -17,8 +17,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Table asks whether tables, entities and entity group transactions are as documented: which operations take an ETag,
-// what they say when it is old, which types come back, and that a transaction is all or nothing.
+// Table tests tables, entities and entity group transactions: which operations accept an ETag, how they refuse a stale
+// one, which types come back, and that a transaction is all or nothing.
 func Table(t T, h Harness) {
 	t.Run("tables", func(t T) { tables(t, h) })
 	t.Run("conditions", func(t T) { entityConditions(t, h) })
@@ -40,7 +40,7 @@ func (h Harness) check(t T, e expect, question string, got said) {
 	e.check(t, h, question, got)
 }
 
-// respond is call for the Table service, whose transactions fail inside of a success.
+// respond is call for the Table service, whose transactions fail inside a success.
 func respond(run func(context.Context) error) said {
 	var err error
 	answer := call(func(ctx context.Context) error { err = run(ctx); return err })
@@ -218,7 +218,7 @@ func entityVersions(t T, h Harness) {
 		t.Errorf("get: ETag %s, %v; the write said %s", got.ETag, err, last)
 	}
 
-	// What a merge keeps and a replacement drops.
+	// A merge keeps properties that a replacement drops.
 	_, err = client.UpsertEntity(t.Context(), entity("p", "v", map[string]any{"n": 5}), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeMerge})
 	if kept := names(t, client, "v"); err != nil || kept != "kept n" {
 		t.Errorf("after a merge: %s, %v", kept, err)
@@ -233,7 +233,7 @@ func entityVersions(t T, h Harness) {
 	}
 }
 
-// wire returns an entity's properties as the service wrote them: the SDK's own value has gone through float64.
+// wire returns an entity's properties as the service wrote them, because the SDK's value has been through float64.
 func wire(t T, client *aztables.Client, partition, row string, format aztables.MetadataFormat) map[string]json.RawMessage {
 	t.Helper()
 	var raw *http.Response

@@ -87,14 +87,14 @@ func transactions(t T, h Harness) {
 		many = append(many, action(upsert, "many", fmt.Sprintf("r%03d", i), ""))
 	}
 	h.check(t, expect{service: success}, "100 operations", submit(many[:100]...))
-	if !h.Emulator { // whose answer to it is not HTTP
+	if !h.Emulator { // whose response to it is not HTTP
 		h.check(t, expect{service: "400 InvalidInput at 100"}, "101 operations", submit(many...))
 	}
 	transactionETags(t, client, a, b)
 	transactionKeys(t, h, client)
 }
 
-// transactionETags: on success every part that writes an entity carries its new ETag, which the SDK does not report.
+// transactionETags: on success every part that writes an entity has its new ETag, which the SDK does not return.
 func transactionETags(t T, client *aztables.Client, a, b azcore.ETag) {
 	var raw *http.Response
 	_, err := client.SubmitTransaction(policy.WithCaptureResponse(t.Context(), &raw), []aztables.TransactionAction{
@@ -126,8 +126,8 @@ func transactionETags(t T, client *aztables.Client, a, b azcore.ETag) {
 	}
 }
 
-// transactionKeys: the SDK does not double the quotes of keys in the URLs of a transaction. A caller that doubles them puts
-// the doubled ones into the body as well; the URL counts.
+// transactionKeys: the SDK does not double the quotes of keys in the URLs of a transaction. A caller that doubles them
+// puts the doubled ones into the body as well; the URL counts.
 func transactionKeys(t T, h Harness, client *aztables.Client) {
 	if _, err := client.AddEntity(t.Context(), entity("o'b", "r'1", map[string]any{"n": 1}), nil); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// Tags asks for the grammar of x-ms-if-tags, for what a tag may consist of, and for conditions on the version of the blob
-// that tags belong to.
+// Tags tests the grammar of x-ms-if-tags, the characters of tags, and conditions on the version of the blob that the
+// tags belong to.
 func Tags(t T, h Harness) {
 	c := h.Container(t)
 	x := target{container: c, name: "tagged"}

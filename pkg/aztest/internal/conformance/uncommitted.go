@@ -18,7 +18,7 @@ func stageBlock(ctx context.Context, x target, leaseID string) error {
 	return err
 }
 
-// Uncommitted asks about a name under which there are staged blocks and no blob yet.
+// Uncommitted tests a name that has staged blocks but no blob yet.
 func Uncommitted(t T, h Harness) {
 	c := h.Container(t)
 	stage := func(name string) target {

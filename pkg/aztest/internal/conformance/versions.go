@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// Versions checks what the ETag stands for: which operations change it, and that it never returns.
+// Versions tests which operations change the ETag, and that no ETag occurs twice.
 func Versions(t T, h Harness) {
 	c := h.Container(t)
 	ctx := context.Background()

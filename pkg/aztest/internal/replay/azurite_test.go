@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-// signature is that of an account for everything, but for what needs the account's key itself.
+// signature is an account's signature for everything except operations that need the account's key.
 func signature(t *testing.T, account azurite.Account) string {
 	t.Helper()
 	key, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
@@ -30,8 +30,8 @@ func signature(t *testing.T, account azurite.Account) string {
 	return signed.Encode()
 }
 
-// deviation is an answer of Azurite that real accounts do not give. scenario and difference are parts of the scenario's name
-// and of the difference.
+// deviation is a response of Azurite that real accounts do not give. scenario and difference are parts of the
+// scenario's name and of the difference.
 type deviation struct{ service, scenario, difference, why string }
 
 var deviations = []deviation{
@@ -49,8 +49,9 @@ var deviations = []deviation{
 	{"table", "", "is new, the service's", "it gives each entity of a transaction a Timestamp of its own"},
 }
 
-// TestAzuriteAnswersAsRealAccountsDid replays what takes no time against Azurite: statuses, error codes, leases, and
-// whether ETags, snapshots and receipts are new. It asks for nothing that needs the account's key, such as access policies.
+// TestAzuriteAnswersAsRealAccountsDid replays the scenarios that take no time against Azurite: statuses, error codes,
+// leases, and whether ETags, snapshots and receipts are new. It skips requests that need the account's key, such as
+// those for access policies.
 func TestAzuriteAnswersAsRealAccountsDid(t *testing.T) {
 	account := azuritetest.Account(t)
 	to := server{

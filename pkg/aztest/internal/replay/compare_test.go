@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// statesOnly are the headers that are compared with an emulator, which leaves many out.
+// statesOnly are the headers that are compared with an emulator, which omits many.
 var statesOnly = map[string]bool{
 	"etag": true, "x-ms-lease-id": true, "x-ms-lease-state": true, "x-ms-lease-status": true, "x-ms-snapshot": true, "x-ms-popreceipt": true,
 	"x-ms-blob-append-offset": true, "x-ms-blob-sequence-number": true,
 }
 
-// compare tells how an answer differs from the recorded one.
+// compare returns the differences between a response and the recorded one.
 func (p *player) compare(step Step, got answered) (differences []string) {
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
 	want := step.Answer
@@ -92,7 +92,7 @@ func (p *player) compareBody(want Answer, got answered, differ func(string, ...a
 	p.meetAll(want.Shape, got.Shape, differ)
 }
 
-// meetAll pairs the mapped values of two bodies of the same form.
+// meetAll maps the values in two bodies of the same form.
 func (p *player) meetAll(theirs, ours []string, differ func(string, ...any)) {
 	if len(theirs) != len(ours) {
 		return
@@ -109,7 +109,7 @@ func (p *player) meetAll(theirs, ours []string, differ func(string, ...any)) {
 	}
 }
 
-// bare is an ETag without the quotes that lists of blobs leave out.
+// bare returns an ETag without quotes, which lists of blobs omit.
 func bare(etag string) string {
 	if len(etag) > 1 && etag[0] == '"' && etag[len(etag)-1] == '"' {
 		return etag[1 : len(etag)-1]
@@ -117,8 +117,8 @@ func bare(etag string) string {
 	return etag
 }
 
-// meet notes that what the service chose corresponds to what this one chose. The correspondence is one to one, but for
-// entities that one transaction wrote: their Timestamps, of which ETags are made, are the same or not as it happens.
+// meet maps a value that the recorded service chose to one that this service chose. The mapping is one to one, except
+// for entities that one transaction wrote: their Timestamps, from which ETags are derived, may or may not be equal.
 func (p *player) meet(theirs, ours string) string {
 	known, seen := p.ours[theirs]
 	reverse, used := p.theirs[ours]

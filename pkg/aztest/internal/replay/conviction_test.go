@@ -10,10 +10,10 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// TestTheReplayConvictsAServiceThatLies puts a lie into the answers, one kind at a time, and demands that the comparison
+// TestTheReplayConvictsAServiceThatLies falsifies the responses, in one way at a time, and requires that the comparison
 // finds it.
 func TestTheReplayConvictsAServiceThatLies(t *testing.T) {
-	once := map[string]string{} // what a lie has seen first
+	once := map[string]string{} // the first value that a lie has seen
 	for _, tt := range []struct {
 		name, service, scenario string
 		lie                     func(r *http.Request, a *http.Response)

@@ -79,7 +79,7 @@ func Distil(r io.Reader, service string) ([]Scenario, error) {
 var dropped = []string{"x-ms-date", "x-ms-version", "x-ms-client-request-id", "user-agent", "authorization", "content-length",
 	"x-ms-encryption-key", "x-ms-encryption-key-sha256", "maxdataserviceversion"}
 
-// kept are answer headers whose value is compared or mapped. x-ms-meta- is kept too.
+// kept are response headers whose value is compared or mapped, in addition to x-ms-meta-.
 var kept = []string{"etag", "last-modified", "content-length", "content-range", "x-ms-lease-id", "x-ms-lease-state", "x-ms-lease-status",
 	"x-ms-lease-duration", "x-ms-lease-time", "x-ms-snapshot", "x-ms-copy-id", "x-ms-copy-status", "x-ms-copy-progress", "x-ms-popreceipt",
 	"x-ms-blob-type", "x-ms-blob-sequence-number", "x-ms-blob-append-offset", "x-ms-blob-committed-block-count", "x-ms-blob-content-length",
@@ -87,7 +87,7 @@ var kept = []string{"etag", "last-modified", "content-length", "content-range", 
 	"x-ms-type", "x-ms-content-length", "x-ms-continuation-nextpartitionkey", "x-ms-continuation-nextrowkey",
 	"x-ms-continuation-nexttablename", "x-ms-number-of-handles-closed", "x-ms-file-permission-key", "x-ms-tag-count", "preference-applied"}
 
-// silent are answer headers that say nothing about the service's state.
+// silent are response headers that do not depend on the service's state.
 var silent = []string{"date", "server", "x-ms-version", "x-ms-request-id", "x-ms-client-request-id", "x-ms-error-code", "transfer-encoding",
 	"vary", "cache-control", "x-content-type-options", "content-type"}
 
@@ -119,7 +119,7 @@ func (one *recorded) step(s *Scenario, date time.Time) Step {
 	return step
 }
 
-// withoutQuery keeps of a URL's query which snapshot it names, and that it was signed.
+// withoutQuery keeps only the snapshot in a URL's query, and the fact that it was signed.
 func withoutQuery(raw string) string {
 	path, query, _ := strings.Cut(raw, "?")
 	values, err := url.ParseQuery(query)
@@ -138,7 +138,7 @@ func withoutQuery(raw string) string {
 	return strings.TrimSuffix(path+"?"+left.Encode(), "?")
 }
 
-// The sums of bodies that a replay fills in.
+// The sums of bodies, which a replay fills in.
 const (
 	RightSum  = "{right}" // of the body, or of the source
 	WrongSum  = "{wrong}" // of something else
@@ -159,7 +159,7 @@ func (one *recorded) sum(name, value string) string {
 	return RightSum
 }
 
-// body keeps what the service interprets. Content is reduced to its length.
+// body keeps the part that the service interprets. Content is reduced to its length.
 func (one *recorded) body(service string) (text string, length int) {
 	length = one.Body.size()
 	interpreted := service == "queue" || service == "table" || strings.Contains(one.Query, "comp=blocklist") ||
@@ -178,8 +178,8 @@ var (
 
 func abbreviated(n int) string { return fmt.Sprintf("{x*%d}", n) }
 
-// Abbreviate replaces long words of a text, which are encrypted or random, by their length. Boundaries of multipart texts
-// stay.
+// Abbreviate replaces long words of a text, which are encrypted or random, by their length. Boundaries of multipart
+// texts are kept.
 func Abbreviate(text string) string {
 	return long.ReplaceAllStringFunc(text, func(word string) string {
 		if boundary.MatchString(word) {
@@ -189,7 +189,7 @@ func Abbreviate(text string) string {
 	})
 }
 
-// Expand puts words of the right length where Abbreviate has taken them out.
+// Expand puts words of the right length where Abbreviate removed them.
 func Expand(text string) string {
 	return filler.ReplaceAllStringFunc(text, func(word string) string {
 		n, _ := strconv.Atoi(filler.FindStringSubmatch(word)[1])
@@ -197,7 +197,7 @@ func Expand(text string) string {
 	})
 }
 
-// described tells whether a body is written by the service itself: its length says nothing then.
+// described reports whether the service itself writes a body, so that its length does not matter.
 func described(contentType string) bool {
 	return strings.HasPrefix(contentType, "application/xml") || strings.HasPrefix(contentType, "application/json")
 }

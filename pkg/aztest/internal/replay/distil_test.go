@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// line is a recorded request with everything in it that must not be kept.
+// line is a recorded request with everything that must not be kept.
 const line = `{"file":"test_x.test_y","i":0,"method":"PUT","path":"/box/blob","query":"comp=appendblock",
 "request":{"authorization":"SharedKey a:TOPSECRET","x-ms-date":"Thu, 09 May 2019 00:37:41 GMT","x-ms-version":"2018-11-09",
 "x-ms-encryption-key":"TOPSECRET","content-md5":"XUFAKrxLKna5cZ2REBfFkg==","if-match":"\"0x1\"",

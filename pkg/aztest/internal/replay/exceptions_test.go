@@ -2,7 +2,7 @@ package replay
 
 const policyTimes = "aztest returns a stored access policy as it was sent; the service writes its times out in full"
 
-// exceptions are requests that aztest answers differently, by service, scenario and step, and why.
+// exceptions are requests to which aztest responds differently, by service, scenario and step, with the reason.
 var exceptions = map[string]string{
 	"blob/test_append_blob.test_append_block_from_url_with_source_if_modified 4": "the source was created before the recording began; how long before is not known",
 	"blob/test_blob_access_conditions.test_append_block_with_if_match_fail 2":    "to an unquoted If-Match that no blob ever had, Append Block said 400 OutOfRangeInput; every other operation said 412",

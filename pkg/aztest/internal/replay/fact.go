@@ -22,7 +22,7 @@ type Scenario struct {
 	Steps   []Step    `json:"steps"`
 }
 
-// Step is one request and the facts of its answer. Header names are in lower case.
+// Step is one request and the facts of its response. Header names are in lower case.
 type Step struct {
 	At        int               `json:"at,omitempty"` // seconds since Began, by the service's clock
 	Method    string            `json:"method"`
@@ -63,7 +63,7 @@ func Write(w io.Writer, scenarios []Scenario) error {
 	return z.Close()
 }
 
-// Read reads what Write has written.
+// Read reads the output of Write.
 func Read(path, service string) ([]Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {

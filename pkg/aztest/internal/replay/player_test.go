@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// server is a service that a scenario is replayed against.
+// server is the service that a scenario is replayed against.
 type server struct {
 	url   map[string]string // of each service, with the account
 	send  func(*http.Request) (*http.Response, error)
 	shift time.Duration // from recorded time to the server's time
-	whole bool          // whole answers are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
-	sign  string        // added to the query of a request with a credential; "" where no signature is verified
+	whole bool          // whole responses are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
+	sign  string        // what is added to the query of a request with a credential; "" where no signature is verified
 }
 
-// answered is a replayed answer.
+// answered is a replayed response.
 type answered struct {
 	Answer
 	body []byte
 	date time.Time
 }
 
-// player replays one scenario. It keeps what the service chose, and what there is at which path.
+// player replays one scenario. It records the values that the service chose, and the resource at each path.
 type player struct {
 	server
 	scenario Scenario
 	step     int
-	ours     map[string]string // what the recorded service chose: what this one chose
+	ours     map[string]string // from the recorded service's values to this one's
 	theirs   map[string]string // the reverse
-	born     map[string]int    // the step that first showed what the recorded service chose
-	before   map[string]bool   // paths at which something was there before the first step
-	made     map[string]bool   // paths at which something was created
+	born     map[string]int    // the step that first showed the recorded service's value
+	before   map[string]bool   // paths of resources that existed before the first step
+	made     map[string]bool   // paths of resources that were created
 	contents map[string][]byte // by path, for the sums of sources
 }
 
@@ -49,7 +49,7 @@ func newPlayer(s server, scenario Scenario) *player {
 		made: map[string]bool{}, before: map[string]bool{}, contents: map[string][]byte{}}
 }
 
-// play sends the next request, and returns how the answer differs from the recorded one.
+// play sends the next request, and returns the differences between the response and the recorded one.
 func (p *player) play() []string {
 	step := p.scenario.Steps[p.step]
 	p.prepare(step)
@@ -99,7 +99,7 @@ func (p *player) exchange(r *http.Request) (answered, error) {
 	return a, nil
 }
 
-// request makes the request of a step, with what this service chose in the place of what the recorded one did.
+// request returns the request of a step, with this service's values in place of the recorded service's.
 func (p *player) request(step Step) (*http.Request, error) {
 	segments := strings.Split(step.Path, "/")
 	for i, one := range segments {
@@ -150,7 +150,7 @@ func (p *player) request(step Step) (*http.Request, error) {
 	return r, nil
 }
 
-// authorize adds a credential: a signature in the query where the server verifies one, and otherwise any header.
+// authorize adds a credential: a signature in the query if the server verifies one, and otherwise any header.
 func (p *player) authorize(r *http.Request) {
 	if p.sign != "" {
 		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+p.sign, "&")
@@ -159,7 +159,7 @@ func (p *player) authorize(r *http.Request) {
 	r.Header.Set("Authorization", "SharedKey replay")
 }
 
-// shifted moves a date by as much as the clocks differ.
+// shifted moves a date by the difference between the clocks.
 func (p *player) shifted(date string) string {
 	at, err := http.ParseTime(date)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *player) mapped(recorded string) string {
 	return recorded
 }
 
-// body makes the body of a step: text with what this service chose in it, or content that depends on the length only.
+// body returns the body of a step: text with this service's values in it, or content that depends only on the length.
 func (p *player) body(step Step) []byte {
 	if step.Body == "" {
 		return content(step.Length)
@@ -190,7 +190,7 @@ func (p *player) body(step Step) []byte {
 	for _, recorded := range slices.SortedFunc(maps.Keys(p.ours), func(a, b string) int { return len(b) - len(a) }) {
 		text = strings.ReplaceAll(text, recorded, p.ours[recorded])
 	}
-	// A transaction's requests name the whole URL, and its lines end as HTTP's do.
+	// A transaction's requests contain the whole URL, and its lines end as HTTP's do.
 	text = strings.ReplaceAll(text, " https://account.table.example/", " /")
 	for _, method := range []string{"POST", "PUT", "MERGE", "PATCH", "DELETE", "GET"} {
 		text = strings.ReplaceAll(text, "\n"+method+" /", "\n"+method+" "+p.url["table"]+"/")
@@ -214,7 +214,7 @@ func sum(data []byte) string {
 	return base64.StdEncoding.EncodeToString(hash[:])
 }
 
-// sum is that of the body, or of the part of the source that is copied.
+// sum returns the sum of the body, or of the copied part of the source.
 func (p *player) sum(step Step, body []byte) string {
 	from := step.Header["x-ms-copy-source"]
 	if from == "" {
@@ -241,7 +241,7 @@ func sourcePath(source string) string {
 	return u.Path
 }
 
-// source makes the URL of a source one of this server's.
+// source replaces the URL of a source by one of this server.
 func (p *player) source(recorded string) string {
 	u, err := url.Parse(recorded)
 	if err != nil {
@@ -263,7 +263,7 @@ func (p *player) source(recorded string) string {
 	return strings.TrimSuffix(p.url[service]+u.EscapedPath()+"?"+query.Encode(), "?")
 }
 
-// rangeIn reads "bytes=first-last" or "bytes first-last/total".
+// rangeIn parses "bytes=first-last" or "bytes first-last/total".
 func rangeIn(header string) (first, last int, ok bool) {
 	header = strings.TrimPrefix(strings.TrimPrefix(header, "bytes="), "bytes ")
 	header, _, _ = strings.Cut(header, "/")

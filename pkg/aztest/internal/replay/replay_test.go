@@ -40,7 +40,7 @@ func facts(t *testing.T, service string) []Scenario {
 	return all
 }
 
-// count is how many requests of a service agreed, were excepted, and need which feature.
+// count is the number of requests of a service that agreed, that were excepted, and that need each feature.
 type count struct {
 	requests, agreed, excepted int
 	features                   map[string]int
@@ -54,7 +54,7 @@ func (c count) inScope() int {
 	return n
 }
 
-// inMemory replays a scenario in a bubble. send may be nil; otherwise it stands between the replay and the service.
+// inMemory replays a scenario in a bubble. send may be nil; otherwise it is between the replay and the service.
 func inMemory(t *testing.T, s Scenario, send func(*http.Request, *aztest.Service) (*http.Response, error), each func(i int, step Step, differences []string)) {
 	synctest.Test(t, func(*testing.T) {
 		bubble.Sleep(time.Until(s.Began))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// feature names what a request needs that aztest does not claim to have; "" for a request that is compared. A request
-// that shows the effect of such a feature needs it too.
+// feature returns the feature that a request needs and that aztest does not claim to have, or "" for a request that is
+// compared. A request that shows the effect of such a feature needs it too.
 func feature(s Scenario, step Step) string {
 	name, comp := s.Name, compOf(step)
 	_, test, _ := strings.Cut(name, ".test_")
@@ -46,7 +46,7 @@ func feature(s Scenario, step Step) string {
 	return ""
 }
 
-// unrecorded tells scenarios whose container is not found between requests that found it.
+// unrecorded recognizes scenarios whose container is not found between requests that found it.
 func unrecorded(s Scenario) bool {
 	gone := slices.ContainsFunc(s.Steps, func(step Step) bool {
 		return step.Answer.Code == "ContainerNotFound" && step.Method == http.MethodPut && strings.Count(step.Path, "/") == 2
@@ -54,7 +54,7 @@ func unrecorded(s Scenario) bool {
 	return gone && !slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Method == http.MethodDelete })
 }
 
-// fileFeature names what requests to the File service need that aztest does not claim to have.
+// fileFeature is feature for the File service.
 func fileFeature(step Step, test string) string {
 	comp := compOf(step)
 	switch {
@@ -78,7 +78,7 @@ func fileFeature(step Step, test string) string {
 	return ""
 }
 
-// uncompared tells whether a header of the service is left out of the comparison, or its value.
+// uncompared reports whether a header of the service, or its value, is left out of the comparison.
 func uncompared(name string) bool {
 	for _, one := range uncomparedHeaders {
 		if slices.Contains(one.names, name) {
@@ -88,7 +88,7 @@ func uncompared(name string) bool {
 	return false
 }
 
-// unexpected tells whether a header of ours, which the recorded answer does not have, is left out of the comparison.
+// unexpected reports whether a header of aztest that the recorded response does not have is left out of the comparison.
 func unexpected(name, service string) bool {
 	for _, one := range unexpectedHeaders {
 		if slices.Contains(one.names, name) && (one.service == "" || one.service == service) {
@@ -98,7 +98,7 @@ func unexpected(name, service string) bool {
 	return false
 }
 
-// uncomparedBody tells whether a list shows what other scenarios had created in the account.
+// uncomparedBody reports whether a list shows resources that other scenarios had created in the account.
 func uncomparedBody(step Step) bool {
 	return step.Path == "/" && compOf(step) == "list" && !strings.Contains(step.Query, "prefix=") ||
 		step.Path == "/Tables" && step.Method == http.MethodGet && step.Query == ""

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The recordings leave out what many scenarios had created before. prepare creates it: the container, share, queue or table
-// that a request names, and the blob or file that it reads or changes.
+// The recordings omit the resources that many scenarios had created before. prepare creates them: the container, share,
+// queue or table that a request names, and the blob or file that it reads or changes.
 func (p *player) prepare(step Step) {
 	if step.Answer.Code == "" && step.Answer.Status >= 400 && step.Method == http.MethodHead {
 		return
@@ -59,7 +59,7 @@ func compOf(step Step) string {
 	return query.Get("comp")
 }
 
-// note keeps at which paths something was created.
+// note records the paths of created resources.
 func (p *player) note(step Step) {
 	if step.Method == http.MethodPut {
 		p.made[step.Path] = true
@@ -71,7 +71,7 @@ func (p *player) note(step Step) {
 	}
 }
 
-// create creates what was there before the scenario. It has no part in the comparison.
+// create creates a resource that existed before the scenario. It is not part of the comparison.
 func (p *player) create(path, query string, header map[string]string, body []byte) {
 	p.made[path], p.before[path] = true, true
 	r, err := http.NewRequest(http.MethodPut, p.url[p.scenario.Service], newBody(body))
@@ -90,7 +90,7 @@ func (p *player) create(path, query string, header map[string]string, body []byt
 	}
 }
 
-// createContent creates a blob or a file of the length and the kind that the scenario goes on to show.
+// createContent creates a blob or a file of the length and the kind that the rest of the scenario shows.
 func (p *player) createContent(path string, length int, shown Answer) {
 	body := content(length)
 	p.contents[path] = body
@@ -125,7 +125,7 @@ func (p *player) createContent(path string, length int, shown Answer) {
 	}
 }
 
-// lengthOf finds how long the thing at a path is, from what the scenario goes on to say about it.
+// lengthOf returns the length of the resource at a path, from the rest of the scenario.
 func (p *player) lengthOf(path string) int {
 	for _, step := range p.scenario.Steps[p.step:] {
 		if step.Path != path || step.Answer.Status >= 300 {
@@ -142,7 +142,7 @@ func (p *player) lengthOf(path string) int {
 	return 512
 }
 
-// sourceLength is the length of a source, from what its copy goes on to show.
+// sourceLength returns the length of a source, from what its copy shows later.
 func (p *player) sourceLength(step Step) int {
 	if n := p.lengthOf(step.Path); n != 512 {
 		return n

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// shown are the elements of XML answers whose values are compared. An element with other elements in it is not shown.
+// shown are the elements of XML responses whose values are compared. An element with other elements in it is not shown.
 var shown = map[string]bool{
 	"MessageId": true, "PopReceipt": true, "DequeueCount": true, "Name": true, "Snapshot": true, "Etag": true, "LeaseStatus": true,
 	"LeaseState": true, "LeaseDuration": true, "BlobType": true, "Start": true, "End": true, "Size": true, "Content-Length": true,
@@ -29,8 +29,8 @@ var Mapped = map[string]bool{
 	"x-ms-file-permission-key": true,
 }
 
-// Shape reduces the body of a successful answer to "name=value" lines, in order. It knows XML lists, JSON objects of the
-// Table service, and the answers to its transactions. Other content has no shape.
+// Shape reduces the body of a successful response to "name=value" lines, in order. It parses XML lists, JSON objects of
+// the Table service, and the responses to its transactions. Other content has no shape.
 func Shape(contentType string, body []byte) []string {
 	kind, params, err := mime.ParseMediaType(contentType)
 	switch {
@@ -86,7 +86,7 @@ func jsonShape(body []byte) []string {
 	return shape
 }
 
-// objectShape shows the keys and the ETag of an entity or the name of a table, and the names of all members.
+// objectShape returns the keys and the ETag of an entity or the name of a table, and the names of all members.
 func objectShape(o map[string]json.RawMessage) []string {
 	var shape []string
 	for _, name := range []string{"TableName", "PartitionKey", "RowKey", "odata.etag"} {
@@ -101,7 +101,7 @@ func objectShape(o map[string]json.RawMessage) []string {
 	return append(shape, "members="+strings.Join(slices.Sorted(maps.Keys(o)), ","))
 }
 
-// batchShape shows the status, the ETag and the code of each answer in the answer.
+// batchShape returns the status, the ETag and the code of each response in a transaction's response.
 func batchShape(boundary string, body []byte) (shape []string) {
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
@@ -133,7 +133,7 @@ func batchShape(boundary string, body []byte) (shape []string) {
 	}
 }
 
-// CodeIn is the error code in a body: XML, or JSON as the Table service writes it.
+// CodeIn returns the error code in a body: XML, or JSON as the Table service writes it.
 func CodeIn(body []byte) string {
 	var x struct{ Code string }
 	if xml.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &x) == nil {
