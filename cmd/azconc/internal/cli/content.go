@@ -46,8 +46,9 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 	return file, info.Size(), nil
 }
 
-// Into has read write a content to stdout, or into a file, which appears under its name only when the content is complete.
-// restart discards what was written so far; it is nil if that is impossible. stdout reports whether the content went to stdout.
+// Into calls read to write content to stdout or to a file. The file appears under its name only when the content is
+// complete. restart discards what was written so far; it is nil if that is impossible. stdout reports whether the
+// content went to stdout.
 func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart func() error) error) (stdout bool, err error) {
 	defer p.End()
 	if name == "" || name == "-" {

@@ -108,7 +108,7 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 // JSON reports whether -o json is given.
 func (f *Factory) JSON() bool { return f.Output == "json" }
 
-// Content is where the content of a blob goes: stdout as it is, or nowhere with --quiet.
+// Content returns the writer for the content of a blob: stdout, or nothing with --quiet.
 func (f *Factory) Content() io.Writer {
 	if f.Quiet {
 		return io.Discard
@@ -136,8 +136,8 @@ func (f *Factory) ClientOptions() azcore.ClientOptions {
 	}
 }
 
-// sender keeps enough idle connections for the parallel parts of azconc (the SDK's 10 made p99 three times worse at
-// 32 workers), and gives up on a server that took a request and stays silent for longer than any service timeout.
+// sender keeps enough idle connections for the parallel parts of azconc (with the SDK's 10, p99 was three times as long
+// at 32 workers). It gives up on a server that does not respond for longer than any service timeout.
 func (f *Factory) sender() policy.Transporter {
 	if f.Wire != nil {
 		return f.Wire

@@ -11,7 +11,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// NewGroupCmd makes a command that only has verbs: alone it prints its help, with a word it does not know it suggests.
+// NewGroupCmd returns a command that only has verbs. Without a verb it prints its help; for an unknown one it suggests
+// others.
 func NewGroupCmd(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " <command>", Short: short, Args: cobra.ArbitraryArgs, RunE: RunGroup}
 	cmd.AddCommand(verbs...)
@@ -25,7 +26,7 @@ func RunGroup(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args[0])
 }
 
-// suggestions are the verbs that a word may have been meant for, the likeliest first.
+// suggestions returns the verbs that the user may have meant, the most likely first.
 func suggestions(cmd *cobra.Command, word string) []string {
 	s := cmd.SuggestionsFor(word)
 	for _, topic := range cmd.Commands() {
@@ -37,7 +38,7 @@ func suggestions(cmd *cobra.Command, word string) []string {
 	return s
 }
 
-// inCommon is the length of the beginning that a and b share.
+// inCommon returns the length of the common prefix of a and b.
 func inCommon(a, b string) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -45,7 +46,7 @@ func inCommon(a, b string) (n int) {
 	return n
 }
 
-// ResourceArgs takes exactly the arguments that the usage line names.
+// ResourceArgs accepts exactly the arguments in the usage line.
 func ResourceArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -61,7 +62,7 @@ func ResourceArgs(names ...string) cobra.PositionalArgs {
 // TextOnly annotates a command whose output is text by nature, so that -o json does not apply to it.
 const TextOnly = "azconc-text-only"
 
-// UnknownCommand is the error for a word that is no verb of cmd, with those that it may have been.
+// UnknownCommand returns the error for an unknown verb of cmd, with suggestions.
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2

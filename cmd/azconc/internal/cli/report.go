@@ -38,7 +38,7 @@ func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int
 	return v.Code
 }
 
-// where names the command and its resource as messages begin: "blob update", "c/n.json".
+// where returns the command and its resource, with which messages begin: "blob update", "c/n.json".
 func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 	command = strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "azconc"), " ")
 	if cmd.HasSubCommands() {
@@ -51,5 +51,5 @@ func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 	return command, ref.Display(cmd.Flags().Arg(arg))
 }
 
-// ResourceArg annotates a command whose resource is its second argument: the one that it changes.
+// ResourceArg annotates a command whose second argument is the resource that it changes.
 const ResourceArg = "azconc-resource-is-second"

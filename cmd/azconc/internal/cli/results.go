@@ -30,7 +30,7 @@ type WriteResult struct {
 	Diff      string `json:"diff,omitempty"`
 }
 
-// PrintWrite prints the result of a write, or returns err with what the write took.
+// PrintWrite prints the result of a write, or returns err with the cost of the write.
 func (f *Factory) PrintWrite(on fmt.Stringer, done string, r optimistic.Result, err error) error {
 	if err != nil {
 		return fail.Tally(err, r)
@@ -38,7 +38,7 @@ func (f *Factory) PrintWrite(on fmt.Stringer, done string, r optimistic.Result, 
 	return f.Print(NewWriteResult(on, done, r))
 }
 
-// NewWriteResult names the outcome: done is the word for a write that was applied to what was there before.
+// NewWriteResult returns the result of a write. done is the outcome of a write that replaced an existing version.
 func NewWriteResult(on fmt.Stringer, done string, r optimistic.Result) WriteResult {
 	out := WriteResult{
 		Resource: on.String(), Changed: r.Changed, Created: r.Created, ETag: string(r.ETag), BaseETag: string(r.BaseETag),
@@ -87,7 +87,7 @@ type DeleteResult struct {
 
 func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Resource) }
 
-// OwnMetadata is the user's metadata: names in lower case, without what azconc keeps there for itself.
+// OwnMetadata returns the user's metadata: names in lower case, without those that azconc stores.
 func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
@@ -98,13 +98,13 @@ func OwnMetadata(raw map[string]*string) map[string]string {
 	return out
 }
 
-// Cost is what a command has taken so far. It is the last part of a result.
+// Cost is the requests and the time that a command has taken. It is the last part of a result.
 type Cost struct {
 	Requests  int64 `json:"requests"`
 	ElapsedMS int64 `json:"elapsed_ms"`
 }
 
-// Cost returns what the command has taken so far.
+// Cost returns the requests and the time so far.
 func (f *Factory) Cost() Cost {
 	return Cost{Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()}
 }

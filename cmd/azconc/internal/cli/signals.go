@@ -11,9 +11,9 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first one is caught, so that a
-// second ends a process that hangs while it cleans up. Signals
-// that the shell has set to be ignored stay ignored.
+// WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first signal is
+// caught, so that a second one ends a process that hangs while it cleans up. Signals that were ignored at the start
+// stay ignored.
 func WithSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)

@@ -36,9 +36,9 @@ func TestStreams() (s *Streams, in, out, err *bytes.Buffer) {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// redactor is the last step before stderr. It holds back an unfinished line, so that no secret passes in two halves;
-// Flush lets a prompt out. It writes the beginning of a very long line as soon as no secret can reach into it.
-// Memory is bounded, and the work is linear in the bytes written.
+// redactor redacts secrets in the output to stderr. It holds back an unfinished line, so that no secret is written in
+// two parts; Flush writes it, for a prompt. It writes the beginning of a very long line as soon as no secret can extend
+// into it. Memory is bounded, and the time is linear in the bytes written.
 type redactor struct {
 	mu      sync.Mutex
 	W       io.Writer
@@ -92,7 +92,7 @@ func (r *redactor) add(p []byte) error {
 	return err
 }
 
-// pass writes the beginning of a long line, up to a place outside of any secret.
+// pass writes the beginning of a long line, up to a position outside of any secret.
 func (r *redactor) pass() error {
 	text := string(r.buf)
 	whole := r.redact(text)

@@ -11,12 +11,12 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
-// Verb is a command with options of type O: what its flags and arguments say.
+// Verb is a command with options of type O, which its flags and arguments set.
 type Verb[O any] struct {
 	Use, Short, Long, Example string
 	Annotations               map[string]string
 
-	// Args checks the number of arguments. Defaults to the ones that Use names before anything else.
+	// Args checks the number of arguments. Defaults to those that Use names before its first flag or choice.
 	Args cobra.PositionalArgs
 
 	// Flags adds the flags, which check their values. Defaults to none.
@@ -47,7 +47,7 @@ func (v Verb[O]) Command(f *Factory) *cobra.Command {
 	return v.Seam(f, func(ctx context.Context, opts *O) error { return v.Run(ctx, f, opts) })
 }
 
-// Seam returns the command with run in place of Run, for tests of the options that a command line becomes.
+// Seam returns the command with run in place of Run, for tests of the options.
 func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
 	opts := new(O)
 	cmd := &cobra.Command{

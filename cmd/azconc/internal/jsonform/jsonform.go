@@ -66,7 +66,7 @@ type layout struct {
 	multi  bool
 }
 
-// detect reads the style off the first containers that show it.
+// detect takes the style from the first containers that show it.
 func (w *writer) detect(base []byte, root *node) {
 	if i := bytes.IndexByte(base, '\n'); i > 0 && base[i-1] == '\r' {
 		w.newline = "\r\n"
@@ -97,7 +97,7 @@ func (w *writer) detect(base []byte, root *node) {
 	}
 }
 
-// value writes v in the place of n.
+// value writes v in place of n.
 func (w *writer) value(n *node, v any, at layout) {
 	if n.holds(v) {
 		w.out.Write(n.text)
@@ -118,9 +118,9 @@ func (w *writer) value(n *node, v any, at layout) {
 	w.fresh(v, at)
 }
 
-// object writes v with the members of n that are still there in their order, and the new ones after them.
+// object writes v: first the members that n has too, in n's order, then the new ones.
 func (w *writer) object(n *node, v map[string]any, at layout) {
-	latest := make(map[string]*member, len(n.members)) // of a name that occurs twice, the last one counts
+	latest := make(map[string]*member, len(n.members)) // if a name occurs twice, the last one counts
 	for _, m := range n.members {
 		latest[m.name] = m
 	}
@@ -138,7 +138,8 @@ func (w *writer) object(n *node, v map[string]any, at layout) {
 	w.elements(n, elements, at)
 }
 
-// list writes v, each element in the form of the one that it equals or, failing that, of the one whose place it took.
+// list writes v. Each element takes the form of the old element that it equals or, failing that, of the one at its
+// index.
 func (w *writer) list(n *node, v []any, at layout) {
 	elements := make([]element, len(v))
 	for i, was := range pair(n.members, v) {
@@ -147,7 +148,7 @@ func (w *writer) list(n *node, v []any, at layout) {
 	w.elements(n, elements, at)
 }
 
-// element is a member to write, and the one that it was.
+// element is a member to write, with the old one that it replaces.
 type element struct {
 	was   *member
 	head  string
@@ -194,7 +195,7 @@ func (w *writer) elements(n *node, elements []element, at layout) {
 
 func (w *writer) head(name string) string { return string(canonical(name)) + w.colon }
 
-// fresh writes a value that was not in this place.
+// fresh writes a value that is new in this place.
 func (w *writer) fresh(v any, at layout) {
 	var elements []element
 	open := byte('{')
@@ -232,7 +233,7 @@ func (w *writer) fresh(v any, at layout) {
 	w.out.WriteByte(open + 2)
 }
 
-// order returns the names of v's members in the order in which an equal object has them, or else sorted.
+// order returns the names of v's members in the order of an equal object, or else sorted.
 func (w *writer) order(v map[string]any) []string {
 	if w.known == nil {
 		w.known = map[string]*node{}
@@ -253,7 +254,7 @@ func (w *writer) order(v map[string]any) []string {
 	return names
 }
 
-// canonical is the text of v on one line, members in the order of their names.
+// canonical returns v on one line, members sorted by name.
 func canonical(v any) []byte {
 	data, err := gojq.Marshal(v)
 	if err != nil {
@@ -262,7 +263,7 @@ func canonical(v any) []byte {
 	return data
 }
 
-// pair finds for each of the new values the member whose form it takes, or nil: an equal one where there is one.
+// pair returns, for each new value, the old member whose form it takes: an equal one if there is one, or nil.
 func pair(old []*member, values []any) []*member {
 	out := make([]*member, len(values))
 	start, oldEnd, end := 0, len(old), len(values)

@@ -28,7 +28,8 @@ type member struct {
 	post  string // between the value and the comma or bracket after it
 }
 
-// indent returns the indentation of the member's line, and whether it begins a line: else it is on that of its container.
+// indent returns the indentation of the member's line, and whether the member begins a line; otherwise it is on its
+// container's line.
 func (m *member) indent(outer string) (string, bool) {
 	if i := strings.LastIndexByte(m.pre, '\n'); i >= 0 {
 		return m.pre[i+1:], true
@@ -36,7 +37,7 @@ func (m *member) indent(outer string) (string, bool) {
 	return outer, false
 }
 
-// colon is what stands between the name and the value.
+// colon is the text between the name and the value.
 func (m *member) colon() string { return m.head[strings.LastIndexByte(m.head, '"')+1:] }
 
 // holds tells whether v is n's value, so that n's text can stay. Two literals of a number are the same number only if
@@ -147,7 +148,7 @@ func (p *parser) value() (*node, error) {
 	return n, err
 }
 
-// members reads what is in the container n, and its end.
+// members parses the members of the container n, and returns its end.
 func (p *parser) members(n *node, add func(*member)) error {
 	for from := p.at(); p.d.More(); {
 		m := &member{}

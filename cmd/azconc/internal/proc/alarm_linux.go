@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm rings at a deadline.
+// alarm signals a deadline.
 type alarm struct {
 	timer *os.File
 	at    Deadline
@@ -35,7 +35,7 @@ func newAlarm() (*alarm, error) {
 	return a, nil
 }
 
-// set has it ring at a time, at once if that is over, and not at all at 0.
+// set sets the alarm to a time. A time in the past rings at once, and 0 turns the alarm off.
 func (a *alarm) set(at Deadline) {
 	a.at = at
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at))}
@@ -45,5 +45,5 @@ func (a *alarm) set(at Deadline) {
 	}
 }
 
-// over tells whether the time has come. An alarm that rang may have been set to a later time since.
+// over reports whether the deadline has passed. An alarm that rang may have been set to a later time since.
 func (a *alarm) over() bool { return a.at != 0 && boottime() >= a.at }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inherited returns the numbers of the open files, beyond the three streams, that the executed program inherits.
+// inherited returns the numbers of the open files that an executed program inherits, beyond the three streams.
 func inherited() []int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

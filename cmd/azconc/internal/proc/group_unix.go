@@ -39,7 +39,7 @@ func (g *group) signal(s os.Signal) {
 	}
 }
 
-// terminate asks the group to end. One that is stopped hears it when it goes on.
+// terminate sends TERM to the group. A stopped process receives it when it continues.
 func (g *group) terminate() {
 	_ = g.send(syscall.SIGTERM)
 	_ = g.send(syscall.SIGCONT)
@@ -47,7 +47,7 @@ func (g *group) terminate() {
 
 func (g *group) kill() { _ = g.send(syscall.SIGKILL) }
 
-// left tells whether the group still has members. Those that have ended and were left to us are reaped first.
+// left reports whether the group still has members, after reaping those that have ended and are our children.
 func (g *group) left() bool {
 	for {
 		if pid, err := syscall.Wait4(-g.cmd.Process.Pid, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is the job object of a command. It closes with us, and ends with all that is in it.
+// group is the job object of a command. It closes when azconc ends, and ends with all its processes.
 type group struct {
 	cmd         *exec.Cmd
 	job         windows.Handle
@@ -63,7 +63,7 @@ func (g *group) terminate() {
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 137) }
 
-// left ends what the command has left behind: there is no TERM for it.
+// left kills the remaining processes: there is no TERM for them.
 func (g *group) left() bool {
 	g.kill()
 	return false

@@ -1,8 +1,8 @@
-// Package proc runs a command such that it can be ended with everything it has started.
+// Package proc runs a command such that it can be ended with every process that it has started.
 //
-// On Linux every command is started by a watchdog: the same binary in a session of its own, and a child subreaper. So all
-// that the command starts stays among the watchdog's descendants, whatever process group or session it moves to and whether
-// or not its parent lives. The watchdog gets orders from azconc through a pipe: pass a signal on, end the command, the next
+// On Linux every command is started by a watchdog: the same binary in a session of its own, and a child subreaper. So
+// every process that the command starts remains a descendant of the watchdog, whatever process group or session it moves
+// to and whether or not its parent lives. The watchdog gets orders from azconc through a pipe: pass a signal on, end the command, the next
 // deadline. It kills all of its descendants at the deadline if no later one has come, and at once when the pipe closes,
 // which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which kills them.
 //
@@ -28,17 +28,17 @@ import (
 // Command describes a command to run. It is used once.
 type Command struct {
 	Args           []string // the name and its arguments
-	Env            []string // to which AZCONC_PID is added, the id of this process: the command's parent may be another
+	Env            []string // AZCONC_PID, the id of this process, is added, because the command's parent may be another process
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
 	// Inherit are files that the command gets under their own numbers, in addition to those that azconc itself inherited.
 	Inherit []*os.File
 
-	// Job says that the command is to be part of the shell's job that azconc is: where azconc has a controlling terminal,
-	// both are in one process group. What is typed reaches the command directly, it reads from the terminal when azconc is in
-	// the foreground, and it is suspended and resumed with azconc. Without a controlling terminal, and without Job, the
-	// command gets a process group of its own. Linux only; see Foreground.
+	// Job makes the command part of the shell's job that azconc belongs to: if azconc has a controlling terminal, both
+	// are in one process group. Keyboard signals reach the command directly, it reads from the terminal while azconc is
+	// in the foreground, and it is suspended and resumed with azconc. Without a controlling terminal, and without Job,
+	// the command gets a process group of its own. Linux only; see Foreground.
 	Job bool
 
 	// Foreground is the terminal, if stdin is one. On Unix systems other than Linux the command's group becomes the
@@ -51,7 +51,7 @@ type Command struct {
 	// GoOn is called when a suspended command resumes: if it returns false, every process is killed. Nil means true.
 	GoOn func() bool
 
-	// Deadline is when all of the command is killed unless Deadlines has delivered another one before. Linux only.
+	// Deadline is when all processes of the command are killed, unless Deadlines has delivered a later one. Linux only.
 	Deadline  Deadline
 	Deadlines <-chan Deadline
 
@@ -67,8 +67,8 @@ type Command struct {
 type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
 	Signal string // the name of that signal, "" if it ended by itself
-	Left   bool   // a process that it has started is still there: it is another user's, or in the hands of the kernel
-	Cut    bool   // its output was still open when it had ended, and may not be all
+	Left   bool   // a process that it has started still runs: it belongs to another user, or hangs in the kernel
+	Cut    bool   // its output was still open when it ended, and may be incomplete
 }
 
 // StartError says that a command could not be started.
@@ -83,16 +83,16 @@ func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
 const (
-	// linger is how long the command's streams are waited for after it has ended.
+	// linger bounds the wait for the command's streams after it has ended.
 	linger = 2 * time.Second
-	// gone is how long processes that were killed are waited for. One that is in the hands of the kernel may take longer;
-	// it will do nothing more then.
+	// gone bounds the wait for processes that were killed. A process that hangs in the kernel may take longer, but does
+	// nothing more.
 	gone = 2 * time.Second
 	// defaultKillAfter is Command.KillAfter's default.
 	defaultKillAfter = time.Second
 )
 
-// Look finds the command, so that a mistake is noticed before anything else is done.
+// Look looks the command up, so that a mistake is reported before anything else happens.
 func Look(name string) (path string, err error) {
 	if path, err = exec.LookPath(name); err != nil {
 		return "", startError(err)
@@ -127,7 +127,7 @@ type ending struct {
 	killed bool
 }
 
-// within asks for the end now and has it forced after d, or now if d is not positive. A KILL that is due earlier stays due.
+// within sends TERM, and arranges a KILL after d, or at once if d is not positive. An earlier KILL stays due.
 func (e *ending) within(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -146,5 +146,5 @@ func (e *ending) within(d time.Duration) {
 	e.terminate()
 }
 
-// hopeless tells whether what was killed was waited for long enough.
+// hopeless reports whether the processes that were killed have had enough time to end.
 func (e *ending) hopeless() bool { return e.killed && time.Since(e.at) > gone }

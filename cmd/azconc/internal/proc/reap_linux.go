@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// waited is how long an ended child is left for its parent to reap. Nothing else reaps the orphans that we adopted.
+// waited is how long an ended child is left for its parent to reap. Only this process can reap the orphans that it
+// adopted.
 const waited = time.Second
 
 // Reap reaps orphans that become children of this process until stop is called: as the first process of a container it
@@ -44,7 +45,7 @@ func Reap() (stop func()) {
 	}
 }
 
-// reapOrphans reaps the children that have ended and were in seen already, and returns those that were not.
+// reapOrphans reaps the ended children that are already in seen, and returns the others that have ended.
 func reapOrphans(seen map[id]bool) (fresh map[id]bool) {
 	self := os.Getpid()
 	fresh = map[id]bool{}

@@ -18,18 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overdue is how long after a KILL is due the watchdog may take to report the end. Then it is stopped itself, and is killed.
+// overdue is how long after a KILL is due the watchdog may take to report the end. After that it must be stopped
+// itself, and is killed.
 const overdue = 150 * time.Millisecond
 
-// run is a command that is under way.
+// run is a running command.
 type run struct {
 	*Command
-	ending // by ourselves, if the watchdog does not
+	ending // of azconc itself, if the watchdog does not end the command
 
 	watchdog *exec.Cmd
 	orders   *os.File
 	events   chan event // closed when the watchdog has closed its end
-	tty      *os.File   // our controlling terminal if the command is part of our job, or nil
+	tty      *os.File   // the controlling terminal if the command is part of azconc's job, or nil
 	stops    chan os.Signal
 	ended    *endedEvent
 }
@@ -50,7 +51,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return Status{}, startError(err)
 	}
-	// If the watchdog is killed, what it has watched becomes ours.
+	// If the watchdog is killed, its descendants become azconc's.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	r := &run{Command: c, events: make(chan event), stops: make(chan os.Signal, 4)}
 	if c.Job {
@@ -136,7 +137,7 @@ func (r *run) start(path string) (events *os.File, err error) {
 	return events, nil
 }
 
-// ourselves is this executable, also if it has been replaced or deleted.
+// ourselves returns the path of this executable, even if it has been replaced or deleted.
 func ourselves() string {
 	const self = "/proc/self/exe"
 	path, err := os.Readlink(self)
@@ -146,7 +147,7 @@ func ourselves() string {
 	return path
 }
 
-// accompany passes orders on until the watchdog reports the end, and sees to the end itself if the watchdog does not.
+// accompany passes orders on until the watchdog reports the end, and ends the command itself if the watchdog does not.
 func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 	for {
 		if r.ended != nil {
@@ -183,14 +184,14 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 	}
 }
 
-// end orders the end, and has it forced if the watchdog does not bring it about in time.
+// end orders the end, and forces it if the watchdog is late.
 func (r *run) end(after time.Duration) {
 	r.order(order{Stop: &after})
 	r.within(max(after, 0) + overdue)
 }
 
-// order writes an order. If the watchdog does not read its orders the pipe is closed, so that it ends everything as soon as
-// it goes on.
+// order writes an order. If the watchdog does not read its orders, order closes the pipe, so that the watchdog ends
+// everything as soon as it continues.
 func (r *run) order(o order) {
 	line, err := json.Marshal(o)
 	if err == nil {
@@ -202,10 +203,10 @@ func (r *run) order(o order) {
 	}
 }
 
-// takeOver kills the watchdog. What it has watched becomes ours.
+// takeOver kills the watchdog. Its descendants become azconc's.
 func (r *run) takeOver() { _ = r.watchdog.Process.Kill() }
 
-// orphaned ends everything when the watchdog was killed.
+// orphaned ends everything after the watchdog was killed.
 func (r *run) orphaned() (endedEvent, error) {
 	_ = r.watchdog.Process.Kill()
 	_ = r.watchdog.Wait()
@@ -225,7 +226,7 @@ func (r *run) orphaned() (endedEvent, error) {
 	}
 }
 
-// isWatchdogOf holds back the watchdogs that a process has started itself, which have commands of their own.
+// isWatchdogOf returns a filter for the watchdogs that a process has started itself for other commands.
 func isWatchdogOf(pid int) func(process) bool {
 	return func(p process) bool {
 		if p.parent != pid {

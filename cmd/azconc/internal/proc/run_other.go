@@ -56,7 +56,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	return status, nil
 }
 
-// accompany passes signals on until the command has ended and what it has left behind too.
+// accompany passes signals on until the command and the processes that it leaves behind have ended.
 func (c *Command) accompany(g *group, ended <-chan error, stop <-chan time.Duration) (left bool, err error) {
 	e := ending{terminate: g.terminate, kill: g.kill}
 	var look <-chan time.Time

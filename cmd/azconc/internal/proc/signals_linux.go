@@ -23,7 +23,8 @@ func (w *watchdog) ask() {
 	}
 }
 
-// pass passes a signal on to the command and to its process group. The group has got what was typed.
+// pass passes a signal on to the command and to its process group. The group has already received a signal that was
+// typed.
 func (w *watchdog) pass(s syscall.Signal, typed bool) {
 	if time.Since(w.passed[s]) < once {
 		return
@@ -40,7 +41,8 @@ func (w *watchdog) pass(s syscall.Signal, typed bool) {
 	}
 }
 
-// freeze stops everything. What a Ctrl-Z has reached may first stop by itself: an editor restores the terminal before.
+// freeze stops all processes. Those that received a Ctrl-Z get time to stop by themselves: an editor restores the
+// terminal first.
 func (w *watchdog) freeze() {
 	w.frozen = true
 	began := time.Now()
@@ -63,7 +65,7 @@ func (w *watchdog) freeze() {
 	}
 }
 
-// thaw continues what freeze and the Ctrl-Z have stopped.
+// thaw continues the processes that freeze and the Ctrl-Z have stopped.
 func (w *watchdog) thaw() {
 	for _, p := range descendants(nil) {
 		if w.azconcs && p.group == w.job || w.stoppedByUs[p.id()] {

@@ -27,8 +27,8 @@ func (r *run) typed(s syscall.Signal) bool {
 	return false
 }
 
-// suspend stops everything that the command has started, and then this process, as the shell expects it. It returns when
-// all goes on.
+// suspend stops everything that the command has started, and then this process, as the shell expects it. It returns
+// when they continue.
 func (r *run) suspend(s syscall.Signal) {
 	if s == syscall.SIGSTOP {
 		s = syscall.SIGTSTP

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphaned is how long we wait to be suspended: the system does not suspend a process that no shell could resume.
+// orphaned bounds the wait to be suspended: the system does not suspend a process that no shell could resume.
 const orphaned = time.Second
 
 // foreground reports whether we are in the foreground of a terminal. A background process must not take the terminal.
@@ -30,19 +30,20 @@ func (g *group) give(pgrp int) {
 	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, pgrp)
 }
 
-// catchSuspensions keeps a Ctrl-Z from suspending us alone: the lease would not be renewed while the command continues.
+// catchSuspensions keeps a Ctrl-Z from suspending azconc alone: the lease would not be renewed while the command
+// continues.
 func (g *group) catchSuspensions() {
 	if !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(g.suspensions, syscall.SIGTSTP)
 	}
 }
 
-// suspend suspends the group and then us, as the shell expects it. It returns when all goes on.
+// suspend suspends the group and then azconc, as the shell expects it. It returns when they continue.
 func (g *group) suspend(s os.Signal, goOn func() bool) {
 	if s == syscall.SIGCHLD && !stopped(g.cmd.Process.Pid) {
 		return
 	}
-	_ = g.send(syscall.SIGSTOP) // a TSTP it might not heed
+	_ = g.send(syscall.SIGSTOP) // it might ignore a TSTP
 	g.give(unix.Getpgrp())
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one of a tree, as /proc has shown it.
+// process is a process as /proc describes it.
 type process struct {
 	pid, parent, group int
 	state              byte
@@ -25,10 +25,10 @@ type id struct {
 
 func (p process) id() id { return id{p.pid, p.started} }
 
-// zombie tells whether it has ended and only waits to be reaped.
+// zombie reports whether the process has ended and waits to be reaped.
 func (p process) zombie() bool { return p.state == 'Z' || p.state == 'X' }
 
-// stopped tells whether it is stopped by a signal, or by a tracer.
+// stopped reports whether the process is stopped by a signal, or by a tracer.
 func (p process) stopped() bool { return p.state == 'T' || p.state == 't' }
 
 // inspect reads what /proc says about a process.
@@ -37,7 +37,7 @@ func inspect(pid int) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	// The name, which may hold anything, ends with the last parenthesis.
+	// The name can contain anything, and ends at the last parenthesis.
 	end := bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[max(end, 0):])
 	if end < 0 || len(fields) < 21 {
@@ -50,7 +50,7 @@ func inspect(pid int) (process, error) {
 	return p, nil
 }
 
-// processes returns all processes that /proc shows.
+// processes returns all processes in /proc.
 func processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {

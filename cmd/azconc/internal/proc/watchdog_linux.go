@@ -21,9 +21,9 @@ const verb = "watchdog"
 const (
 	askEvery     = 50 * time.Millisecond  // between two searches for processes that have not received TERM
 	killEvery    = 5 * time.Millisecond   // between two rounds of KILL
-	settle       = 200 * time.Millisecond // for what a Ctrl-Z has reached to stop by itself
-	frozenWithin = 3 * time.Second        // for everything to be stopped
-	once         = 100 * time.Millisecond // in which the same signal again is the same
+	settle       = 200 * time.Millisecond // for the processes that received a Ctrl-Z to stop by themselves
+	frozenWithin = 3 * time.Second        // for all processes to stop
+	once         = 100 * time.Millisecond // within which a repeated signal counts once
 )
 
 // Watchdog makes this process the watchdog of a command if args, those of the process, say so. It returns false if they do
@@ -41,9 +41,9 @@ func Watchdog(args []string) bool {
 		numbers[i] = n
 	}
 	if numbers[2] != os.Getppid() {
-		return true // azconc has died already
+		return true // azconc has already ended
 	}
-	// The command is killed with the thread that has started it.
+	// The command is killed when the thread that started it ends.
 	runtime.LockOSThread()
 	for _, fd := range numbers[:2] {
 		syscall.CloseOnExec(fd)
@@ -63,20 +63,20 @@ type watchdog struct {
 	azconc  int
 	events  *json.Encoder
 	job     int  // the process group of the command
-	azconcs bool // it is azconc's too
+	azconcs bool // it is azconc's process group too
 
 	pid     int // of the command
 	ended   *endedEvent
 	since   time.Time // when it was seen to have ended
 	frozen  bool
-	outputs []string // what azconc reads from, as /proc names it
+	outputs []string // the names in /proc of the outputs that azconc reads
 
 	asked       map[id]bool // processes that have got a TERM
 	stoppedByUs map[id]bool
 	passed      map[syscall.Signal]time.Time // when a signal was last passed on
 }
 
-// run starts the command and stays until nothing of it is left.
+// run starts the command and returns when none of its processes is left.
 func (w *watchdog) run(from *os.File, argv []string) {
 	orders, start := make(chan order), make(chan startOrder)
 	go func() {
@@ -141,7 +141,7 @@ func (w *watchdog) run(from *os.File, argv []string) {
 	w.tell(event{Ended: w.ended})
 }
 
-// watch accompanies the command until it has ended and nothing that it has started is left, or can be ended.
+// watch returns when the command has ended and none of its processes is left, or none that can be ended.
 func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-chan os.Signal, alarm *alarm) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -208,7 +208,7 @@ func (w *watchdog) obey(o order, alarm *alarm) {
 	}
 }
 
-// reap takes note of every child that has ended, orphans included, and tells whether there is none left.
+// reap reaps every child that has ended, including orphans, and reports whether none is left.
 func (w *watchdog) reap() (empty bool) {
 	for {
 		var status syscall.WaitStatus
@@ -234,7 +234,7 @@ func (w *watchdog) reap() (empty bool) {
 	}
 }
 
-// writing tells whether a process holds an output open that azconc reads. It may have more to say.
+// writing reports whether a process has an output open that azconc reads, and so may still write to it.
 func (w *watchdog) writing() bool {
 	if len(w.outputs) == 0 {
 		return false
@@ -263,7 +263,7 @@ func (w *watchdog) goOn() {
 
 func (w *watchdog) kill() { killDescendants(nil) }
 
-// unreachable accepts that some processes cannot be ended.
+// unreachable gives up on processes that cannot be ended.
 func (w *watchdog) unreachable() {
 	if w.ended == nil {
 		w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
@@ -271,7 +271,7 @@ func (w *watchdog) unreachable() {
 	w.ended.Left = true
 }
 
-// tell writes an event. If azconc is gone, the event is not needed.
+// tell writes an event. If azconc has ended, the event is lost, which does not matter.
 func (w *watchdog) tell(e event) { _ = w.events.Encode(e) }
 
 func notify(c chan<- os.Signal, signals ...syscall.Signal) {

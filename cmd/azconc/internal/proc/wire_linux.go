@@ -11,11 +11,11 @@ import (
 // order is a line that azconc writes to the watchdog.
 type order struct {
 	Start    *startOrder    `json:",omitempty"`
-	Deadline *Deadline      `json:",omitempty"` // kill all of it then
+	Deadline *Deadline      `json:",omitempty"` // when everything is killed
 	Stop     *time.Duration `json:",omitempty"` // TERM, and KILL after this time
 	Signal   syscall.Signal `json:",omitempty"` // pass it on
 	Typed    bool           `json:",omitempty"` // the terminal has sent it to the job already
-	Freeze   bool           `json:",omitempty"` // stop all of it, and report Frozen
+	Freeze   bool           `json:",omitempty"` // stop everything, and report Frozen
 	Thaw     bool           `json:",omitempty"` // continue it
 }
 
@@ -48,7 +48,7 @@ type endedEvent struct {
 
 var errWatchdog = errors.New("the watchdog of the command was killed; all of the command was ended")
 
-// After returns the deadline that is d away from now, also while the machine is suspended.
+// After returns the deadline in d from now, which passes even while the machine is suspended.
 func After(d time.Duration) Deadline { return max(boottime()+Deadline(d), 1) }
 
 func boottime() Deadline {

@@ -55,7 +55,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	}
 }
 
-// deletion is a blob whose deletion carries all conditions, and that knows whether the service confirmed it.
+// deletion is a target whose deletion carries all conditions, and that records whether the service confirmed it.
 type deletion struct {
 	blobs.Blob[[]byte]
 	opts      *deleteOptions

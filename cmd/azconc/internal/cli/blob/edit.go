@@ -57,7 +57,7 @@ command that writes it.`,
 	}
 }
 
-// editing is one blob in the editor: the version that the text in file began with, and the text.
+// editing is the editing of a blob: the version that the text in file is based on, and the text.
 type editing struct {
 	f      *cli.Factory
 	opts   *editOptions
@@ -145,7 +145,7 @@ func (e *editing) run(ctx context.Context) (outcome string, err error) {
 	}
 }
 
-// open lets the user edit the file, and says "cancelled" when there is nothing to write then.
+// open runs the editor, and returns "cancelled" if the text has not changed.
 func (e *editing) open(ctx context.Context) (outcome string, err error) {
 	if err := change.Edit(e.f, e.file); err != nil {
 		return "", err
@@ -181,8 +181,8 @@ func (e *editing) write(ctx context.Context) error {
 	return err
 }
 
-// reconcile merges the text with the version another writer has stored. It leaves the result in mine, and the version that
-// it may replace in base.
+// reconcile merges the text with the version that another writer has stored. It sets mine to the result, and base to
+// the version that it may replace.
 func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
 	f := e.f
 	theirs, err := e.read(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// pairsOptions are those of the verbs that change names with values: a blob's metadata, or its tags.
+// pairsOptions are those of the verbs that change a blob's metadata or tags.
 type pairsOptions struct {
 	Blob        ref.Blob
 	Pairs       map[string]string
@@ -29,19 +29,19 @@ type pairsOptions struct {
 	pairs []string
 }
 
-// pairsKind is how metadata and tags differ.
+// pairsKind describes the differences between metadata and tags.
 type pairsKind struct {
 	what       string // is changed
 	remembers  int    // operations
 	conditions flags.ConditionSet
-	flag       string // the flag that accepts pairs as well as the arguments do, if any
+	flag       string // a flag that accepts pairs in addition to the arguments, if any
 	parse      func(pairs []string) (map[string]string, error)
 	name       func(string) string // as it is stored
 	target     func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string]
-	versioned  bool // the ETag is one that others can use
+	versioned  bool // the ETag can be used for --if-match
 }
 
-// set is a verb that replaces all pairs.
+// set returns a verb that replaces all pairs.
 func (kind pairsKind) set() cli.Verb[pairsOptions] {
 	v := kind.verb(func(opts *pairsOptions, pairs map[string]string) {
 		clear(pairs)
@@ -51,7 +51,7 @@ func (kind pairsKind) set() cli.Verb[pairsOptions] {
 	return v
 }
 
-// update is a verb that keeps the pairs that are not named.
+// update returns a verb that keeps the pairs that are not named.
 func (kind pairsKind) update() cli.Verb[pairsOptions] {
 	v := kind.verb(func(opts *pairsOptions, pairs map[string]string) {
 		maps.Copy(pairs, opts.Pairs)
@@ -109,7 +109,7 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 	}
 	update.TrustConflicts = opts.Trust
 	r, err := optimistic.Update(ctx, kind.target(client, opts.Conditions), func(_ context.Context, pairs *map[string]string) error {
-		// The target keeps what it read to compare with: the change is made on a copy.
+		// The target compares the result with the value that it read, so the change is made on a copy.
 		*pairs = maps.Clone(*pairs)
 		if *pairs == nil {
 			*pairs = map[string]string{}
@@ -118,7 +118,7 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 		return nil
 	}, update)
 	if !kind.versioned {
-		r.ETag, r.BaseETag = "", "" // of azconc's own making: no good for --if-match
+		r.ETag, r.BaseETag = "", "" // azconc computes these itself, so they are useless for --if-match
 	}
 	return f.PrintWrite(opts.Blob, "updated", r, change.UpdateHint(flags.UnconfirmedHint(err), opts.Conditions, true))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// readOptions are those of a verb that shows something of a blob.
+// readOptions are those of the verbs that show a part of a blob.
 type readOptions struct {
 	Blob       ref.Blob
 	Conditions optimistic.Conditions

@@ -47,7 +47,7 @@ func tagsUpdateVerb() cli.Verb[pairsOptions] {
 	return v
 }
 
-// tagCharacters are what names and values may consist of (REST: "Set Blob Tags").
+// tagCharacters are the characters that names and values may have (REST: "Set Blob Tags").
 const tagCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 +-./:=_"
 
 func firstRune(s string) rune {

@@ -38,7 +38,7 @@ func Edit(f *cli.Factory, file string) error {
 	}
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, editor, file)
 	if stdin, ok := f.In.(*os.File); ok {
-		cmd.Stdin = stdin // anything else os/exec would read ahead, and with it the answers to later questions
+		cmd.Stdin = stdin // os/exec would read ahead from anything else, and consume the answers to later questions
 	}
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, f.Env
 	err = cmd.Run()

@@ -15,9 +15,9 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Guarded holds the version that a write builds on against conditions that the write itself cannot carry, because its
-// If-Match takes their place. The two together are as strict as the headers: the version that was judged is the version
-// that is replaced. Seen is that version, for the change function.
+// Guarded checks the version that a write is based on against conditions that the write itself cannot carry, because
+// its If-Match takes their place. Together they are as strict as the headers: the version that was checked is the
+// version that is replaced. Seen is that version, for the change function.
 type Guarded[T any] struct {
 	optimistic.Target[T]
 	Op         string

@@ -13,9 +13,9 @@ type hunk struct {
 	lines      []string
 }
 
-// Merge3 applies to base what mine and theirs changed in it. Different changes of the same or of neighbouring
-// lines do not merge: both versions are then put between conflict markers, and clean is false. It works by lines, because a merge by
-// characters would turn 15 and 20 into 25.
+// Merge3 applies to base the changes of mine and of theirs. Different changes of the same or of neighbouring lines do
+// not merge: both versions are then put between conflict markers, and clean is false. It merges lines, because a merge
+// of characters would turn 15 and 20 into 25.
 func Merge3(base, mine, theirs string) (merged string, clean bool) {
 	lines := splitLines(base)
 	a, b := hunks(base, mine), hunks(base, theirs)

@@ -102,7 +102,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	defer server.Stop() //nolint:errcheck // its end is not the demo's business
+	defer server.Stop() //nolint:errcheck // an error at its end does not matter to the demo
 	proxy, err := startLossyProxy(ctx, server.BlobURL(), int64(opts.OneIn))
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	return f.Print(d.result)
 }
 
-// demo is the demonstration under way.
+// demo is the running demonstration.
 type demo struct {
 	f       *cli.Factory
 	o       *options
@@ -135,7 +135,7 @@ type demo struct {
 	result  result
 }
 
-// say tells what happens, on stderr: stdout is for the result.
+// say prints progress to stderr: stdout is for the result.
 func (d *demo) say(format string, args ...any) {
 	if !d.f.Quiet {
 		fmt.Fprintf(d.f.Err, format+"\n", args...)
@@ -169,7 +169,7 @@ func (d *demo) container(ctx context.Context) error {
 	return err
 }
 
-// start puts a counter of zero into the blob, past the proxy.
+// start stores a counter of zero in the blob, not through the proxy.
 func (d *demo) start(ctx context.Context, name string) (direct, lossy *blockblob.Client, err error) {
 	if direct, err = d.blob(d.direct, name); err != nil {
 		return nil, nil, err

@@ -48,7 +48,7 @@ func (d *demo) table(ctx context.Context, name string) (*aztables.Client, error)
 	return service.NewClient(name), err
 }
 
-// messages is how many are sent.
+// messages is the number of messages that are sent.
 const messages = 30
 
 // plainQueue sends, receives, counts and deletes, as documentation shows.
@@ -75,7 +75,7 @@ func (d *demo) plainQueue(ctx context.Context) error {
 		}
 		for _, m := range got.Messages {
 			t.Stored++
-			_, _ = queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil) // if the response is lost, the message was deleted all the same
+			_, _ = queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil) // even if the response is lost, the message was deleted
 		}
 	}
 	t.Lost = d.queues.lost.Load()

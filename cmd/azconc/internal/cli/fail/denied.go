@@ -21,8 +21,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Denied says why the service refused the caller, and what to do about it. Both are empty for any other error, and if
-// there is nothing to add to the code.
+// Denied returns why the service refused the caller, and what to do about it. Both are empty for any other error, and
+// if there is nothing to add to the code.
 func Denied(err error) (why, way string) {
 	if why := signInFailure(err); why != "" {
 		return why, "sign in with az login, or give a key or a SAS: see azconc help environment"
@@ -68,12 +68,12 @@ type refusedRequest struct {
 	account, service string
 	writes           bool
 	receives         bool       // it is Get Messages, which a reader may not send
-	token            bool       // it carried one of Entra ID
+	token            bool       // it carried a token of Entra ID
 	sas              url.Values // nil if it had none
 	at               time.Time  // of the service's clock
 }
 
-// sdkClient is how a client of the SDK names itself, such as "azsdk-go-aztables/v1.4.1".
+// sdkClient matches the name of an SDK client, such as "azsdk-go-aztables/v1.4.1".
 var sdkClient = regexp.MustCompile(`\bazsdk-go-az(blob|table|queue|file)s?/`)
 
 func requestOf(e *azcore.ResponseError) (r refusedRequest) {
@@ -158,8 +158,8 @@ func parseSASTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time", s)
 }
 
-// detailOf returns what the service says in addition to the code. For a signature that does not match it is the string to sign, which
-// does not help a user, so it is omitted.
+// detailOf returns the service's explanation. For a signature that does not match it is the string to sign, which does
+// not help a user, so it is omitted.
 func detailOf(e *azcore.ResponseError) string {
 	if e.RawResponse == nil || e.RawResponse.Body == nil {
 		return ""
@@ -211,7 +211,7 @@ func signInFailure(err error) string {
 	return "sign-in failed: " + show.OneLine(said)
 }
 
-// entraReason is the first line of Entra ID's response, such as "AADSTS7000215: Invalid client secret provided".
+// entraReason returns the first line of Entra ID's response, such as "AADSTS7000215: Invalid client secret provided".
 func entraReason(r *http.Response) string {
 	body, err := runtime.Payload(r)
 	if err != nil {

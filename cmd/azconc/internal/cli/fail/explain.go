@@ -104,7 +104,7 @@ func Message(err error, v Verdict, command, on string) string {
 	return strings.TrimSuffix(show.FirstLine(text), ".")
 }
 
-// allFacts gathers the facts of every error in the tree; those of an outer one win.
+// allFacts gathers the facts of every error in the tree; those of an outer error take precedence.
 func allFacts(err error, into map[string]any) {
 	switch e := err.(type) { //nolint:errorlint // walks the tree itself, error by error
 	case interface{ Unwrap() error }:

@@ -18,8 +18,8 @@ type value[T any] struct {
 	text  string
 	to    *T
 	parse func(text string) (T, error)
-	hint  string       // of a refusal
-	check func() error // of all flags together, by Check
+	hint  string       // added to a refusal
+	check func() error // called by Check when all flags are parsed
 }
 
 func (v *value[T]) String() string { return v.text }
@@ -46,7 +46,7 @@ func (v *value[T]) Set(text string) error {
 	return err
 }
 
-// add adds a flag. Its default is what to points to.
+// add adds a flag whose default is *to.
 func add[T any](set *pflag.FlagSet, to *T, name, kind, usage string, parse func(text string) (T, error)) *value[T] {
 	v := &value[T]{kind: kind, to: to, parse: parse, check: func() error { return nil }}
 	if kind != "string" {
