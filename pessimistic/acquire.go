@@ -154,10 +154,31 @@ type grant struct {
 var errSlow = errors.New("the lease was granted so late that too little of it was left")
 
 // ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
+//
+// Each request has half of the duration to be answered: see timing.patience. An infinite one is not cut off when ctx ends:
+// if it was abandoned and applied later, the resource would stay locked forever, and a release may overtake it.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
-	sent, err := c.remote.wire().Send(ctx, "acquire", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) (err error) {
-		g, err = c.once(ctx, match)
-		return err
+	clock, patience := c.remote.clock(), c.timing.patience()
+	sent, err := c.remote.wire().Send(ctx, "acquire", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {
+		if c.timing.infinite() {
+			ctx = context.WithoutCancel(ctx)
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		t0 := clock.now()
+		r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
+		if err == nil && !strings.EqualFold(r.ID, c.id) {
+			err = errForeign
+		}
+		if err != nil {
+			return err
+		}
+		c.open = true
+		if !c.timing.infinite() && clock.now().since(t0) > patience {
+			return errSlow // asking again with the same id restarts the lease's time
+		}
+		g = grant{t0: t0, at: clock.now(), date: r.Date}
+		return nil
 	})
 	_, granted := errors.AsType[*lease.GrantedError](err)
 	c.open = c.open || granted || sent.Ambiguous > 0
@@ -173,31 +194,6 @@ func orSlow(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		return wire.Later, f.Err
 	}
 	return f.Usual()
-}
-
-// once sends one acquire request. It has half of the duration to be answered: see timing.patience.
-func (c *claim) once(ctx context.Context, match azcore.ETag) (grant, error) {
-	clock := c.remote.clock()
-	if c.timing.infinite() {
-		// If such a request is abandoned and applied later, the resource stays locked forever, and a release may
-		// overtake it. So the end of ctx does not cut it off.
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timing.patience())
-	defer cancel()
-	t0 := clock.now()
-	r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
-	if err == nil && !strings.EqualFold(r.ID, c.id) {
-		err = errForeign
-	}
-	if err != nil {
-		return grant{}, err
-	}
-	c.open = true
-	if !c.timing.infinite() && clock.now().since(t0) > c.timing.patience() {
-		return grant{}, errSlow // asking again with the same id restarts the lease's time
-	}
-	return grant{t0: t0, at: clock.now(), date: r.Date}, nil
 }
 
 // abandon releases whatever may have been granted, even after ctx has ended.

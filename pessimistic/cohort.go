@@ -72,10 +72,10 @@ type bounds struct {
 	time  time.Duration
 }
 
-// enter joins the line. It returns when it is the caller's turn: with a lease handed over by the previous goroutine, or
-// with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error that the
-// goroutine in front got. After an error there is nothing to leave.
-func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton, error) {
+// enter joins the line, t.line. It returns when it is the caller's turn: with a lease handed over by the previous
+// goroutine, or with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error
+// that the goroutine in front got. After an error there is nothing to leave.
+func (ls *lines) enter(ctx context.Context, t *taking) (*baton, error) {
 	ls.mu.Lock()
 	l := ls.byName[t.name]
 	if l == nil {
@@ -86,14 +86,15 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 		l.contended = l.past.contended
 		ls.byName[t.name] = l
 	}
+	t.line = l
 	if !l.busy {
 		l.busy = true
 		ls.mu.Unlock()
-		return l, nil, nil
+		return nil, nil
 	}
-	if !wait {
+	if !t.claim.wait {
 		defer ls.mu.Unlock()
-		return nil, nil, l.heldError(t)
+		return nil, l.heldError(t)
 	}
 	p := &place{called: make(chan turn, 1)}
 	l.waiting = append(l.waiting, p)
@@ -107,35 +108,29 @@ func (ls *lines) enter(ctx context.Context, t *taking, wait bool) (*line, *baton
 	select {
 	case called := <-p.called:
 		t.queue.waited = t.queue.run()
-		if called.err != nil {
-			return nil, nil, called.err
-		}
-		return l, called.lease, nil
+		return called.lease, called.err
 	case <-ctx.Done():
-		return l.desert(p, t, context.Cause(ctx))
+		return l.desert(p, context.Cause(ctx))
 	case <-over:
 		ls.mu.Lock()
 		t.queue.waited = t.opts.MaxWait
 		err := l.heldError(t)
 		ls.mu.Unlock()
-		return l.desert(p, t, err)
+		return l.desert(p, err)
 	}
 }
 
 // desert leaves the line without having had a turn. If the goroutine was called at that very moment, it takes the turn
-// and finds out itself that it is of no use.
-func (l *line) desert(p *place, t *taking, err error) (*line, *baton, error) {
+// nevertheless, and gives up in it.
+func (l *line) desert(p *place, err error) (*baton, error) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	if i := slices.Index(l.waiting, p); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-		return nil, nil, err
+		return nil, err
 	}
 	called := <-p.called // does not block: a place is removed from the line and filled under the same mutex
-	if called.err != nil {
-		return nil, nil, called.err
-	}
-	return l, called.lease, nil
+	return called.lease, called.err
 }
 
 // heldError reports that this process already holds the lock. It is called with all.mu held.

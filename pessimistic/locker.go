@@ -43,6 +43,7 @@ type Locker struct {
 	client *container.Client
 	path   string
 	opts   LockerOptions
+	timing timing
 	lines  lines
 	heard  atomic.Bool // the service has answered at least once
 }
@@ -139,7 +140,8 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 	k.opts.Duration = cmp.Or(k.opts.Duration, defaultDuration)
 	k.opts.Poll = poll.Defaults(k.opts.Poll)
 	k.opts.Tries = cmp.Or(k.opts.Tries, defaultTries)
-	if _, err := timingOf(k.opts.Duration); err != nil {
+	var err error
+	if k.timing, err = timingOf(k.opts.Duration); err != nil {
 		return nil, fmt.Errorf("LockerOptions.%w", err)
 	}
 	return k, nil
@@ -174,13 +176,25 @@ func (k *Locker) Answered() bool { return k.heard.Load() }
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
-	return k.lock(ctx, name, opts)
+	t, err := k.newTaking(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	handed, err := k.lines.enter(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	h, err := t.turns(ctx, handed)
+	if err != nil && !t.passed {
+		t.line.leave(ctx, err, t.claim.remote.clock().now())
+	}
+	return h, err
 }
 
 // TryLock is Lock without waiting. If another client holds the lock, it returns a *HeldError, normally after 1 request;
 // if a goroutine of this Locker holds the lock or waits for it, it sends no request.
 func (k *Locker) TryLock(ctx context.Context, name string) (*Hold, error) {
-	return k.lock(ctx, name, &LockOptions{NoWait: true})
+	return k.Lock(ctx, name, &LockOptions{NoWait: true})
 }
 
 // Do locks, runs fn, and releases the lock when fn has returned. Errors are those of the package's Do.

@@ -63,14 +63,6 @@ func (t *taking) create(ctx context.Context) (seen lease.Observation, err error)
 
 func emptyBody() io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(nil)) }
 
-// usable refuses a blob that must not be used as a lock.
-func (t *taking) usable(seen lease.Observation) error {
-	if seen.Size > 0 && !t.k.opts.AllowContent {
-		return &ContentError{Resource: t.claim.remote.path, Size: seen.Size}
-	}
-	return nil
-}
-
 // stamp is the record of one acquisition, to be written into the lock blob.
 type stamp struct {
 	t      *taking

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -28,55 +29,51 @@ type taking struct {
 	passed bool // the lease, and with it the place in the line, has been handed over
 }
 
-// lock joins the line, and acquires the lock when it is this call's turn.
-func (k *Locker) lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
+// newTaking returns a call of Lock that has not sent anything yet.
+func (k *Locker) newTaking(name string, opts *LockOptions) (*taking, error) {
 	client, err := k.blob(name)
 	if err != nil {
 		return nil, err
-	}
-	given := AcquireOptions{
-		Duration: k.opts.Duration, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
-		clockJump: k.opts.clockJump,
 	}
 	var o LockOptions
 	if opts != nil {
 		o = *opts
 	}
-	wait := !o.NoWait
-	given.MaxWait = o.MaxWait
-	target := Blob(client)
-	settings, timing, err := given.withDefaults(target)
-	if err != nil {
-		return nil, err
+	if o.MaxWait < 0 {
+		return nil, fmt.Errorf("LockOptions.MaxWait: %v is negative", o.MaxWait)
 	}
-	c := newClaim(target, settings, timing)
-	c.wait, c.remote.heard = wait, &k.heard
+	t := &taking{k: k, name: name, client: client, opts: AcquireOptions{
+		Duration: k.opts.Duration, MaxWait: o.MaxWait, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
+		clockJump: k.opts.clockJump,
+	}}
+	t.claim = newClaim(Blob(client), t.opts, k.timing)
+	t.claim.wait, t.claim.remote.heard = !o.NoWait, &k.heard
 	if o.Patient {
-		c.remote.heard = new(atomic.Bool)
-		c.remote.heard.Store(true)
+		t.claim.remote.heard = new(atomic.Bool)
+		t.claim.remote.heard.Store(true)
 	}
-	t := &taking{k: k, name: name, client: client, claim: c, opts: settings,
-		queue: queue{remote: c.remote, wait: settings.MaxWait, began: c.remote.clock().now(), pace: poll.Pace{Backoff: settings.Poll}}}
-	line, handed, err := k.lines.enter(ctx, t, wait)
-	if err != nil {
-		return nil, err
-	}
-	t.line = line
-	h, err := t.turns(ctx, handed, wait)
-	if err != nil && !t.passed {
-		line.leave(ctx, err, c.remote.clock().now())
-	}
-	return h, err
+	t.queue = queue{remote: t.claim.remote, wait: o.MaxWait, began: t.claim.began, pace: poll.Pace{Backoff: k.opts.Poll}}
+	return t, nil
 }
 
-// turns continues when a lease is lost before anybody holds the lock: when it is broken, or its blob deleted, between
-// the acquisition or hand-over and the stamp. For the waiter this is just another wait.
-func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Hold, error) {
+// turns is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service. If
+// the lease is lost before the call holds the lock, because it was broken or its blob deleted between the acquisition or
+// hand-over and the stamp, that is just another wait.
+func (t *taking) turns(ctx context.Context, handed *baton) (*Hold, error) {
 	for tries := 1; ; tries++ {
-		h, err := t.turn(ctx, handed, wait)
+		var h *Hold
+		var err error
+		if handed != nil {
+			h, err = t.inherit(ctx, handed)
+		} else if base, g, failed := t.win(ctx); failed == nil {
+			h, err = t.settle(ctx, base, g)
+		} else {
+			t.claim.abandon(ctx)
+			err = azerr.Op(ctx, "lock", t.claim.remote.path, failed)
+		}
 		o := azerr.Classify(err)
 		again := errors.Is(err, ErrLost) || o.Kind == azerr.Conflict && o.Reason == azerr.Changed
-		if err == nil || !again || t.passed || ctx.Err() != nil || !wait && tries > 1 {
+		if err == nil || !again || t.passed || ctx.Err() != nil || !t.claim.wait && tries > 1 {
 			return h, err
 		}
 		if t.opts.MaxWait > 0 && t.queue.run() >= t.opts.MaxWait {
@@ -87,40 +84,26 @@ func (t *taking) turns(ctx context.Context, handed *baton, wait bool) (*Hold, er
 	}
 }
 
-// turn is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service.
-func (t *taking) turn(ctx context.Context, handed *baton, wait bool) (*Hold, error) {
-	if handed != nil {
-		return t.inherit(ctx, handed)
-	}
-	var err error
-	if wait {
+// win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
+// fence.
+func (t *taking) win(ctx context.Context) (seen lease.Observation, _ grant, err error) {
+	if t.claim.wait {
 		err = t.line.yield(ctx, t)
 	}
 	if err != nil || ctx.Err() != nil {
-		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, cmp.Or(err, ctx.Err()))
+		return seen, grant{}, cmp.Or(err, context.Cause(ctx))
 	}
-	base, g, err := t.win(ctx, wait)
-	if err != nil {
-		t.claim.abandon(ctx)
-		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, err)
-	}
-	return t.settle(ctx, base, g)
-}
-
-// win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
-// fence.
-func (t *taking) win(ctx context.Context, wait bool) (lease.Observation, grant, error) {
-	seen, err := t.find(ctx)
+	seen, err = t.find(ctx)
 	for {
 		if err != nil {
 			return seen, grant{}, err
 		}
-		if err := t.usable(seen); err != nil {
-			return seen, grant{}, err
+		if seen.Size > 0 && !t.k.opts.AllowContent {
+			return seen, grant{}, &ContentError{Resource: t.claim.remote.path, Size: seen.Size}
 		}
 		t.queue.seen = seen
 		if !seen.State.Free() {
-			if !wait {
+			if !t.claim.wait {
 				return seen, grant{}, t.queue.heldError(nil)
 			}
 			if err = t.queue.untilFree(ctx, nil); err == nil {

@@ -91,7 +91,9 @@ func sender(r pessimistic.Resource, opts *Options) sending {
 func (s sending) send(ctx context.Context, op string, request func(context.Context) error) (last, err error) {
 	w := wire.Wire{}
 	if s.Trace != nil {
-		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) { return s.Trace(ctx, op, s.r.String()) }
+		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
+			return s.Trace(ctx, op, s.r.String())
+		}
 	}
 	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
 	sent, err := w.Send(ctx, op, wire.Again{Budget: budget}, request)

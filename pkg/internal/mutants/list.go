@@ -119,8 +119,8 @@ var mutants = []mutant{
 	{
 		name: "the time of a lease counts from the response to its acquisition",
 		file: "pessimistic/acquire.go",
-		old:  "return grant{t0: t0, at: clock.now(), date: r.Date}, nil",
-		new:  "return grant{t0: clock.now(), at: clock.now(), date: r.Date}, nil",
+		old:  "g = grant{t0: t0, at: clock.now(), date: r.Date}",
+		new:  "g = grant{t0: clock.now(), at: clock.now(), date: r.Date}",
 		pkg:  "./pessimistic", run: "TestTheTimeCountsFromTheRequest",
 	},
 	{
