@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -87,19 +86,4 @@ func ExampleDocument() {
 	// 2 <nil>
 	// 1 <nil>
 	// 1 <nil>
-}
-
-// Upload streams content of any size. Here it is written only if there is no such blob.
-func ExampleUpload() {
-	ctx := context.Background()
-	blob := aztest.New(nil).BlockBlob("jobs", "report.txt")
-	onlyNew := &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}
-
-	_, err := blobs.Upload(ctx, blob, strings.NewReader("first"), onlyNew)
-	fmt.Println(err)
-	_, err = blobs.Upload(ctx, blob, strings.NewReader("second"), onlyNew)
-	fmt.Println(errors.Is(err, optimistic.ErrExists))
-	// Output:
-	// <nil>
-	// true
 }

@@ -15,11 +15,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
 
-// The value of an entity is a struct with json tags, a map with string keys, or Properties. Its members are the
-// entity's properties: encoding/json defines the name of a member and when it is omitted, and the Go type defines the
-// EDM type of a new property. An existing property keeps its type as long as the new value fits: an int that was stored
-// as a Double remains one.
-
 // systemProperties are not part of the value: a struct may name them to read them, and a write ignores them.
 var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
 
