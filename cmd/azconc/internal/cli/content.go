@@ -46,6 +46,26 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 	return file, info.Size(), nil
 }
 
+// WholeContent reads the file that --file names, up to limit bytes, for requests that carry all content at once.
+func (f *Factory) WholeContent(ctx context.Context, name string, limit int64) ([]byte, error) {
+	content, size, err := f.OpenContent(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	var data []byte
+	if size <= limit {
+		if data, err = io.ReadAll(io.LimitReader(content, limit+1)); err != nil {
+			return nil, err
+		}
+		size = int64(len(data))
+	}
+	if size > limit {
+		return nil, fail.Usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
+	}
+	return data, nil
+}
+
 // Into calls read to write content to stdout or to a file. The file appears under its name only when the content is
 // complete. restart discards what was written so far; it is nil if that is impossible. stdout reports whether the
 // content went to stdout.

@@ -98,7 +98,7 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 	if err != nil {
 		return err
 	}
-	data, err := WholeContent(f, ctx, opts.File, maxAppend)
+	data, err := f.WholeContent(ctx, opts.File, maxAppend)
 	if err != nil {
 		return err
 	}

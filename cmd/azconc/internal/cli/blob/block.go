@@ -76,7 +76,7 @@ func blockPutRun(ctx context.Context, f *cli.Factory, opts *blockPutOptions) err
 	if err != nil {
 		return err
 	}
-	data, err := WholeContent(f, ctx, opts.File, maxStaged)
+	data, err := f.WholeContent(ctx, opts.File, maxStaged)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"io"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -45,11 +44,7 @@ func (r headersResult) Text(w io.Writer) {
 }
 
 func headersShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
-	client, err := f.Blob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
+	p, err := opts.properties(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -65,11 +65,7 @@ type metadataResult struct {
 func (r metadataResult) Text(w io.Writer) { printPairs(w, r.Metadata) }
 
 func metadataShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
-	client, err := f.Blob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
+	p, err := opts.properties(ctx, f)
 	if err != nil {
 		return err
 	}

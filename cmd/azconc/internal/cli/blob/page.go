@@ -28,8 +28,8 @@ func newPageCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
-// PageBlob returns the client of a page blob.
-func PageBlob(f *cli.Factory, r ref.Blob) (*pageblob.Client, error) {
+// pageBlob returns the client of a page blob.
+func pageBlob(f *cli.Factory, r ref.Blob) (*pageblob.Client, error) {
 	c, err := f.Container(r)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ must not exist.`,
 }
 
 func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions) error {
-	client, err := PageBlob(f, opts.Blob)
+	client, err := pageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (o *pageWriteOptions) parse(in cli.Input) error {
 	return nil
 }
 
-const MaxPut = 4 << 20 // REST: "Put Page"
+const maxPut = 4 << 20 // REST: "Put Page"
 
 func pagePutVerb() cli.Verb[pageWriteOptions] {
 	return cli.Verb[pageWriteOptions]{
@@ -157,11 +157,11 @@ last writer wins.`,
 }
 
 func pagePutRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
-	client, err := PageBlob(f, opts.Blob)
+	client, err := pageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
-	data, err := WholeContent(f, ctx, opts.File, MaxPut)
+	data, err := f.WholeContent(ctx, opts.File, maxPut)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func pageClearVerb() cli.Verb[pageWriteOptions] {
 }
 
 func pageClearRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
-	client, err := PageBlob(f, opts.Blob)
+	client, err := pageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (r pageRangesResult) Text(w io.Writer) {
 }
 
 func pageRangesRun(ctx context.Context, f *cli.Factory, opts *pageRangesOptions) error {
-	client, err := PageBlob(f, opts.Blob)
+	client, err := pageBlob(f, opts.Blob)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package blob
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -33,6 +35,15 @@ func (o *readOptions) parse(in cli.Input) (err error) {
 	}
 	o.Blob, err = o.Blob.At(o.snapshot)
 	return err
+}
+
+// properties returns the blob's properties, with one request.
+func (o *readOptions) properties(ctx context.Context, f *cli.Factory) (blob.GetPropertiesResponse, error) {
+	client, err := f.Blob(o.Blob)
+	if err != nil {
+		return blob.GetPropertiesResponse{}, err
+	}
+	return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(o.Conditions)})
 }
 
 // printPairs prints names with their values, a line each.

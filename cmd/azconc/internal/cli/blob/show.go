@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -63,11 +62,7 @@ func (r showResult) Text(w io.Writer) {
 }
 
 func showRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
-	client, err := f.Blob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(opts.Conditions)})
+	p, err := opts.properties(ctx, f)
 	if err != nil {
 		return err
 	}

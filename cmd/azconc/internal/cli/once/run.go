@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -73,11 +72,14 @@ type doneBefore struct{ out idempotent.Outcome }
 
 func (*doneBefore) Error() string { return "it was completed before" }
 
+// maxPayload bounds --payload, which is read into memory.
+const maxPayload = 4 << 20
+
 func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	payload := []byte(strings.Join(opts.Command, "\x00"))
 	if opts.Payload != "" {
 		var err error
-		if payload, err = blob.WholeContent(f, ctx, opts.Payload, blob.MaxPut); err != nil {
+		if payload, err = f.WholeContent(ctx, opts.Payload, maxPayload); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -171,7 +170,7 @@ func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
 	if claims != nil {
 		limit = maxClaimed
 	}
-	if opts.Message.Body, err = blob.WholeContent(f, ctx, opts.File, limit); err != nil {
+	if opts.Message.Body, err = f.WholeContent(ctx, opts.File, limit); err != nil {
 		return err
 	}
 	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create})
