@@ -41,10 +41,8 @@ lock show, breaks that acquisition and no later one; if there is a new holder by
 			set.DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
 			set.BoolVar(&opts.Now, "now", false, "end it at once")
 		},
+		Resource: func(opts *breakOptions, arg string) (err error) { opts.Lock, err = ParseLock(arg); return err },
 		Parse: func(opts *breakOptions, in cli.Input) (err error) {
-			if opts.Lock, err = ParseLock(in.Args[0]); err != nil {
-				return err
-			}
 			if ifMatch != "" {
 				if opts.IfMatch, err = flags.ParseETag("--if-match", ifMatch); err != nil {
 					return err

@@ -15,27 +15,27 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-type gCOptions struct {
+type gcOptions struct {
 	Container ref.Blob
 	Prefix    string
 	Unused    time.Duration
 	DryRun    bool
 }
 
-func gcVerb() cli.Verb[gCOptions] {
-	return cli.Verb[gCOptions]{
+func gcVerb() cli.Verb[gcOptions] {
+	return cli.Verb[gcOptions]{
 		Use:   "gc <container>",
 		Short: "Delete the blobs of locks that are no longer used",
 		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
 Blobs that have content stay, even if they were locked (see azconc lock run --allow-content). Locks that are held, or acquired
 while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one.`,
 		Example: "  azconc lock gc jobs --unused 720h --dry-run",
-		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
 			set.DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
 		},
-		Parse: func(opts *gCOptions, in cli.Input) (err error) {
+		Parse: func(opts *gcOptions, in cli.Input) (err error) {
 			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
@@ -44,11 +44,11 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 			}
 			return nil
 		},
-		Run: gCRun,
+		Run: gcRun,
 	}
 }
 
-type gCResult struct {
+type gcResult struct {
 	Outcome  string   `json:"outcome"`
 	Locks    []string `json:"locks"`
 	Seen     int      `json:"seen"`
@@ -59,7 +59,7 @@ type gCResult struct {
 	Requests int      `json:"requests"`
 }
 
-func (r gCResult) Text(w io.Writer) {
+func (r gcResult) Text(w io.Writer) {
 	word := "deleted"
 	if r.Outcome == "dry_run" {
 		word = "would delete"
@@ -69,12 +69,12 @@ func (r gCResult) Text(w io.Writer) {
 	}
 }
 
-func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
+func gcRun(ctx context.Context, f *cli.Factory, opts *gcOptions) error {
 	k, err := Locker(f, opts.Container, nil)
 	if err != nil {
 		return err
 	}
-	r := gCResult{Outcome: "deleted", Locks: []string{}}
+	r := gcResult{Outcome: "deleted", Locks: []string{}}
 	if opts.DryRun {
 		r.Outcome = "dry_run"
 	}

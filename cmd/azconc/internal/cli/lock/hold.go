@@ -38,10 +38,8 @@ has to notice that azconc has exited.`,
 			set.DurationVar(&opts.For, "for", 0, "release it after this long (default on a signal)")
 			set.BoolVar(&opts.Stdin, "stdin", false, "release it when stdin ends")
 		},
+		Resource: func(opts *holdOptions, arg string) (err error) { opts.Lock, err = ParseLock(arg); return err },
 		Parse: func(opts *holdOptions, in cli.Input) (err error) {
-			if opts.Lock, err = ParseLock(in.Args[0]); err != nil {
-				return err
-			}
 			if err := opts.parse(in.Flags); err != nil {
 				return err
 			}

@@ -24,12 +24,9 @@ func showVerb() cli.Verb[options] {
 		Long: `Show who holds a lock, since when and with which fence, or who held it last.
 
 The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
-		Example: "  azconc lock show jobs/nightly",
-		Parse: func(opts *options, in cli.Input) (err error) {
-			opts.Lock, err = ParseLock(in.Args[0])
-			return err
-		},
-		Run: showRun,
+		Example:  "  azconc lock show jobs/nightly",
+		Resource: func(opts *options, arg string) (err error) { opts.Lock, err = ParseLock(arg); return err },
+		Run:      showRun,
 	}
 }
 

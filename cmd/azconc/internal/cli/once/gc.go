@@ -15,23 +15,23 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-type gCOptions struct {
+type gcOptions struct {
 	options
 	Age time.Duration
 }
 
-func gcVerb() cli.Verb[gCOptions] {
-	return cli.Verb[gCOptions]{
+func gcVerb() cli.Verb[gcOptions] {
+	return cli.Verb[gcOptions]{
 		Use:   "gc <container>",
 		Short: "Forget keys that were completed long ago",
 		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
 again. azconc lock gc deletes the locks of the keys.`,
 		Example: "  azconc once gc jobs --age 2160h",
-		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			opts.add(set)
 			set.DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
 		},
-		Parse: func(opts *gCOptions, in cli.Input) (err error) {
+		Parse: func(opts *gcOptions, in cli.Input) (err error) {
 			if opts.Key, err = ref.ParseContainer(in.Args[0]); err != nil {
 				return err
 			}
@@ -43,11 +43,11 @@ again. azconc lock gc deletes the locks of the keys.`,
 			}
 			return nil
 		},
-		Run: gCRun,
+		Run: gcRun,
 	}
 }
 
-type gCResult struct {
+type gcResult struct {
 	Outcome   string `json:"outcome"`
 	Resource  string `json:"resource"`
 	Container string `json:"container"` // the same, where it was first
@@ -55,9 +55,9 @@ type gCResult struct {
 	cli.Cost
 }
 
-func (r gCResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
+func (r gcResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
 
-func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
+func gcRun(ctx context.Context, f *cli.Factory, opts *gcOptions) error {
 	o, err := opts.once(f)
 	if err != nil {
 		return err
@@ -69,6 +69,6 @@ func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) error {
 		}
 		return err
 	}
-	return f.Print(gCResult{Outcome: "deleted", Resource: opts.Key.Container, Container: opts.Key.Container, Deleted: n,
+	return f.Print(gcResult{Outcome: "deleted", Resource: opts.Key.Container, Container: opts.Key.Container, Deleted: n,
 		Cost: f.Cost()})
 }

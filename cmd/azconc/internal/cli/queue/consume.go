@@ -97,10 +97,8 @@ redelivered.`,
 			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
 			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
 		},
+		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.Poison != "" {
 				if opts.Poison, err = parseQueue(opts.Poison); err != nil {
 					return err

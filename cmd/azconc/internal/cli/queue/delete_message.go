@@ -26,10 +26,11 @@ stale receipt the message stays, and the exit code is 9.`,
 		Flags: func(opts *deleteMessageOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
 		},
+		Resource: func(opts *deleteMessageOptions, arg string) (err error) {
+			opts.Queue, err = parseQueue(arg)
+			return err
+		},
 		Parse: func(opts *deleteMessageOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.MessageID = in.Args[1]; opts.MessageID == "" {
 				return fail.Usagef("<message-id> is empty")
 			}

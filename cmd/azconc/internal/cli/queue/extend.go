@@ -36,10 +36,8 @@ before it is visible again.`,
 			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
 			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
 		},
+		Resource: func(opts *extendOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *extendOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.MessageID = in.Args[1]; opts.MessageID == "" {
 				return fail.Usagef("<message-id> is empty")
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-type gCOptions struct {
+type gcOptions struct {
 	Queue    string
 	Markers  string // table
 	Inbox    string // table/partition
@@ -25,8 +25,8 @@ type gCOptions struct {
 	inbox ref.Table
 }
 
-func gcVerb() cli.Verb[gCOptions] {
-	return cli.Verb[gCOptions]{
+func gcVerb() cli.Verb[gcOptions] {
+	return cli.Verb[gcOptions]{
 		Use:   "gc <queue>",
 		Short: "Delete the records of messages that can no longer be delivered",
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
@@ -34,17 +34,15 @@ their messages have expired, the sessions of consumers that have died, and bodie
 ago than --claim-age. For a body that an earlier version stored, or whose message never expires, --claim-age begins when the
 body was stored. It is safe while senders and consumers are running.`,
 		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
-		Flags: func(opts *gCOptions, set *pflag.FlagSet) {
+		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Markers, "markers", "", "`table` with the queue's markers")
 			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` that messages were applied to")
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies")
 			set.StringVar(&opts.Sessions, "sessions", "", "`container` with sessions")
 			set.DurationVar(&opts.Age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
 		},
-		Parse: func(opts *gCOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
+		Resource: func(opts *gcOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
+		Parse: func(opts *gcOptions, in cli.Input) (err error) {
 			if opts.Markers == "" && opts.Inbox == "" && opts.Claims == "" && opts.Sessions == "" {
 				return fail.WithHint(fail.Usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
 			}
@@ -67,11 +65,11 @@ body was stored. It is safe while senders and consumers are running.`,
 			}
 			return nil
 		},
-		Run: gCRun,
+		Run: gcRun,
 	}
 }
 
-type gCResult struct {
+type gcResult struct {
 	Outcome  string `json:"outcome"`
 	Queue    string `json:"resource"`
 	Markers  int    `json:"markers"`
@@ -81,12 +79,12 @@ type gCResult struct {
 	Requests int64  `json:"requests"`
 }
 
-func (r gCResult) Text(w io.Writer) {
+func (r gcResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"), show.Plural(r.Sessions, "session"))
 }
 
-func gCRun(ctx context.Context, f *cli.Factory, opts *gCOptions) (err error) {
-	r := gCResult{Outcome: "deleted", Queue: opts.Queue}
+func gcRun(ctx context.Context, f *cli.Factory, opts *gcOptions) (err error) {
+	r := gcResult{Outcome: "deleted", Queue: opts.Queue}
 	if opts.Markers != "" {
 		k, err := openMarkers(f, opts.Markers)
 		if err != nil {

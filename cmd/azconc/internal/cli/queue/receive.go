@@ -57,10 +57,8 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 			opts.add(set, "receive")
 			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
 		},
+		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if err := opts.check(); err != nil {
 				return err
 			}
@@ -141,10 +139,8 @@ func peekVerb() cli.Verb[receiveOptions] {
 		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
 			opts.add(set, "look at")
 		},
+		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			return opts.check()
 		},
 		Run: peekRun,

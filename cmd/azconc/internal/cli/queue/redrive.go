@@ -58,10 +58,8 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 			set.StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
 			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
 		},
+		Resource: func(opts *redriveOptions, arg string) (err error) { opts.From, err = parseQueue(arg); return err },
 		Parse: func(opts *redriveOptions, in cli.Input) (err error) {
-			if opts.From, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.Into, err = parseQueue(in.Args[1]); err != nil {
 				return err
 			}

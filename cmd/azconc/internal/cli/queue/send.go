@@ -52,10 +52,8 @@ a blob of that container until the message is handled: azconc queue consume need
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
 			set.StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
 		},
+		Resource: func(opts *sendOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *sendOptions, in cli.Input) (err error) {
-			if opts.Queue, err = parseQueue(in.Args[0]); err != nil {
-				return err
-			}
 			if opts.File == "" {
 				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/optimistic/settings"
 )
 
-// aCL is the access control list of a queue: stored policies alone, since there is no public access to queues.
-var aCL = setting[[]settings.AccessPolicy]{
+// acl is the access control list of a queue: stored policies alone, since there is no public access to queues.
+var acl = setting[[]settings.AccessPolicy]{
 	noun: "queue", path: "queue acl", name: "the stored access policies of a queue",
 	target: func(f *cli.Factory, name string) (optimistic.Target[[]settings.AccessPolicy], error) {
 		queue, err := f.Queue(name)
@@ -22,21 +22,21 @@ var aCL = setting[[]settings.AccessPolicy]{
 		return settings.NewLastWriterWinsQueueACL(queue), nil
 	},
 	parse: func(data []byte) ([]settings.AccessPolicy, error) {
-		var doc aCLDocument
+		var doc aclDocument
 		if err := fail.StrictJSON(data, "a list of access policies", &doc); err != nil {
 			return nil, err
 		}
 		return container.ParsePolicies(doc.Policies)
 	},
-	shown: func(policies []settings.AccessPolicy) any { return aCLDocument{container.ShowPolicies(policies)} },
+	shown: func(policies []settings.AccessPolicy) any { return aclDocument{container.ShowPolicies(policies)} },
 }
 
-type aCLDocument struct {
+type aclDocument struct {
 	Policies []container.PolicyShown `json:"policies"`
 }
 
 func newACLCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("acl", "Show and change the stored access policies of a queue", aCL.showVerb().Command(f), aCL.setVerb().Command(f))
+	return cli.NewGroupCmd("acl", "Show and change the stored access policies of a queue", acl.showVerb().Command(f), acl.setVerb().Command(f))
 }
 
 // properties are the settings of the account's Queue service.
