@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
+func TestShowReportsTheHolderOrTheLastOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{Prefix: "locks/"})
 		h := locked(t, w.direct(&LockerOptions{Owner: "web 1/ü", Prefix: "locks/", Duration: 15 * time.Second}), "job", nil)
@@ -38,7 +38,7 @@ func TestShowSaysWhoHoldsALockAndWhoHeldIt(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoLockIsNotShownAsOne(t *testing.T) {
+func TestABlobThatIsNoLockIsNotShown(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		for _, name := range []string{"absent", "b"} { // "b" is another program's blob
@@ -55,7 +55,7 @@ func TestWhatIsNoLockIsNotShownAsOne(t *testing.T) {
 	})
 }
 
-func TestListTellsLocksFromOtherBlobs(t *testing.T) {
+func TestListSkipsBlobsThatAreNoLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		all := w.direct(nil)
 		held := locked(t, all, "a/1", nil)
@@ -88,7 +88,7 @@ func TestListTellsLocksFromOtherBlobs(t *testing.T) {
 	})
 }
 
-func TestAListRidesOutFaultsAndEndsWithItsContext(t *testing.T) {
+func TestAListRetriesFaultsAndEndsWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mustRelease(t, locked(t, w.direct(nil), "a", nil).Lease)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 2}, aztest.Fault{Kind: aztest.LoseAnswer, Count: 1})
@@ -112,7 +112,7 @@ func TestAListRidesOutFaultsAndEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
+func TestABreakAffectsOnlyTheNamedAcquisition(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		first := locked(t, w.direct(&LockerOptions{Owner: "one"}), "job", nil)
@@ -143,7 +143,7 @@ func TestABreakHitsTheAcquisitionThatIsMeant(t *testing.T) {
 	})
 }
 
-func TestABreakEndsALockWhenItWouldHaveEndedUnlessToldOtherwise(t *testing.T) {
+func TestABreakEndsALockWhenItWouldHaveEndedByDefault(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(nil), "job", nil)
 		got, err := w.lockerOf(nil).Break(t.Context(), "job", nil)
@@ -160,7 +160,7 @@ func TestABreakEndsALockWhenItWouldHaveEndedUnlessToldOtherwise(t *testing.T) {
 	})
 }
 
-func TestABreakWhoseAnswerIsLostIsABreak(t *testing.T) {
+func TestABreakOfALockWhoseResponseIsLostSucceeds(t *testing.T) {
 	for k := range 2 {
 		inBubble(t, func(t *testing.T, w *world) {
 			h := locked(t, w.direct(nil), "job", nil)

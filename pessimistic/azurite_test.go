@@ -87,7 +87,7 @@ func TestLocksOnAzurite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := first.Verify(t.Context()); !errors.Is(err, ErrLost) {
-		t.Errorf("the one who was broken is told %v", err)
+		t.Errorf("the holder of the broken lock got %v", err)
 	}
 	second := locked(t, two, "job", nil)
 	if second.Fence() <= first.Fence() || second.Previous().Ended != EndedByBreak || second.Previous().Owner != "one" {
@@ -103,9 +103,9 @@ func TestLocksOnAzurite(t *testing.T) {
 	}
 }
 
-// TestManyLockersOnAzuriteWhoseAnswersGetLost has five processes with five goroutines each count in a file of theirs,
+// TestManyLockersOnAzuriteWithLostResponses has five processes with five goroutines each count in a file of theirs,
 // which only works if one at a time does.
-func TestManyLockersOnAzuriteWhoseAnswersGetLost(t *testing.T) {
+func TestManyLockersOnAzuriteWithLostResponses(t *testing.T) {
 	r := onAzurite(t, aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1}, aztest.Fault{Kind: aztest.LoseRequest, Probability: 0.05})
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -189,7 +189,7 @@ func TestFencedWritesOnAzurite(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if err := do(early); !errors.Is(err, fence.ErrFenced) {
-			t.Errorf("%s: the holder before is told %v", name, err)
+			t.Errorf("%s: the earlier holder got %v", name, err)
 		}
 	}
 	mustRelease(t, late.Lease)

@@ -10,7 +10,7 @@ import (
 )
 
 // While a lease is breaking it is still the holder's: the work must stop, and has time for it.
-func TestABreakByAnotherLeavesTheTimeThatTheServiceLeaves(t *testing.T) {
+func TestABreakByAnotherClientLeavesTheTimeThatTheServiceGrants(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		duration time.Duration
@@ -56,7 +56,7 @@ func TestABreakByAnotherLeavesTheTimeThatTheServiceLeaves(t *testing.T) {
 	}
 }
 
-func TestABreakingLeaseIsGivenBackBeforeItsEnd(t *testing.T) {
+func TestABreakingLeaseIsReleasedBeforeItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), nil); err != nil {

@@ -35,7 +35,7 @@ func TestVerifyAsksWithoutRenewing(t *testing.T) {
 	})
 }
 
-func TestVerifyWithoutAnAnswerSaysNothingAboutTheLease(t *testing.T) {
+func TestVerifyWithoutAResponseProvesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthenticationFailed"})
@@ -47,7 +47,7 @@ func TestVerifyWithoutAnAnswerSaysNothingAboutTheLease(t *testing.T) {
 	})
 }
 
-func TestRenewGoesOnUntilItHasAnAnswer(t *testing.T) {
+func TestRenewRetriesUntilItIsAnswered(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse, Count: 3})
@@ -73,7 +73,7 @@ func TestRenewGoesOnUntilItHasAnAnswer(t *testing.T) {
 	})
 }
 
-func TestChangeLocksOutWhoKnewTheOldID(t *testing.T) {
+func TestChangeLocksOutClientsWithTheOldID(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		old, id := l.ID(), "44444444-4444-4444-8444-44444444444A"
@@ -97,7 +97,7 @@ func TestChangeLocksOutWhoKnewTheOldID(t *testing.T) {
 	})
 }
 
-func TestAChangeWhoseAnswerWasLostIsSettled(t *testing.T) {
+func TestAChangeWhoseResponseIsLostIsSettled(t *testing.T) {
 	changes := aztest.Op("Change Blob Lease")
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice, aztest.Throttle, aztest.Refuse} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAChangeWhoseAnswerWasLostIsSettled(t *testing.T) {
 }
 
 // A change that stays unclear leaves two ids that may be right. The next renewal must not take the new one for a thief.
-func TestAChangeThatStaysUnclearDoesNotCostTheLease(t *testing.T) {
+func TestAChangeWithAnUnknownOutcomeKeepsTheLease(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest} {
 		for _, releaseAtOnce := range []bool{false, true} {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -176,7 +176,7 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	})
 }
 
-func TestABreakWhoseAnswerWasLostIsABreak(t *testing.T) {
+func TestABreakWhoseResponseIsLostSucceeds(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice} {
 		inBubble(t, func(t *testing.T, w *world) {
 			w.steal("b", 60*time.Second)
@@ -201,7 +201,7 @@ func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
 		free     time.Duration // of the lease
 	}{
 		{&BreakOptions{Grace: 15 * time.Second}, 60 * time.Second, 10 * time.Second, 15 * time.Second},
-		{nil, 30 * time.Second, 15 * time.Second, 25 * time.Second}, // what is left of it, 5 s after the acquisition
+		{nil, 30 * time.Second, 15 * time.Second, 25 * time.Second}, // the remaining time, 5 s after the acquisition
 		{&BreakOptions{Now: true}, 30 * time.Second, 0, 0},
 		{&BreakOptions{Grace: 30 * time.Second}, Infinite, 20 * time.Second, 30 * time.Second},
 	} {
@@ -229,7 +229,7 @@ func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
 	}
 }
 
-func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
+func TestReclaimProvesThatNoOtherClientHeldTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		if same, err := l.Reclaim(t.Context()); same != l || err != nil {
@@ -262,7 +262,7 @@ func TestReclaimProvesThatNobodyElseHasHadIt(t *testing.T) {
 	})
 }
 
-func TestReclaimFailsWhenSomebodyHasHadIt(t *testing.T) {
+func TestReclaimFailsAfterAnotherHolder(t *testing.T) {
 	for _, meanwhile := range []struct {
 		name string
 		do   func(t *testing.T, w *world)
@@ -287,7 +287,7 @@ func TestReclaimFailsWhenSomebodyHasHadIt(t *testing.T) {
 	}
 }
 
-func TestAdoptTakesOverAnotherProcesssLease(t *testing.T) {
+func TestAdoptTakesOverTheLeaseOfAnotherProcess(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: 60 * time.Second})
 		crash(l)

@@ -40,7 +40,7 @@ type line struct {
 // place is one goroutine's place in the line.
 type place struct{ called chan turn }
 
-// turn is what the goroutine in front leaves to the next: a lease, an error that the next would get as well, or
+// turn passes from the goroutine in front to the next: a lease, an error that the next would get as well, or
 // neither.
 type turn struct {
 	lease *baton
@@ -54,7 +54,7 @@ type baton struct {
 	tenure  tenure
 }
 
-// tenure is what a holder knows about the lock blob, whose version only the holder can change.
+// tenure is a holder's knowledge of the lock blob, whose version only the holder can change.
 type tenure struct {
 	line  *line
 	owner string
@@ -143,7 +143,7 @@ func (l *line) heldError(t *taking) *HeldError {
 }
 
 // leave gives the next goroutine its turn with the service. An error that does not depend on the caller is passed to
-// all: a hundred goroutines need not find out one after the other that the container does not exist.
+// all: a hundred goroutines need not learn one after the other that the container does not exist.
 func (l *line) leave(ctx context.Context, err error, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()

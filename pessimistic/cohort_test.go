@@ -200,7 +200,7 @@ func TestHandOversInARowAreBounded(t *testing.T) {
 	}
 }
 
-func TestAWaiterThatGivesUpHoldsNobodyUp(t *testing.T) {
+func TestAWaiterThatGivesUpDoesNotDelayOthers(t *testing.T) {
 	// Goroutine 1 of 3 gives up at the very moment at which it is called, just before, and while it stamps.
 	for _, at := range []time.Duration{-time.Second, 0, time.Millisecond, 30 * time.Millisecond, time.Second} {
 		t.Run(at.String(), func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestAWaiterThatGivesUpHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestWhenTheOneInFrontGivesUpTheNextAsks(t *testing.T) {
+func TestWhenTheFirstWaiterGivesUpTheNextAsks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		other := locked(t, w.direct(nil), "job", nil)
 		k := w.lockerOf(nil)
@@ -251,7 +251,7 @@ func TestWhenTheOneInFrontGivesUpTheNextAsks(t *testing.T) {
 	})
 }
 
-func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
+func TestAWaitThatEndsReportsALocalHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{Owner: "me"})
 		h := locked(t, k, "job", nil)
@@ -271,7 +271,7 @@ func TestAWaitThatIsOverSaysThatItIsHeldHere(t *testing.T) {
 	})
 }
 
-func TestWhatEverybodyWouldMeetIsMetOnce(t *testing.T) {
+func TestAnErrorOfAllWaitersIsMetOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k, err := NewLocker(w.Service.Container("box"), nil)
 		if err != nil {
@@ -336,7 +336,7 @@ func TestAFaultInAHandOverLeavesAHolderOrNothing(t *testing.T) {
 	}
 }
 
-func TestALockIsHeldForAtLeastAsLongAsItWasTold(t *testing.T) {
+func TestALockIsHeldForAtLeastTheGivenTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(&LockerOptions{AtLeast: time.Minute})
 		h := locked(t, k, "job", nil)

@@ -71,7 +71,7 @@
 //
 // # Files
 //
-// Leases of Azure Files, and what is only safe under them, are in package files.
+// Leases of Azure Files, and the operations that are only safe under them, are in package files.
 //
 // # Cost
 //

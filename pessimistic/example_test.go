@@ -28,7 +28,7 @@ func ExampleDo() {
 	// <nil>
 }
 
-// Orders is what the blob of the next example holds.
+// Orders is the content of the blob in the next example.
 type Orders []string
 
 func addOrder(_ context.Context, list *Orders) error {

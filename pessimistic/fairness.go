@@ -7,7 +7,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// past is what a Locker remembers about a lock that it has released, in order to be fair to other processes. They poll
+// past is a Locker's memory of a lock that it has released, in order to be fair to other processes. They poll
 // every few seconds; a process that asks again right after its release would nearly always win.
 type past struct {
 	since     instant // when it began to hold the lock without a pause

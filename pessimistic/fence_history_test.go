@@ -29,7 +29,7 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// play is what a few processes did that shared one lock and wrote to one resource, some of them paused at the worst
+// play is the history of a few processes that share one lock and write to one resource, some of them paused at the worst
 // of moments: when a write has passed every check of theirs and is about to leave.
 type play struct {
 	w  *world
@@ -104,7 +104,7 @@ type ledger struct {
 	By []fence.Token `json:"by"`
 }
 
-// writer is a way to write under a lock. Claim is what a holder does before he relies on being alone.
+// writer is a way to write under a lock. Claim runs before a holder relies on being alone.
 type writer struct {
 	name  string
 	claim func(ctx context.Context, p *process, h *Hold) error
@@ -276,7 +276,7 @@ func (p *process) hold(h *Hold, by writer) {
 	_ = h.Release(context.Background())
 }
 
-// verdict is what a checker says about a history.
+// verdict is the judgement of a checker on a history.
 func (h *play) verdict() error {
 	for i := 1; i < len(h.fences); i++ {
 		if h.fences[i] <= h.fences[i-1] {

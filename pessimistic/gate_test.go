@@ -48,7 +48,7 @@ func TestASuspendedMachineNoticesOnWakingUp(t *testing.T) {
 		mustLost(t, context.Cause(l.Context()), Expired)
 		mustLost(t, l.Release(t.Context()), Expired)
 		if w.State("b") != lease.Available {
-			t.Errorf("state %v: what is left of the lease was not given back", w.State("b"))
+			t.Errorf("state %v: the rest of the lease was not released", w.State("b"))
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestTheGatePausesWritersWhileInDoubt(t *testing.T) {
 	})
 }
 
-func TestTheGateClosesForEverWhenTheLeaseRunsOut(t *testing.T) {
+func TestTheGateClosesForGoodWhenTheLeaseExpires(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang})

@@ -24,7 +24,7 @@ func aged(t *testing.T, w *world) *Hold {
 	return held
 }
 
-func TestCollectingDeletesWhatNobodyHasUsedForLong(t *testing.T) {
+func TestGCDeletesUnusedLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		k := w.lockerOf(nil)
@@ -57,7 +57,7 @@ func TestCollectingDeletesWhatNobodyHasUsedForLong(t *testing.T) {
 	})
 }
 
-func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
+func TestGCKeepsALockThatIsAcquiredMeanwhile(t *testing.T) {
 	for _, releaseIt := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, w *world) {
 			held := aged(t, w)
@@ -85,7 +85,7 @@ func TestALockThatIsAcquiredWhileCollectingStays(t *testing.T) {
 	}
 }
 
-func TestALostAnswerIsStillACollection(t *testing.T) {
+func TestGCCountsADeletionWhoseResponseIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.4})
@@ -97,7 +97,7 @@ func TestALostAnswerIsStillACollection(t *testing.T) {
 	})
 }
 
-func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
+func TestGCKeepsALockWhoseFenceIsAheadOfTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Put("ahead", "")
 		ahead := record{owner: "x", nonce: "n", fence: 1 << 60, since: time.Now(), duration: 30 * time.Second}
@@ -112,7 +112,7 @@ func TestALockWhoseFenceIsAheadOfTheClockIsKept(t *testing.T) {
 	})
 }
 
-func TestCollectingTooEagerlyIsRefused(t *testing.T) {
+func TestGCRefusesATooShortUnused(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{-time.Hour, time.Second} {
 			if _, err := w.lockerOf(nil).GC(t.Context(), &GCOptions{Unused: d}); err == nil || len(w.Ops()) != 0 {

@@ -55,7 +55,7 @@ func TestAHungRequestDoesNotCostTheLease(t *testing.T) {
 	}
 }
 
-func TestARenewalIsSentBesideOneThatHangs(t *testing.T) {
+func TestARenewalIsSentWhileAnotherHangs(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		bubble.Sleep(8 * time.Second)

@@ -10,7 +10,7 @@ import (
 )
 
 // A captive portal answers 200 in place of the service, which has not seen the request.
-func TestASuccessOfAnIntermediaryIsNone(t *testing.T) {
+func TestASuccessOfAnIntermediaryIsNoSuccess(t *testing.T) {
 	portal := func(op ...string) aztest.Fault {
 		return aztest.Fault{Kind: aztest.Page, Match: aztest.Op(op...), Count: 1}
 	}

@@ -128,7 +128,7 @@ func TestTryAcquireDoesNotWait(t *testing.T) {
 }
 
 // Waiters look with HEAD only: trying to acquire would fill everybody's logs with 409s (azure-webjobs-sdk#2318).
-func TestWaitersOnlyLookUntilTheLeaseIsFree(t *testing.T) {
+func TestWaitersOnlySendHEADUntilTheLeaseIsFree(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		go func() {
@@ -178,7 +178,7 @@ func TestWaitingEndsWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
+func TestWaitingEndsWithTheCauseOfItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		why := errors.New("closing time")
@@ -197,7 +197,7 @@ func TestWaitingEndsWithItsContextAndSaysWhy(t *testing.T) {
 
 // A waiter that knows that the lease exists rides out an outage. One that has never received a response does not wait for
 // ever.
-func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
+func TestAWaiterSurvivesAnOutageThatANewCallDoesNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		down := aztest.Fault{Kind: aztest.Refuse}
 		w.Faults.SetFaults(down)
@@ -220,7 +220,7 @@ func TestAWaiterRidesOutAnOutageThatANewcomerDoesNot(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotExistIsNotWaitedFor(t *testing.T) {
+func TestAcquireDoesNotWaitForAMissingBlob(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		_, err := Acquire(t.Context(), Blob(w.Blob("missing")), nil)
 		if !errors.Is(err, ErrNotFound) || pesstest.Code(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
@@ -241,7 +241,7 @@ func TestTheFirst403IsFinal(t *testing.T) {
 	})
 }
 
-func TestAnAcquireWhoseAnswerWasLostIsAskedForAgainWithTheSameID(t *testing.T) {
+func TestAnAcquireWhoseResponseIsLostIsRepeatedWithTheSameID(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.AnswerTwice, aztest.LoseRequest, aztest.Throttle} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -282,7 +282,7 @@ func TestTheTimeCountsFromTheTryThatSucceeded(t *testing.T) {
 }
 
 // Akka refuses a grant that took more than half of its time to arrive; too little would be left of it.
-func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
+func TestAGrantThatTookHalfTheDurationIsRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var jump time.Duration
 		first := true
@@ -298,7 +298,7 @@ func TestAGrantThatTookHalfTheDurationIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestAnInfiniteLeaseStaysAndItsLossIsFound(t *testing.T) {
+func TestAnInfiniteLeaseLastsAndItsLossIsNoticed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
 		if seen := w.Look("b"); seen.Term != lease.Infinite {
@@ -355,7 +355,7 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 	})
 }
 
-func TestDoReleasesWhateverTheWorkDoes(t *testing.T) {
+func TestDoReleasesHoweverTheWorkEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mine := errors.New("my own error")
 		if err := Do(t.Context(), Blob(w.Blob("b")), nil, func(context.Context, *Lease) error { return mine }); err != mine {
@@ -376,7 +376,7 @@ func TestDoReleasesWhateverTheWorkDoes(t *testing.T) {
 }
 
 // A lease that was lost must not hide what the work said, and success under a lost lease is no success.
-func TestDoTellsOfALossBesideTheWorksOwnError(t *testing.T) {
+func TestDoReportsALossTogetherWithTheWorksError(t *testing.T) {
 	mine := errors.New("my own error")
 	for _, own := range []error{nil, mine} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -396,7 +396,7 @@ func TestDoTellsOfALossBesideTheWorksOwnError(t *testing.T) {
 }
 
 // A release that the service never confirms is the lease's matter, not the work's.
-func TestDoSucceedsWhenOnlyTheReleaseIsUnclear(t *testing.T) {
+func TestDoSucceedsIfOnlyTheReleaseIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Release Blob Lease")})
 		var seen events
@@ -410,7 +410,7 @@ func TestDoSucceedsWhenOnlyTheReleaseIsUnclear(t *testing.T) {
 	})
 }
 
-func TestHooksTellTheStoryOfALease(t *testing.T) {
+func TestHooksReportTheEventsOfALease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var seen events
 		var traced []string

@@ -67,7 +67,7 @@ func TestAFreeLockTakesFourRequestsFromLockToRelease(t *testing.T) {
 	})
 }
 
-func TestTryLockSaysWhoHoldsItAfterOneRequest(t *testing.T) {
+func TestTryLockReportsTheHolderAfterOneRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(&LockerOptions{Owner: "web 1/ü"}), "job", nil)
 		_, err := w.lockerOf(nil).TryLock(t.Context(), "job")
@@ -251,7 +251,7 @@ func TestALostStampIsSettledByItsNonce(t *testing.T) {
 	})
 }
 
-func TestADamagedFenceIsNotTakenForNone(t *testing.T) {
+func TestADamagedFenceIsNotTreatedAsMissing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
@@ -267,7 +267,7 @@ func TestADamagedFenceIsNotTakenForNone(t *testing.T) {
 	})
 }
 
-func TestWhatOthersKeepOnTheLockBlobStays(t *testing.T) {
+func TestMetadataOfOtherProgramsOnTheLockBlobIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		if err := rewrite(t.Context(), w, "b", "", func(m map[string]string) { m["team"] = "blue" }); err != nil {
 			t.Fatal(err)
@@ -292,7 +292,7 @@ func TestALockInAMissingContainerIsNotFound(t *testing.T) {
 	})
 }
 
-func TestALockerRefusesWhatCannotWork(t *testing.T) {
+func TestALockerRefusesInvalidOptions(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for field, opts := range map[string]*LockerOptions{
 			"Duration":      {Duration: time.Second},

@@ -44,7 +44,7 @@ type AcquireOptions struct {
 	IfMatch azcore.ETag
 
 	// LeaseID is the lease id to acquire with, a GUID. Clients that use the same id share the lease. Defaults to a
-	// random id, which is what a lock needs.
+	// random id, as a lock needs it.
 	LeaseID string
 
 	// Health is called before every renewal. While it returns an error, the lease is not renewed: a process that runs

@@ -13,7 +13,7 @@ import (
 )
 
 // What others have made is never deleted, whatever is done with it.
-func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
+func TestGCKeepsBlobsOfOtherPrograms(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Put("marker", "") // another program's empty blob
 		w.Put("old", "")    // a lock of a version that marked what it had not made
@@ -49,7 +49,7 @@ func TestCollectingLeavesWhatOthersHaveMade(t *testing.T) {
 }
 
 // Content that comes between the list and the deletion is noticed under the lease.
-func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
+func TestGCLooksAgainBeforeItDeletes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		gets := 0
@@ -72,7 +72,7 @@ func TestCollectingLooksAgainBeforeItDeletes(t *testing.T) {
 }
 
 // A collection that fails leaves a lock that looks as it did, so that the next holder learns how the last one ended.
-func TestACollectionThatFailsHidesNoCrash(t *testing.T) {
+func TestAFailedGCHidesNoCrash(t *testing.T) {
 	for want, end := range map[Ending]func(*Hold){
 		EndedByRelease: func(h *Hold) { mustRelease(t, h.Lease) },
 		EndedByBreak:   func(h *Hold) { crash(h.Lease) }, // it had expired; a break is as unclean
@@ -116,13 +116,13 @@ func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 		}
 		mustRelease(t, h.Lease)
 		if w.Look("b").Metadata[keyKind] != "" {
-			t.Error("a blob of somebody's is marked as ours")
+			t.Error("a blob of another program is marked as created by azconc")
 		}
 	})
 }
 
 // A lease of a program that does not use azconc is not blamed on the last owner, where that can be known.
-func TestAForeignLeaseIsNotTheLastOwners(t *testing.T) {
+func TestAForeignLeaseIsNotAttributedToTheLastOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.direct(&LockerOptions{Owner: "one"})
 		h := locked(t, k, "job", nil)

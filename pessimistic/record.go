@@ -26,7 +26,7 @@ const (
 // blobs that they had not created: that value, like its absence, does not tell who created the blob.
 const kindOwn = "2"
 
-// record is what a holder writes into the lock blob, once per acquisition.
+// record is written into the lock blob by each holder, once per acquisition.
 type record struct {
 	lock     bool // there is a record, or the mark of a lock that was never held
 	own      bool // azconc created the blob

@@ -17,7 +17,7 @@ import (
 
 var releases = aztest.Op("Release Blob Lease", "Release Container Lease")
 
-func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
+func TestAReleaseWhoseResponseIsLostSucceeds(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.Throttle, aztest.Hang, aztest.Refuse} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -33,7 +33,7 @@ func TestAReleaseWhoseAnswerWasLostIsARelease(t *testing.T) {
 	}
 }
 
-func TestAReleaseThatNobodyConfirmsIsUnknown(t *testing.T) {
+func TestAReleaseThatIsNeverConfirmedIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: releases})
@@ -96,7 +96,7 @@ func TestTheLeaseIsRenewedUntilTheWorkHasStopped(t *testing.T) {
 	})
 }
 
-func TestReleasingWhatIsLostSaysHowItWasLost(t *testing.T) {
+func TestReleasingALostLeaseReportsTheReason(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		happen func(t *testing.T, w *world, l *Lease)

@@ -26,7 +26,7 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 			select {
 			case <-changed:
 			default:
-				t.Errorf("%s: nobody is told", when)
+				t.Errorf("%s: changed is not closed", when)
 			}
 		}
 		want("acquired", 10*time.Second, 15*time.Second)

@@ -86,7 +86,7 @@ func (r remote) lookUntil(ctx context.Context, id string) (seen lease.Observatio
 
 func ifMatch(etag azcore.ETag) lease.Conditions { return lease.Conditions{IfMatch: etag} }
 
-// verdict is what a response means for a lease that this process holds, or believes it holds.
+// verdict is the meaning of a response for a lease that this process holds, or believes it holds.
 type verdict uint8
 
 const (

@@ -197,7 +197,7 @@ func (l *Lease) watchman() {
 	}
 }
 
-// look ends what is due, and returns when to look again.
+// look ends the work or the lease if that is due, and returns when to look again.
 func (l *Lease) look() (next time.Duration, over bool) {
 	now := l.remote.clock().now()
 	l.mu.Lock()

@@ -69,7 +69,7 @@ type stamp struct {
 	base   lease.Observation
 	record record
 	due    time.Time // the service's clock must reach this before the record is written
-	date   moment    // what is known of the service's clock; later once the record is written
+	date   moment    // the last known time of the service's clock; later once the record is written
 	etag   azcore.ETag
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
+func TestATableLockIsForTheTableOrAPartition(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		var names []string
@@ -44,7 +44,7 @@ func TestATableLockStandsForTheTableOrAPartitionOfIt(t *testing.T) {
 	})
 }
 
-func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
+func TestTheFenceOfATableLockRejectsAnEarlierHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		table := w.Service.Table("orders")
 		k := w.lockerOf(nil)
@@ -85,7 +85,7 @@ func TestTheFenceOfATableLockKeepsAnEarlierHolderOut(t *testing.T) {
 	})
 }
 
-// unguarded is a holder who does not look at his clock.
+// unguarded is a holder that does not check its clock.
 type unguarded struct{ *Hold }
 
 func (unguarded) Guard(context.Context) error { return nil }

@@ -28,7 +28,7 @@ type trial struct {
 	name     string
 	duration time.Duration                 // defaults to 30 s
 	faults   []aztest.Fault                // in force after the acquisition
-	during   func(t *testing.T, tr *trial) // runs beside the work
+	during   func(t *testing.T, tr *trial) // runs concurrently with the work
 	answer   time.Duration                 // how long answers of lease operations take after they were carried out
 	survives bool                          // the context must not end
 	reason   Reason                        // if it is, why; 0 is any
@@ -266,7 +266,7 @@ func trials() []*trial {
 	}
 }
 
-func TestTheWorkStopsBeforeTheLeaseCouldBeSomebodyElsesAndNotBeforeItMust(t *testing.T) {
+func TestTheWorkStopsBeforeTheLeaseCanBeAnotherHoldersAndNotEarlierThanNeeded(t *testing.T) {
 	for _, tr := range trials() {
 		t.Run(tr.name, func(t *testing.T) {
 			for _, finding := range tr.run(t) {

@@ -10,7 +10,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// moment is what is known about the service's clock: it showed date, truncated to seconds, no later than at.
+// moment is a reading of the service's clock: it showed date, truncated to seconds, no later than at.
 type moment struct {
 	date time.Time
 	at   instant

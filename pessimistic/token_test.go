@@ -19,7 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// ruin is what others do to a lock blob, and to those who hold it.
+// ruin is the damage that other clients do to a lock blob and its holders.
 var ruin = map[string]func(ctx context.Context, w *world) error{
 	"delete": func(ctx context.Context, w *world) error {
 		_, err := w.Service.BlockBlob("box", "job").Delete(ctx, nil)
@@ -151,7 +151,7 @@ func TestFencesGrowOverDeletionRewritingHandOverAndSkewedClocks(t *testing.T) {
 
 // One after the other within a second, by processes that know nothing of each other and whose clocks are off: each guesses
 // wrong when the service's next second begins.
-func TestAFenceFollowsWhatOthersDoToTheBlobWithinTheSecond(t *testing.T) {
+func TestAFenceGrowsAfterOthersChangeTheBlobWithinTheSecond(t *testing.T) {
 	for name, strike := range ruin {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

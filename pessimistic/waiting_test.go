@@ -16,8 +16,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// TestFiftyProcessesThatWaitAreGentleAndNobodyStarves has them want one lock again and again.
-func TestFiftyProcessesThatWaitAreGentleAndNobodyStarves(t *testing.T) {
+// TestFiftyWaitingProcessesSendFewRequestsAndNoneStarves has them want one lock again and again.
+func TestFiftyWaitingProcessesSendFewRequestsAndNoneStarves(t *testing.T) {
 	for _, tt := range []struct {
 		hold, span time.Duration
 		fair       bool // long enough to tell

@@ -117,7 +117,7 @@ func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
 	})
 }
 
-func TestWhoResignsLetsAnotherLead(t *testing.T) {
+func TestALeaderThatResignsLetsAnotherLead(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		one, two := electionOf(w, lockerOf(w, nil), nil), electionOf(w, direct(w, nil), nil)
 		var first, second terms

@@ -50,7 +50,7 @@ func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 		}
 		other := "6f1f1a1e-0000-4000-8000-000000000000"
 		if _, err := Delete(t.Context(), f, &DeleteOptions{LeaseID: other}); !errors.Is(err, pessimistic.ErrLost) {
-			t.Errorf("with another's id: %v", err)
+			t.Errorf("with the id of another holder: %v", err)
 		}
 		done, err := Delete(t.Context(), f, &DeleteOptions{LeaseID: l.ID()})
 		if err != nil || done != (Deleted{How: DeletedByUs, Requests: 1}) {
@@ -60,7 +60,7 @@ func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 	})
 }
 
-func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
+func TestAFileIsDeletedOnceWhateverHappensToAResponse(t *testing.T) {
 	for kind, want := range map[aztest.FaultKind]Deleted{
 		aztest.LoseAnswer:      {DeletedUnclear, 0, 3, 1},
 		aztest.FailAfterCommit: {DeletedUnclear, 0, 3, 1},
@@ -83,7 +83,7 @@ func TestWhateverHappensToAnAnswerTheFileIsDeletedOnce(t *testing.T) {
 }
 
 // Another client recreates the file between the deletion whose response is lost and the next try.
-func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
+func TestARecreatedFileIsNotDeleted(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			var o DeleteOptions
@@ -109,7 +109,7 @@ func TestAFileThatWasMadeAnewIsNotDeleted(t *testing.T) {
 			}
 			done, err := Delete(t.Context(), f, &o)
 			if !isThere(t, f) || !made {
-				t.Fatalf("leased %v: another's file is deleted", leased)
+				t.Fatalf("leased %v: a file of another client is deleted", leased)
 			}
 			if !leased && (err != nil || done.How != DeletedUnclear) || leased && !errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 				t.Errorf("leased %v: %+v, %v", leased, done, err)
@@ -136,7 +136,7 @@ func TestAPendingDeletionIsNeitherSuccessNorAbsence(t *testing.T) {
 	})
 }
 
-func TestAPendingDeletionIsWaitedForUntilItIsOneOrTheOther(t *testing.T) {
+func TestDeleteWaitsForTheEndOfAPendingDeletion(t *testing.T) {
 	poll := &WaitOptions{Poll: pollEach(2 * time.Second)}
 	for name, tt := range map[string]struct {
 		after func(s *aztest.Service) // 5 s
@@ -166,7 +166,7 @@ func TestAPendingDeletionIsWaitedForUntilItIsOneOrTheOther(t *testing.T) {
 	}
 }
 
-func TestDeletionWaitsForTheFileToBeClosedAndNamesWhoHasIt(t *testing.T) {
+func TestDeleteWaitsForTheFileToBeClosedAndNamesItsClients(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.OpenSMB("box", "f", shared("1"))
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
@@ -208,7 +208,7 @@ func TestAReadOnlyFileIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestADeletionWhoseAnswersAreAllLostIsUnknown(t *testing.T) {
+func TestADeletionWithoutAnyResponseIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op(deleteFile)})
 		done, err := Delete(t.Context(), f, nil)
@@ -222,7 +222,7 @@ func TestADeletionWhoseAnswersAreAllLostIsUnknown(t *testing.T) {
 	})
 }
 
-func TestADeletionEndsWithItsContextAndSaysWhatIsKnown(t *testing.T) {
+func TestADeletionEndsWithItsContextAndReportsWhatIsKnown(t *testing.T) {
 	for _, op := range []string{lookAtFile, deleteFile} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			ctx, cancel := context.WithCancelCause(t.Context())

@@ -70,7 +70,7 @@ const shownHandles = 3
 // Unwrap returns the sentinel and the service's response.
 func (e *InUseError) Unwrap() []error { return []error{pessimistic.ErrHeld, e.Err} }
 
-// errOpen is what WaitClosed makes of a list of handles: the service itself refuses nothing there.
+// errOpen is the error that WaitClosed derives from a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")
 
 // TornError reports how much of the new content has been written to a file when the write failed. The rest is the old

@@ -32,7 +32,7 @@ func openMany(t *testing.T, s *aztest.Service, n int) {
 	}
 }
 
-func TestHandlesSayWhoHasAFileOpenAndForWhat(t *testing.T) {
+func TestHandlesReportClientsAndTheirAccess(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.OpenSMB("box", "f", aztest.SMBHandle{ID: "1", ClientName: "desk", Write: true, ShareRead: true})
 		handles, err := Handles(t.Context(), f, nil)
@@ -49,7 +49,7 @@ func TestHandlesSayWhoHasAFileOpenAndForWhat(t *testing.T) {
 	})
 }
 
-func TestHandlesAreListedPageByPageAndADirectoryTellsOfWhatIsInIt(t *testing.T) {
+func TestHandlesAreListedInPagesAndRecursively(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		openMany(t, s, 5001)
 		root := s.Share("box").NewRootDirectoryClient()
@@ -67,7 +67,7 @@ func TestHandlesAreListedPageByPageAndADirectoryTellsOfWhatIsInIt(t *testing.T) 
 	})
 }
 
-func TestHandlesOfNothingAreRefusedBeforeAsking(t *testing.T) {
+func TestHandlesOfANilClientAreRefusedBeforeSending(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		_, none := Handles(t.Context(), (*file.Client)(nil), nil)
 		_, noDirectory := Handles(t.Context(), (*directory.Client)(nil), nil)
@@ -106,7 +106,7 @@ func TestAllHandlesAreClosedAHundredAtATimeAndFailuresCounted(t *testing.T) {
 	})
 }
 
-func TestOnlyTheHandlesThatAreNamedAreClosed(t *testing.T) {
+func TestOnlyTheNamedHandlesAreClosed(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		openMany(t, s, 150)
 		s.Reset()
@@ -117,7 +117,7 @@ func TestOnlyTheHandlesThatAreNamedAreClosed(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsLostMakesTheCountALowerBound(t *testing.T) {
+func TestALostResponseMakesTheCountALowerBound(t *testing.T) {
 	for kind, atLeast := range map[aztest.FaultKind]bool{
 		aztest.LoseAnswer: true, aztest.LoseRequest: true, aztest.FailAfterCommit: true, aztest.Refuse: false,
 	} {
@@ -136,7 +136,7 @@ func TestAnAnswerThatIsLostMakesTheCountALowerBound(t *testing.T) {
 	}
 }
 
-func TestClosingEndsWithItsContextAndSaysWhatItDid(t *testing.T) {
+func TestClosingEndsWithItsContextAndReportsWhatWasClosed(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		openMany(t, s, 101)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -150,7 +150,7 @@ func TestClosingEndsWithItsContextAndSaysWhatItDid(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotCloseHandlesIsToldSoAtOnce(t *testing.T) {
+func TestClosingHandlesWithoutPermissionFailsAtOnce(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
 		_, list := Handles(t.Context(), f, nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// Holder is what the holder of a file's lease has recorded about itself in the file's metadata. The record remains when
-// the lease is over. A holder that does not use azconc records nothing.
+// Holder is the record that the holder of a file's lease has left in the file's metadata. It remains when the lease is
+// over. A holder that does not use azconc records nothing.
 type Holder struct {
 	Name  string
 	Since time.Time // when it acquired the lease, by the service's clock

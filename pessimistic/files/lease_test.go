@@ -70,7 +70,7 @@ func fileOps(s *aztest.Service) (ops []string) {
 
 var fileAcquire = []string{"Acquire File Lease", "Get File Properties", "Set File Metadata"}
 
-func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
+func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestAFilesLeaseIsInfiniteAndItsHolderIsHeardOf(t *testing.T) {
 	})
 }
 
-func TestAFilesLeaseTakesNoOtherDuration(t *testing.T) {
+func TestAFilesLeaseRefusesOtherDurations(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		if _, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
 			t.Errorf("err = %v after %d requests", err, s.Requests())
@@ -106,7 +106,7 @@ func TestAFilesLeaseTakesNoOtherDuration(t *testing.T) {
 	})
 }
 
-func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
+func TestALostResponseDuringTheAcquisitionOfAFileIsRepaired(t *testing.T) {
 	for _, op := range append(slices.Clone(fileAcquire), "Release File Lease") {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(op), Count: 1})
@@ -122,7 +122,7 @@ func TestAnyAnswerLostWhileAFileIsAcquiredIsRepaired(t *testing.T) {
 	}
 }
 
-func TestAFailureAfterTheGrantGivesTheFileBack(t *testing.T) {
+func TestAFailureAfterTheGrantReleasesTheFile(t *testing.T) {
 	for _, op := range fileAcquire[1:] {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})

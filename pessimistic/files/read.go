@@ -105,7 +105,7 @@ type reader struct {
 	leased bool // as reported with any range
 }
 
-// look is what a response says about a file.
+// look is the state of a file in a response.
 type look struct {
 	size    int64
 	etag    azcore.ETag

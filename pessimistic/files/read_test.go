@@ -111,13 +111,13 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 			var b bytes.Buffer
 			_, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
 			if !errors.Is(err, pessimistic.ErrConflict) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
-				t.Errorf("%s, without a way to begin anew: %d bytes, %v", name, b.Len(), err)
+				t.Errorf("%s, without Restart: %d bytes, %v", name, b.Len(), err)
 			}
 		})
 	}
 }
 
-func TestReadingBeginsAnewOnlySoOften(t *testing.T) {
+func TestReadingRestartsABoundedNumberOfTimes(t *testing.T) {
 	for restarts, want := range map[int]int{0: 3, 1: 1, -1: 0} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, patterned(testSpan+1, 1))
@@ -166,7 +166,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			if !errors.Is(err, tt.err) || tt.err == nil && (err != nil || !got.Leased) {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}
-			// The holder himself need not care.
+			// The holder itself need not care.
 			var b bytes.Buffer
 			got, err = Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
 			if err != nil || got.Leased || b.Len() != len(content) {
@@ -208,7 +208,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWhatTheWriterSaysEndsTheReading(t *testing.T) {
+func TestAnErrorOfTheWriterEndsTheReading(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, patterned(3*testSpan, 1))
 		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{span: testSpan})
@@ -223,7 +223,7 @@ func TestWhatTheWriterSaysEndsTheReading(t *testing.T) {
 	})
 }
 
-func TestReadingIsRefusedByNameOrWaits(t *testing.T) {
+func TestAReadThatIsRefusedNamesTheClientsOrWaits(t *testing.T) {
 	for reason, o := range obstacles {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			o.begin(s)

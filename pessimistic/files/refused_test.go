@@ -17,7 +17,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
+func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("abc"))
 		no := errors.New("no")
@@ -29,7 +29,7 @@ func TestWhatChangeReturnsComesBackAndNothingIsWritten(t *testing.T) {
 		if err != nil || !out.Changed || string(stored(t, s, f)) != "xbc" {
 			t.Errorf("a change in place: %+v, %v", out, err)
 		}
-		for name, o := range map[string]*UpdateOptions{"what is read": {Limit: 2}, "what is written": {Limit: 3}} {
+		for name, o := range map[string]*UpdateOptions{"reading": {Limit: 2}, "writing": {Limit: 3}} {
 			out, err = Update(t.Context(), f, to([]byte("abcd")), o)
 			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("a limit for %s: %+v, %v", name, out, err)
@@ -97,7 +97,7 @@ func TestAReadOnlyFileIsNotUpdatedAndNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAnUpdateOfWhatIsNotThereOrNotOurs(t *testing.T) {
+func TestAnUpdateOfAMissingFileOrUnderAForeignLease(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		out, err := Update(t.Context(), s.File("box", "missing"), to(nil), &UpdateOptions{span: testSpan})
 		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {

@@ -90,7 +90,7 @@ func DeleteShare(ctx context.Context, client *share.Client, opts *DeleteShareOpt
 	})
 }
 
-// write sends a write that leaves no trace of who sent it. After a lost response every refusal is an unknown outcome,
+// write sends a write that leaves no trace of its sender. After a lost response every refusal is an unknown outcome,
 // because the first request may have caused it.
 func (c *call) write(ctx context.Context, op string, request func(context.Context) error) (ShareResult, error) {
 	sent, err := c.wire().Send(ctx, op, c.again(), request)

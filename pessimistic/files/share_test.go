@@ -65,7 +65,7 @@ func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *tes
 	}
 }
 
-func TestAnAnswerThatIsLostToAChangeOrABreakIsRepaired(t *testing.T) {
+func TestALostResponseToAChangeOrABreakIsRepaired(t *testing.T) {
 	for name, of := range map[string]func(s *aztest.Service, f *file.Client) pessimistic.Resource{
 		"Share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return Share(s.Share("box")) },
 		"File":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return File(f) },

@@ -55,9 +55,9 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 	})
 }
 
-// What is seen first is the heartbeat of the holder before: the lease has just been acquired, and the first heartbeat is
+// The heartbeat that is seen first is that of the previous holder: the lease has just been acquired, and the first heartbeat is
 // on its way.
-func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
+func TestANewLeaseIsNotMistakenForThePreviousOne(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestALeaseThatWasJustAcquiredIsNotTakenForItsPredecessors(t *testing.T) {
 	})
 }
 
-func TestABreakWhoseAnswerIsLostIsRepeatedIfItWasNotCarriedOut(t *testing.T) {
+func TestABreakWhoseRequestIsLostIsRepeated(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice, aztest.Refuse} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			orphan(t, s, f)
@@ -97,7 +97,7 @@ func TestABreakWhoseAnswerIsLostIsRepeatedIfItWasNotCarriedOut(t *testing.T) {
 	}
 }
 
-func TestABreakWhoseAnswerIsLostIsNotRepeatedOnSomebodyElse(t *testing.T) {
+func TestABreakWhoseResponseIsLostIsNotRepeatedOnALaterHolder(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Break File Lease"), Count: 1},

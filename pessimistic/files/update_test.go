@@ -19,7 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// to is a change that makes the content what is given.
+// to is a change that sets the content.
 func to(content []byte) func(context.Context, []byte) ([]byte, error) {
 	return func(context.Context, []byte) ([]byte, error) { return content, nil }
 }
@@ -28,7 +28,7 @@ func join(all ...[]string) []string { return slices.Concat(all...) }
 
 var fileRelease = []string{"Release File Lease"}
 
-func TestAnUpdateOfAFileSendsThisAndNoMore(t *testing.T) {
+func TestAnUpdateOfAFileSendsExactlyTheseRequests(t *testing.T) {
 	read, put, resize := []string{"Get File"}, []string{"Put Range"}, []string{"Set File Properties"}
 	long := patterned(3*testSpan, 1)
 	middle := slices.Clone(long)
@@ -246,7 +246,7 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheOneRequestOfAWritingThatGetsNoAnswerIsUnknown(t *testing.T) {
+func TestAWriteOfOneRequestWithoutAResponseIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		for kind, want := range map[aztest.FaultKind]string{aztest.LoseAnswer: "xyz", aztest.LoseRequest: "abc"} {
 			fill(t, s, f, []byte("abc"))

@@ -22,7 +22,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-func TestAnUploadSendsThisAndNoMore(t *testing.T) {
+func TestAnUploadSendsExactlyTheseRequests(t *testing.T) {
 	look, put, resize, create := []string{lookAtFile}, []string{"Put Range"}, []string{"Set File Properties"}, []string{"Create File"}
 	for name, tt := range map[string]struct {
 		old, content []byte
@@ -74,7 +74,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 					continue // see the same test of Update; and when there is no file it is nothing new
 				}
 				if made && k == 1 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
-					continue // see TestAFileIsMadeByWhoComesLast
+					continue // see TestTheLastUploadDeterminesTheFile
 				}
 				if made && k == 2 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
 					continue // the acquire
@@ -102,7 +102,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 
 // FileREST cannot make a file only where there is none. One that a request which was held back makes once more is empty
 // again, unless it is leased by then.
-func TestAFileIsMadeByWhoComesLast(t *testing.T) {
+func TestTheLastUploadDeterminesTheFile(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 		f := s.File("box", "new")
 		s.SetFaults(aztest.Fault{Kind: aztest.RepeatLater, Match: aztest.Op("Create File"), Count: 1, Delay: time.Hour})
@@ -121,7 +121,7 @@ func TestAFileIsMadeByWhoComesLast(t *testing.T) {
 	})
 }
 
-func TestOfTwoWhoMakeAFileOneContentIsWhole(t *testing.T) {
+func TestTwoConcurrentUploadsLeaveOneWholeContent(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 		f := s.File("box", "new")
 		contents := [][]byte{patterned(2*testSpan, 1), patterned(testSpan+1, 2), patterned(3, 3)}
@@ -144,7 +144,7 @@ func TestOfTwoWhoMakeAFileOneContentIsWhole(t *testing.T) {
 	})
 }
 
-func TestAContentThatCannotBeReadChangesNothingAtFirstAndTearsLater(t *testing.T) {
+func TestAReadErrorBeforeTheFirstRangeChangesNothingAndALaterOneTears(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	whole := patterned(testSpan+8, 2)
 	for name, tt := range map[string]struct {
@@ -185,7 +185,7 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cause := fmt.Errorf("cancelled at request %d", k)
 			n := 0
-			// What is under way is carried out before the next request.
+			// A request under way is carried out before the next one.
 			s.SetFaults(aztest.Fault{Kind: aztest.DelayCommit, Count: 1, Match: func(*aztest.Request) bool {
 				n++
 				if n == k+1 {
@@ -228,7 +228,7 @@ func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 }
 
 // Another client creates the file, and leases it, while this call's request to create it is under way.
-func TestAFileThatAnotherHasLeasedIsNotMadeAnewButWaitedFor(t *testing.T) {
+func TestAnUploadWaitsForALeasedFile(t *testing.T) {
 	for _, wait := range []time.Duration{time.Second, 0} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 			f := s.File("box", "new")
@@ -273,7 +273,7 @@ func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
 }
 
 // An intermediary that takes the length from a response must not make a file look empty: a write would leave it as it is.
-func TestALookWithoutALengthIsNotThatOfAnEmptyFile(t *testing.T) {
+func TestAMissingLengthIsNotALengthOfZero(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("content"))
 		l, err := pessimistic.Acquire(t.Context(), File(f), nil)

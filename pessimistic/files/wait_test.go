@@ -34,7 +34,7 @@ func lockedFor(s *aztest.Service, d time.Duration) {
 	time.AfterFunc(d, func() { s.CloseSMB("box", "f", "1") })
 }
 
-// obstacles are the ways for an SMB client to be in the way, and how each ends.
+// obstacles are the ways for an SMB client to prevent access, and how each ends.
 var obstacles = map[azerr.Reason]struct{ begin, end func(s *aztest.Service) }{
 	azerr.OpenHandle: {
 		func(s *aztest.Service) {
@@ -74,7 +74,7 @@ func TestWaitingEndsWithinOnePollOfTheObstacle(t *testing.T) {
 	}
 }
 
-func TestWhoIsWaitedForIsNamedWhenTheTimeIsOver(t *testing.T) {
+func TestTheClientsAreNamedWhenTheWaitEnds(t *testing.T) {
 	for reason, o := range obstacles {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			o.begin(s)
@@ -99,7 +99,7 @@ func TestWhoIsWaitedForIsNamedWhenTheTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheContextIsInTheErrorAndSoAreTheHolders(t *testing.T) {
+func TestAnErrorAtTheEndOfTheContextNamesTheClients(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, time.Hour)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -113,7 +113,7 @@ func TestTheEndOfTheContextIsInTheErrorAndSoAreTheHolders(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotPassIsNotWaitedFor(t *testing.T) {
+func TestAPermanentRefusalIsNotWaitedFor(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		code   string
@@ -147,7 +147,7 @@ func TestWhatDoesNotPassIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWhoHasItOpenIsToldWhileWaiting(t *testing.T) {
+func TestTheClientsAreReportedDuringTheWait(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, 25*time.Second)
 		began, told := time.Now(), []time.Duration{}
@@ -222,7 +222,7 @@ func TestALeaseOnAFileThatIsOpenForWritingIsHeldByAnSMBClient(t *testing.T) {
 	})
 }
 
-func TestALeaseOnAFileWhoseDeletionIsPendingWaitsForWhatItComesTo(t *testing.T) {
+func TestALeaseWaitsForTheEndOfAPendingDeletion(t *testing.T) {
 	for name, tt := range map[string]struct {
 		after func(s *aztest.Service)
 		err   error

@@ -56,7 +56,7 @@ func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
 	})
 }
 
-func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
+func TestAFullSemaphoreNamesAHolder(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		theirs := semaphoreOf(w, direct(w, &pessimistic.LockerOptions{Owner: "web-1"}), 2)
 		a, b := slotOf(t, theirs), slotOf(t, theirs)
@@ -86,7 +86,7 @@ func TestAFullSemaphoreSaysWhoIsIn(t *testing.T) {
 	})
 }
 
-func TestGoroutinesThatWantASlotLookAsOneAndServeThemselvesAtOnce(t *testing.T) {
+func TestWaitingGoroutinesPollAsOneAndReuseFreedSlotsAtOnce(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		s := semaphoreOf(w, lockerOf(w, nil), 2)
 		a, b := slotOf(t, s), slotOf(t, s)
@@ -147,7 +147,7 @@ func TestAnAcquireGivenUpAtAnyRequestLeavesNoSlot(t *testing.T) {
 	}
 }
 
-func TestASemaphoreRefusesWhatCannotWork(t *testing.T) {
+func TestASemaphoreRefusesInvalidOptions(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		k := lockerOf(w, nil)
 		for _, n := range []int{-1, 0, 1001} {
@@ -238,7 +238,7 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 	})
 }
 
-func TestAStrategySaysWhoMayBeInTogether(t *testing.T) {
+func TestAStrategySaysWhichAccessMayOverlap(t *testing.T) {
 	for strategy, want := range map[Strategy]struct{ writers, readers bool }{
 		ExclusiveWriteSharedRead:    {false, true},
 		ExclusiveWriteExclusiveRead: {false, false},

@@ -67,11 +67,11 @@ func TestEveryResourceCanBeLeased(t *testing.T) {
 			}
 			look(first, lease.Leased)
 			reply, err := r.Acquire(ctx, second, seconds, none)
-			step("acquire another's", reply, err, "", azerr.Held)
+			step("acquire under another id", reply, err, "", azerr.Held)
 			reply, err = r.Renew(ctx, first, none)
 			step("renew", reply, err, first, azerr.Other)
 			reply, err = r.Renew(ctx, second, none)
-			step("renew another's", reply, err, "", azerr.Lost)
+			step("renew under another id", reply, err, "", azerr.Lost)
 			for range 2 {
 				reply, err = r.Change(ctx, first, second, none)
 				step("change", reply, err, second, azerr.Other)
@@ -90,7 +90,7 @@ func TestEveryResourceCanBeLeased(t *testing.T) {
 	})
 }
 
-func TestABreakLastsAsLongAsItSays(t *testing.T) {
+func TestABreakLastsForTheReportedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		for name, r := range resources(t, aztest.New(nil)) {

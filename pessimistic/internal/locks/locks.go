@@ -1,4 +1,4 @@
-// Package locks is shared by the named locks of package pessimistic and by what is built over them.
+// Package locks is shared by the named locks of package pessimistic and the packages that are built over them.
 package locks
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// Slack is what a waiter may need after an outage, or after the lease has become free: a wait between two looks, and the
+// Slack is the time that a waiter may need after an outage, or after the lease has become free: a wait between two looks, and the
 // look itself and an acquisition, each of which may be hanging and be repeated.
 const Slack = 5*time.Second + 5*time.Second + 2500*time.Millisecond
 

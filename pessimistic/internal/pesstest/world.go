@@ -1,4 +1,4 @@
-// Package pesstest is what the tests of package pessimistic and of the packages below it share.
+// Package pesstest is shared by the tests of package pessimistic and of the packages below it.
 package pesstest
 
 import (

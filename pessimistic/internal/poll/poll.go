@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Defaults fills what is not set: from 250 ms to 5 s.
+// Defaults fills the fields that are not set: from 250 ms to 5 s.
 func Defaults(b retry.Backoff) retry.Backoff {
 	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
 	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)

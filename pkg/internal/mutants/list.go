@@ -128,14 +128,14 @@ var mutants = []mutant{
 		file: "pkg/wire/wire.go",
 		old:  "policy.RetryOptions{MaxRetries: -1}",
 		new:  "policy.RetryOptions{}",
-		pkg:  "./pessimistic", run: "TestAReleaseWhoseAnswerWasLostIsARelease",
+		pkg:  "./pessimistic", run: "TestAReleaseWhoseResponseIsLostSucceeds",
 	},
 	{
 		name: "a success that did not come from the service is taken for one",
 		file: "pkg/wire/wire.go",
 		old:  "if foreign := azerr.FromService(response); foreign != nil {",
 		new:  "if foreign := azerr.FromService(response); foreign != nil && err != nil {",
-		pkg:  "./pessimistic", run: "TestASuccessOfAnIntermediaryIsNone",
+		pkg:  "./pessimistic", run: "TestASuccessOfAnIntermediaryIsNoSuccess",
 	},
 	{
 		name: "the deadline is checked between two renewals only",
@@ -199,14 +199,14 @@ var mutants = []mutant{
 		file: "pessimistic/token.go",
 		old:  "\tif quick || due.Sub(now) > farAhead {\n",
 		new:  "\tif quick || due.Sub(now) >= 0 {\n",
-		pkg:  "./pessimistic", run: "TestAFenceFollowsWhatOthersDoToTheBlobWithinTheSecond",
+		pkg:  "./pessimistic", run: "TestAFenceGrowsAfterOthersChangeTheBlobWithinTheSecond",
 	},
 	{
 		name: "a fence is taken from the second in which the blob was changed",
 		file: "pessimistic/token.go",
 		old:  "\tif !quick && (!recordIn",
 		new:  "\tif false && (!recordIn",
-		pkg:  "./pessimistic", run: "TestAFenceFollowsWhatOthersDoToTheBlobWithinTheSecond",
+		pkg:  "./pessimistic", run: "TestAFenceGrowsAfterOthersChangeTheBlobWithinTheSecond",
 	},
 	{
 		name: "a fence whose request was lost is taken for stored",

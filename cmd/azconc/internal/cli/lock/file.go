@@ -20,10 +20,10 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// fileLockWatch is the time between two looks whether the lock file is still the one that is locked.
+// fileLockWatch is the interval at which azconc checks that the locked file is still the one at its path.
 const fileLockWatch = time.Second
 
-// checkFile refuses what a lock through the file system cannot have, and without one what only that can have.
+// checkFile refuses flags that a lock through the file system does not support, and those that only such a lock supports.
 func (opts *runOptions) checkFile(set *pflag.FlagSet) error {
 	if opts.File == "" {
 		if opts.Shared {
@@ -51,8 +51,8 @@ func fileRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	})
 }
 
-// fileLock is a lock that the kernel holds for us, for as long as the file is open. It is lost when the file is no longer the
-// one at its path. When a server forgets the lock nothing says so.
+// fileLock is a lock that the kernel holds while the file is open. It is lost when the file is no longer the one at its path.
+// A server that drops the lock does not report it.
 type fileLock struct {
 	*lockedFile
 	path  string
@@ -102,11 +102,11 @@ func (l *fileLock) watch(ctx context.Context) {
 	}
 }
 
-// fileLockPoll spaces the attempts. A lock that is waited for in the kernel could not be given up.
+// fileLockPoll spaces the attempts: a wait in the kernel cannot be cancelled.
 var fileLockPoll = retry.Backoff{Base: 10 * time.Millisecond, Cap: 250 * time.Millisecond}
 
-// lockFile locks the file, which is made if it is missing and stays: to delete it would let in two at a time. The last
-// attempt is made when the time to wait is over.
+// lockFile locks the file, and creates it if it is missing. The file is never deleted, since that could let two processes
+// lock it. The last attempt is made when the time to wait has passed.
 func (opts *runOptions) lockFile(ctx context.Context) (Held, error) {
 	began := time.Now()
 	var file *lockedFile
@@ -135,7 +135,7 @@ func (opts *runOptions) lockFile(ctx context.Context) (Held, error) {
 	}
 }
 
-// tryFile tries once to lock the file at the path. The one that is open, if it is another by now, is closed first.
+// tryFile tries once to lock the file at the path. If the open file is no longer the one at the path, it is closed first.
 func (opts *runOptions) tryFile(open *lockedFile) (*lockedFile, bool, error) {
 	for {
 		if open == nil {
@@ -150,7 +150,7 @@ func (opts *runOptions) tryFile(open *lockedFile) (*lockedFile, bool, error) {
 			if same {
 				return open, got, nil
 			}
-			_ = open.unlock() // deleted or replaced meanwhile: who comes next would not find it
+			_ = open.unlock() // deleted or replaced meanwhile: other processes would not lock this one
 			open = nil
 			continue
 		}

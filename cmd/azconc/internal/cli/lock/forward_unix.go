@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifyForwarded catches the signals that are passed on to a command. What we were started to ignore, by nohup for
-// example, stays ignored, by the command too.
+// notifyForwarded catches the signals that are passed on to a command. Signals that azconc was started to ignore, by nohup
+// for example, stay ignored, by the command too.
 func notifyForwarded(c chan<- os.Signal) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		if !signal.Ignored(s) {
@@ -22,14 +22,14 @@ func notifyForwarded(c chan<- os.Signal) {
 	}
 }
 
-// endsWaiting tells whether a signal is meant to end who gets it.
+// endsWaiting reports whether a signal is meant to end the process.
 func endsWaiting(s os.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
 
-// notifyWoken tells when this process goes on after it was stopped.
+// notifyWoken notifies c when this process continues after it was stopped.
 func notifyWoken(c chan<- os.Signal) { signal.Notify(c, syscall.SIGCONT) }
 
-// takeOver keeps a file descriptor that we were started with from the command. It is false if there is none: what is
-// closed on exec we have opened ourselves.
+// takeOver keeps a file descriptor that azconc was started with from being inherited by the command. It returns false if
+// there is none: azconc itself has opened the descriptors that are closed on exec.
 func takeOver(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {
@@ -39,8 +39,8 @@ func takeOver(fd int) bool {
 	return true
 }
 
-// writable tells whether a line can be written to fd without waiting for a reader, and waits for that at most so long. What
-// cannot be asked, such as a file, can be written to.
+// writable reports whether a line can be written to fd without blocking, and waits at most that long for it. A descriptor
+// that cannot be polled, such as a file, is writable.
 func writable(fd int, wait time.Duration) bool {
 	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	n, err := unix.Poll(polled, int(wait.Milliseconds()))

@@ -21,7 +21,7 @@ func (e *NotAcquired) Verdict() fail.Verdict {
 	return fail.Verdict{Code: e.Code, Outcome: "not_acquired"}
 }
 
-// LostRunning is that the command had to be stopped.
+// LostRunning reports that the command was stopped because its lease was lost.
 type LostRunning struct {
 	Err error
 	Why string // in place of err's text, if not ""
@@ -35,8 +35,8 @@ func (e *LostRunning) Verdict() fail.Verdict {
 	return fail.Verdict{Code: exitLostRunning, Outcome: "lost"}
 }
 
-// CommandLeft is that something of the command could not be ended, so that nothing is released. It ends by itself, if it
-// does not last for ever.
+// CommandLeft reports that a process of the command could not be stopped, so that the lease is not released. It expires
+// unless it is infinite.
 type CommandLeft struct{ Lost *pessimistic.LostError }
 
 func (e *CommandLeft) Error() string {

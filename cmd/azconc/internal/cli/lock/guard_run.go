@@ -201,8 +201,8 @@ func (r *running) notAcquired(err error) error {
 	return &NotAcquired{Err: err, Code: r.u.NotAcquired}
 }
 
-// waiting returns a context that ends with the command's context, or on a signal, until acquired is called. What is
-// acquired outlives the command's context: the child process decides when it ends, and until then no other holder may
+// waiting returns a context that ends with the command's context, or on a signal, until acquired is called. The
+// lease outlives the command's context: the child process decides when it ends, and until then no other holder may
 // acquire it.
 func (r *running) waiting() (ctx context.Context, acquired func()) {
 	holding, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))

@@ -114,7 +114,7 @@ func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
 		{"its natural end", 20 * time.Second, nil, []time.Duration{10 * time.Second, 10 * time.Second}},
 		{"a short period", 5 * time.Second, nil, []time.Duration{10 * time.Second, 5*time.Second - time.Second - releaseMargin}},
 		{"over by now", 0, nil, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
-		{"another's by now", 0, pessimistic.ErrConflict, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
+		{"held by another by now", 0, pessimistic.ErrConflict, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()
@@ -128,7 +128,7 @@ func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
 }
 
 // A machine that is suspended between TERM and KILL wakes up with a timer that has not moved.
-func TestAGraceEndsWhenTheLeaseIsGone(t *testing.T) {
+func TestTheGracePeriodEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTenancy()
 		got := watched(t, t.Context(), h, func() {
@@ -142,7 +142,7 @@ func TestAGraceEndsWhenTheLeaseIsGone(t *testing.T) {
 	})
 }
 
-func TestASignalIsNoReasonToStopACommandButATimeoutIs(t *testing.T) {
+func TestATimeoutStopsTheCommandAndASignalDoesNot(t *testing.T) {
 	for cause, want := range map[error]int{&fail.SignalError{}: 0, errors.New("timed out"): 1} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -155,7 +155,7 @@ func TestASignalIsNoReasonToStopACommandButATimeoutIs(t *testing.T) {
 }
 
 // The lease's own watch looks once a second. A command that ends before that has still run without a lease.
-func TestALossThatOnlyTheClocksKnowOfIsALoss(t *testing.T) {
+func TestALossThatOnlyTheClocksShowCounts(t *testing.T) {
 	h := newTenancy()
 	if lost := lossOf(h); lost != nil {
 		t.Errorf("held, but lost: %v", lost)
