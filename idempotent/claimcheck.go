@@ -28,10 +28,6 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// ErrNoClaimCheck reports that a message's body is in a blob, and that the Consumer has no ClaimCheck, or one on
-// another container. The message is put back, and remains available to a Consumer that can read it.
-var ErrNoClaimCheck = errors.New("the body is in a blob for which this consumer has no ClaimCheck")
-
 // ClaimCheck stores bodies that do not fit into a message (REST: "Put Message", 64 KiB) in blobs of a container. A
 // Producer with a ClaimCheck compresses a body that is too large. If it is still too large, the Producer stores the
 // body first and sends a message with its location, length and SHA-256. A Consumer with a ClaimCheck fetches the body

@@ -136,9 +136,6 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("%d handlers did not return after their contexts had ended", e.Handlers)
 }
 
-// ErrRan reports that Run was called before: a Consumer can be run once.
-var ErrRan = errors.New("the consumer has already run: create a new one")
-
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;

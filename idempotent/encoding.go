@@ -26,9 +26,6 @@ const (
 	Auto Encoding = "auto"
 )
 
-// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
-var ErrTooLarge = format.ErrTooLarge
-
 // Opened is the decoded text of a message.
 type Opened struct {
 	Encoding Encoding // Envelope, Base64 or Text

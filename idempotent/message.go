@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/azconc/azconc/idempotent/internal/format"
 )
 
 // Message is a message as passed to a handler.
@@ -79,6 +81,20 @@ var (
 
 	// ErrStopping is the cause with which a handler's context ends when a Consumer is stopping and SoftStop has passed.
 	ErrStopping = errors.New("the consumer is stopping")
+
+	// ErrNoClaimCheck reports that a message's body is in a blob, and that the Consumer has no ClaimCheck, or one on
+	// another container. The message is put back, and remains available to a Consumer that can read it.
+	ErrNoClaimCheck = errors.New("the body is in a blob for which this consumer has no ClaimCheck")
+
+	// ErrRan reports that Run was called before: a Consumer can be run once.
+	ErrRan = errors.New("the consumer has already run: create a new one")
+
+	// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
+	ErrTooLarge = format.ErrTooLarge
+
+	// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
+	// the message can be neither extended nor deleted until it is received again.
+	ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
 )
 
 // verdict is what a handler wants to happen to its message.

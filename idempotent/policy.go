@@ -2,10 +2,14 @@ package idempotent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/idempotent/internal/send"
 )
 
 // Policy prepares a queue client for consuming. Pass it to the client as one of its PerRetryPolicies:
@@ -51,3 +55,19 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // marked sets a mark for Policy in the context of a request.
 func marked(ctx context.Context, mark any) context.Context { return context.WithValue(ctx, mark, true) }
+
+// probed is set in the context of a request that Policy answers by itself. A client without Policy sends that request,
+// which is for a message that no queue has.
+type probed struct{}
+
+var errProbed = errors.New("the policy is there")
+
+const nobody = "00000000-0000-0000-0000-000000000000"
+
+func hasPolicy(ctx context.Context, queue *azqueue.QueueClient) bool {
+	err := send.Once(ctx, func(ctx context.Context) error {
+		_, err := queue.UpdateMessage(marked(ctx, probed{}), nobody, "AAAAAAAA", "", nil)
+		return err
+	})
+	return errors.Is(err, errProbed)
+}

@@ -2,12 +2,14 @@ package queue
 
 import (
 	"context"
+	"errors"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/idempotent"
 )
 
 type deleteMessageOptions struct {
@@ -48,16 +50,14 @@ func deleteMessageRun(ctx context.Context, f *cli.Factory, opts *deleteMessageOp
 	if err != nil {
 		return err
 	}
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) error {
-		_, err := queue.DeleteMessage(ctx, opts.MessageID, opts.PopReceipt, nil)
-		return err
-	})
-	if err != nil && s.Ambiguous > 0 && azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") {
-		// Only our receipt could delete it, so either our first request did, or another consumer has received it since.
-		return &fail.UnknownError{Why: "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", Err: err}
+	lost, err := idempotent.Delete(ctx, queue, idempotent.Delivery{MessageID: opts.MessageID, PopReceipt: opts.PopReceipt})
+	if errors.Is(err, idempotent.ErrOwnershipLost) {
+		if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
+			return answer // which says that the receipt is stale
+		}
 	}
 	if err != nil {
-		return cli.AfterAmbiguous(s, err)
+		return err
 	}
-	return printQueue(f, "deleted", opts.Queue, opts.MessageID, s.Ambiguous)
+	return printQueue(f, "deleted", opts.Queue, opts.MessageID, lost)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/idempotent"
 )
 
 type receiveOptions struct {
@@ -94,12 +95,12 @@ func (r receiveResult) Text(w io.Writer) {
 	}
 }
 
-func printMessages(f *cli.Factory, outcome, queue string, messages []messageShown, s cli.Sent) error {
+func printMessages(f *cli.Factory, outcome, queue string, messages []messageShown, ambiguous int) error {
 	if len(messages) == 0 {
 		outcome = "empty"
 		messages = []messageShown{}
 	}
-	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: s.Ambiguous,
+	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: ambiguous,
 		Cost: f.Cost()})
 }
 
@@ -108,26 +109,20 @@ func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error
 	if err != nil {
 		return err
 	}
-	visibility := int32(opts.Visibility / time.Second)
-	var answer azqueue.DequeueMessagesResponse
-	s, err := cli.SendWrite(ctx, func(ctx context.Context) (err error) {
-		answer, err = queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &opts.Max, VisibilityTimeout: &visibility})
-		return err
-	})
+	messages, lost, err := idempotent.Receive(ctx, queue, int(opts.Max), opts.Visibility)
 	if err != nil {
 		return err
 	}
 	var shown []messageShown
-	for _, m := range answer.Messages {
+	for _, m := range messages {
 		one := messageShown{
-			MessageID: ptr.Value(m.MessageID), PopReceipt: ptr.Value(m.PopReceipt), Inserted: show.Time(ptr.Value(m.InsertionTime)),
-			Expires: show.Time(ptr.Value(m.ExpirationTime)), NextVisible: show.Time(ptr.Value(m.TimeNextVisible)),
-			DequeueCount: ptr.Value(m.DequeueCount),
+			MessageID: m.MessageID, PopReceipt: m.PopReceipt, Inserted: show.Time(m.Inserted), Expires: show.Time(m.Expires),
+			NextVisible: show.Time(m.NextVisible), DequeueCount: int64(m.Deliveries),
 		}
-		one.open(ptr.Value(m.MessageText), opts.Decode, opts.Envelope)
+		one.open(m.Text, opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
-	return printMessages(f, "received", opts.Queue, shown, s)
+	return printMessages(f, "received", opts.Queue, shown, lost)
 }
 
 func peekVerb() cli.Verb[receiveOptions] {
@@ -165,5 +160,5 @@ func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
 		one.open(ptr.Value(m.MessageText), opts.Decode, opts.Envelope)
 		shown = append(shown, one)
 	}
-	return printMessages(f, "found", opts.Queue, shown, cli.Sent{})
+	return printMessages(f, "found", opts.Queue, shown, 0)
 }
