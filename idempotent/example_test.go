@@ -4,10 +4,55 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 )
+
+// A worker needs a connection string, or a URL and a credential, and a handler.
+func ExampleNewWorkerFromConnectionString() {
+	service := aztest.New(nil)
+	producer, err := idempotent.NewProducer(service.Queue("orders"), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for range 2 { // as after a lost response
+		_, _ = producer.Send(ctx, idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")})
+	}
+	connection := "AccountName=" + aztest.Account + ";AccountKey=" + aztest.Key + ";QueueEndpoint=" + service.QueueURL() + ";TableEndpoint=" + service.TableURL()
+	opts := &idempotent.WorkerOptions{Client: policy.ClientOptions{Transport: service}}
+	opts.ExitWhenEmpty = true
+
+	worker, err := idempotent.NewWorkerFromConnectionString(connection, "orders", func(ctx context.Context, m *idempotent.Message) error {
+		fmt.Printf("%s: %s\n", m.Key, m.Body)
+		return nil
+	}, opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(worker.Run(ctx))
+	// Output:
+	// order-17: 3 apples
+	// <nil>
+}
+
+// With Entra ID, a worker needs the queue's URL and a credential.
+func ExampleNewWorker() {
+	var credential azcore.TokenCredential // such as azidentity.NewDefaultAzureCredential returns
+	handle := func(_ context.Context, body []byte) error { return nil }
+
+	worker, err := idempotent.NewWorker("https://shop.queue.core.windows.net/orders", credential, func(ctx context.Context, m *idempotent.Message) error {
+		return handle(ctx, m.Body)
+	}, nil)
+	fmt.Println(worker != nil, err)
+	// Output: true <nil>
+}
 
 // Of two copies of a message one is handled, by one of all consumers that share the markers.
 func ExampleConsumer() {

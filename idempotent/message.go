@@ -151,3 +151,23 @@ func judge(err error) (verdict, time.Duration) {
 	}
 	return retryLater, -1
 }
+
+// Encoding is how a message body is represented as the text of a queue message. No encoding alters a body: what a text
+// cannot carry is escaped or refused.
+type Encoding string
+
+// The encodings.
+const (
+	// Envelope is azconc's JSON format. It carries an id, by which duplicates are detected, headers, and the number of
+	// attempts. It can carry any body: one that is not UTF-8 is encoded as base64. It is the default of a Producer.
+	Envelope Encoding = "envelope"
+	// Base64 is what Azure Functions and the older SDKs expect. It carries only the body.
+	Base64 Encoding = "base64"
+	// Text is the body itself. A body that is not UTF-8, or that contains characters which XML 1.0 cannot carry
+	// (U+FFFE, U+FFFF and control characters other than tab and line ends), is refused.
+	Text Encoding = "text"
+	// Auto is for receiving only. A text is decoded as an envelope if it is one; otherwise as base64 if it is valid and
+	// decodes to UTF-8; otherwise it is plain text. A text that happens to be valid base64, such as "test", is decoded
+	// too: if that can occur, choose the encoding explicitly.
+	Auto Encoding = "auto"
+)

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -144,4 +145,39 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, messageID, popRecei
 		return Extended{}, err
 	}
 	return Extended{PopReceipt: r.pop, NextVisible: r.visible}, nil
+}
+
+// Opened is the decoded text of a message.
+type Opened struct {
+	Encoding Encoding // Envelope, Base64 or Text
+
+	// The following are known only for envelopes.
+	Key       string // the sender's id
+	Headers   map[string]string
+	Sent      time.Time
+	Attempts  int // failed attempts
+	LastError string
+	Reason    string // why it is in a poison queue
+
+	Body []byte // nil when it is in Blob
+	Blob string // container/name of the blob in which a ClaimCheck stores the body
+}
+
+// Open decodes the text of a message, for tools that show messages. It sends no request. It returns an error if the
+// text is not in the given encoding, or a compressed body is damaged.
+func Open(text string, as Encoding) (Opened, error) {
+	e, err := format.Decode(text, format.Encoding(as))
+	if err != nil {
+		return Opened{}, err
+	}
+	o := Opened{Encoding: Encoding(e.As), Key: e.ID, Headers: e.Headers, Sent: e.Sent, Attempts: e.Attempts, LastError: e.LastError, Body: e.Body}
+	if e.Poison != nil {
+		o.Reason = e.Poison.Reason
+	}
+	if p := e.Packed; p != nil && p.Blob != "" {
+		o.Body, o.Blob = nil, p.Container+"/"+p.Blob
+	} else if p != nil {
+		o.Body, err = p.Unpack(p.Gzip, true)
+	}
+	return o, err
 }
