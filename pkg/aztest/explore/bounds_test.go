@@ -26,6 +26,9 @@ var long = []bounds{{1, 1, 0, false}, {2, 0, 0, false}, {2, 1, 1, false}, {3, 0,
 // dear are the bounds of a program whose clients send most.
 var dear = []bounds{{1, 1, 0, false}, {2, 0, 0, false}, {3, 0, 1, false}, {1, 2, 0, true}, {2, 1, 2, true}, {2, 2, 1, true}, {3, 1, 1, true}}
 
+// wide are the bounds of a program that shows something only with three clients.
+var wide = []bounds{{2, 0, 0, false}, {3, 0, 1, false}, {3, 1, 1, true}}
+
 // sample is how many schedules of each bound are run with the race detector, which makes them ten times as dear and
 // repeats none of them: it changes the order in which goroutines run.
 const sample = 20

@@ -74,15 +74,15 @@ func (c *Client) arrive(r *http.Request) (*pending, error) {
 		r.Header.Set("Authorization", "SharedKey "+aztest.Account+":unsigned")
 	}
 	described := aztest.Describe(r)
-	p.op, p.resource = described.Op, resourceOf(described, p.body)
-	p.reads = !aztest.Writes(&described)
+	p.op, p.reads = described.Op, !aztest.Writes(&described)
 	w := c.World
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.killed {
 		return nil, errOver
 	}
-	p.shown = c.named(described.Resource)
+	described.Resource = c.named(described.Resource)
+	p.shown, p.resource = described.Resource, resourceOf(described, p.body)
 	p.label = fmt.Sprintf("%d %s %s", c.Number, p.op, p.shown)
 	c.sent[p.label]++
 	p.label += fmt.Sprintf(" #%d", c.sent[p.label])

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // withKills adds the death of a client, whose request may still arrive.
@@ -167,36 +168,47 @@ func TestAWriterIsAloneInEverySchedule(t *testing.T) {
 	explored(t, long, readersAndWriter, explore.Options{Kinds: withKills})
 }
 
-// slots is a program of clients that each take the only slot of a semaphore.
-func slots(clients int) func(*explore.World) explore.Program {
-	return func(w *explore.World) explore.Program {
-		emptyPage(w)
-		d := &ward{}
-		var p explore.Program
-		for i := range clients {
-			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				k, err := locker(c)
-				if err != nil {
-					return err
-				}
-				s, err := shared.NewSemaphore(k, "s", 1)
-				if err != nil {
-					return err
-				}
-				return s.Do(ctx, patient, func(ctx context.Context, _ *shared.Slot) error {
-					defer d.enter(ctx, i, false)()
-					_, err := c.BlockBlob("box", "page").GetProperties(ctx, nil)
-					return err
+// slots is a program of clients that each take one of n slots of a semaphore. Each client has its first choice, and the same
+// among those that it finds free.
+func slots(n int, first func(client int) int) func(clients int) func(*explore.World) explore.Program {
+	return func(clients int) func(*explore.World) explore.Program {
+		return func(w *explore.World) explore.Program {
+			emptyPage(w)
+			d := &ward{most: n}
+			var names []string
+			for i := range n {
+				names = append(names, fmt.Sprint("s/slot/", i))
+			}
+			var p explore.Program
+			for i := range clients {
+				p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
+					k, err := locker(c)
+					if err != nil {
+						return err
+					}
+					s, err := shared.NewSemaphore(k, "s", n)
+					if err != nil {
+						return err
+					}
+					ctx = retry.WithRandom(ctx, func() float64 { return (float64(first(i)) + 0.5) / float64(n) })
+					return s.Do(ctx, patient, func(ctx context.Context, _ *shared.Slot) error {
+						defer d.enter(ctx, i, false)()
+						_, err := c.BlockBlob("box", "page").GetProperties(ctx, nil)
+						return err
+					})
 				})
-			})
+			}
+			p.Check = func() error { return errors.Join(d.overlap, nothingLeaked(w, names...)) }
+			return p
 		}
-		p.Check = func() error { return errors.Join(d.overlap, nothingLeaked(w, "s/slot/0")) }
-		return p
 	}
 }
 
 func TestASemaphoreAdmitsNoMoreThanItsSlotsInEverySchedule(t *testing.T) {
-	explored(t, long, slots, explore.Options{Kinds: withKills})
+	same, own := func(int) int { return 0 }, func(client int) int { return client % 2 }
+	t.Run("one slot", func(t *testing.T) { explored(t, long, slots(1, same), explore.Options{Kinds: withKills}) })
+	t.Run("two slots, the same one first", func(t *testing.T) { explored(t, wide, slots(2, same), explore.Options{Kinds: withKills}) })
+	t.Run("two slots, another one first", func(t *testing.T) { explored(t, wide, slots(2, own), explore.Options{Kinds: withKills}) })
 }
 
 // candidates is a program of clients that each run for a lead until they have led once.
