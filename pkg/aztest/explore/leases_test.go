@@ -52,6 +52,10 @@ func leasers(clients int) func(*explore.World) explore.Program {
 // leaseIsOver fails if the blob is still leased when every lease that a client may have left behind is over.
 func leaseIsOver(w *explore.World) error {
 	bubble.Sleep(19 * time.Second)
+	return leaseIsFree(w)
+}
+
+func leaseIsFree(w *explore.World) error {
 	seen, err := pessimistic.Look(context.Background(), pessimistic.Blob(w.Service.BlockBlob("box", "n")))
 	if err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the blob is still leased: %v", seen)

@@ -76,6 +76,11 @@ func nothingLeaked(w *explore.World, locks ...string) error {
 	if w.Faults() > 0 {
 		bubble.Sleep(19 * time.Second)
 	}
+	return free(w, locks...)
+}
+
+// free fails if one of the locks is held.
+func free(w *explore.World, locks ...string) error {
 	ctx := context.Background()
 	k, err := pessimistic.NewLocker(w.Service.Container("locks"), nil)
 	if err != nil {

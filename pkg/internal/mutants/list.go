@@ -172,6 +172,27 @@ var mutants = []mutant{
 		new:  "if err == nil {",
 		pkg:  "./pkg/aztest/explore", run: "TestAWriterIsAloneInEverySchedule",
 	},
+	{
+		name: "a lease is not released once the caller's context has ended",
+		file: "pessimistic/release.go",
+		old:  "\terr := l.sendRelease(ctx)\n",
+		new:  "\terr := ctx.Err()\n\tif err == nil {\n\t\terr = l.sendRelease(ctx)\n\t}\n",
+		pkg:  "./pkg/aztest/explore", run: "TestNothingIsLeaked",
+	},
+	{
+		name: "a release that was lost is not sent again",
+		file: "pessimistic/release.go",
+		old:  "\t\tBudget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250",
+		new:  "\t\tBudget: retry.Budget{Attempts: 1, Elapsed: -1, Backoff: retry.Backoff{Base: 250",
+		pkg:  "./pkg/aztest/explore", run: "TestNothingIsLeaked",
+	},
+	{
+		name: "a lease is left behind by an acquisition that is given up",
+		file: "pessimistic/acquire.go",
+		old:  "\t_, _ = c.remote.releaseUntil(ctx, c.id)\n",
+		new:  "",
+		pkg:  "./pkg/aztest/explore", run: "TestNothingIsLeaked",
+	},
 	// The fence.
 	{
 		name: "a fence that follows another is not larger",
