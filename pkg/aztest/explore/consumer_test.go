@@ -42,7 +42,7 @@ type goods struct {
 }
 
 var modes = []mode{
-	{"markers", withMarkers, deliver, delivered, false, long},
+	{"markers", withMarkers, deliver, delivered, false, and(long, 1, 2, 0, 2, 1, 2, 2, 2, -1, 3, 1, 1)},
 	{"complete", func(a account) (idempotent.ConsumerOptions, error) {
 		o, err := withMarkers(a)
 		o.Dedupe = idempotent.DedupeComplete
@@ -57,10 +57,10 @@ var modes = []mode{
 		g.delivered++
 		m.SetResult([]byte("delivered"))
 		return nil
-	}, delivered, false, dear},
+	}, delivered, false, and([]bounds{{1, 1, 0, false}, {2, 0, 0, false}, {3, 0, 1, false}}, 2, 1, 1, 1, 2, 0, 2, 2, -1, 3, 1, 1)},
 	{"inbox", func(account) (idempotent.ConsumerOptions, error) {
 		return idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox}, nil
-	}, apply, applied, true, long},
+	}, apply, applied, true, and(long, 1, 2, 0, 2, 2, -1, 3, 1, 1)},
 }
 
 func withMarkers(a account) (o idempotent.ConsumerOptions, err error) {

@@ -50,5 +50,5 @@ func onces(clients int) func(*explore.World) explore.Program {
 }
 
 func TestOnceRunsOnceInEverySchedule(t *testing.T) {
-	explored(t, long, onces, explore.Options{Kinds: withKills})
+	explored(t, and(long, longer...), onces, explore.Options{Kinds: withKills})
 }

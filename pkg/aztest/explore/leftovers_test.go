@@ -65,11 +65,10 @@ func failures(clients int) func(*explore.World) explore.Program {
 // lost are the faults after which nothing arrives late.
 var lost = []explore.Kind{explore.LoseResponse, explore.LoseRequest}
 
-// short are the bounds of a program that is explored for the sake of one fault.
-var short = []bounds{{1, 2, 0, false}, {2, 1, 1, false}, {2, 1, 0, true}, {2, 2, 1, true}, {3, 1, 1, true}}
-
 func TestNothingIsLeakedInAnySchedule(t *testing.T) {
 	o := explore.Options{Kinds: lost}
 	t.Run("a lease", func(t *testing.T) { explored(t, usual, hurries, o) })
-	t.Run("a lock", func(t *testing.T) { explored(t, short, failures, o) })
+	t.Run("a lock", func(t *testing.T) {
+		explored(t, and([]bounds{{1, 2, 0, false}, {2, 1, 1, false}}, 2, 1, 0, 2, 2, 1, 3, 1, 1), failures, o)
+	})
 }

@@ -95,7 +95,7 @@ func lockers(clients int) func(*explore.World) explore.Program {
 }
 
 func TestALockExcludesInEverySchedule(t *testing.T) {
-	explored(t, long, lockers, explore.Options{Kinds: withKills})
+	explored(t, and(long, longer...), lockers, explore.Options{Kinds: withKills})
 }
 
 // usurpers is a program of clients that each break the lock of whichever client holds it, at once, and write under it,
@@ -129,7 +129,7 @@ func usurpers(clients int) func(*explore.World) explore.Program {
 }
 
 func TestNoStaleHolderWritesThroughAFenceInAnySchedule(t *testing.T) {
-	explored(t, long, usurpers, explore.Options{})
+	explored(t, and(long, longer...), usurpers, explore.Options{})
 }
 
 // readersAndWriter is a program of one client that writes under a lock and others that read under it.
@@ -165,7 +165,7 @@ func readersAndWriter(clients int) func(*explore.World) explore.Program {
 }
 
 func TestAWriterIsAloneInEverySchedule(t *testing.T) {
-	explored(t, long, readersAndWriter, explore.Options{Kinds: withKills})
+	explored(t, and(long, 1, 2, 0, 2, 2, 1, 3, 1, -1), readersAndWriter, explore.Options{Kinds: withKills})
 }
 
 // slots is a program of clients that each take one of n slots of a semaphore. Each client has its first choice, and the same
@@ -206,9 +206,11 @@ func slots(n int, first func(client int) int) func(clients int) func(*explore.Wo
 
 func TestASemaphoreAdmitsNoMoreThanItsSlotsInEverySchedule(t *testing.T) {
 	same, own := func(int) int { return 0 }, func(client int) int { return client % 2 }
-	t.Run("one slot", func(t *testing.T) { explored(t, long, slots(1, same), explore.Options{Kinds: withKills}) })
-	t.Run("two slots, the same one first", func(t *testing.T) { explored(t, wide, slots(2, same), explore.Options{Kinds: withKills}) })
-	t.Run("two slots, another one first", func(t *testing.T) { explored(t, wide, slots(2, own), explore.Options{Kinds: withKills}) })
+	t.Run("one slot", func(t *testing.T) {
+		explored(t, and(long, longer...), slots(1, same), explore.Options{Kinds: withKills})
+	})
+	t.Run("two slots, the same one first", func(t *testing.T) { explored(t, and(wide, 3, 1, 1), slots(2, same), explore.Options{Kinds: withKills}) })
+	t.Run("two slots, another one first", func(t *testing.T) { explored(t, and(wide, 3, 1, 1), slots(2, own), explore.Options{Kinds: withKills}) })
 }
 
 // candidates is a program of clients that each run for a lead until they have led once.
@@ -250,5 +252,5 @@ func candidates(clients int) func(*explore.World) explore.Program {
 }
 
 func TestThereIsOneLeaderInEverySchedule(t *testing.T) {
-	explored(t, long, candidates, explore.Options{Kinds: withKills})
+	explored(t, and(long, longer...), candidates, explore.Options{Kinds: withKills})
 }

@@ -53,7 +53,7 @@ func buriers(clients int) func(*explore.World) explore.Program {
 }
 
 func TestAPoisonMessageIsKeptInEverySchedule(t *testing.T) {
-	explored(t, long, buriers, explore.Options{Kinds: withKills})
+	explored(t, and(long, 1, 2, 0, 2, 2, 0, 3, 1, 0), buriers, explore.Options{Kinds: withKills})
 }
 
 // redrivers is a program of clients that move a poison message back to its queue. It must be handled once afterwards,
@@ -95,5 +95,5 @@ func redrivers(clients int) func(*explore.World) explore.Program {
 }
 
 func TestAMessageIsRedrivenInEverySchedule(t *testing.T) {
-	explored(t, long, redrivers, explore.Options{Kinds: withKills})
+	explored(t, and(long, 1, 2, 0, 2, 2, 0, 3, 1, 0), redrivers, explore.Options{Kinds: withKills})
 }

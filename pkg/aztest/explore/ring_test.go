@@ -127,6 +127,6 @@ func TestALineageNeverErrsInAnySchedule(t *testing.T) {
 	for name, others := range map[string][]part{
 		"that expires": {updates(2)}, "that a foreign writer replaces": {overwrite}, "of a blob that is deleted": {recreate}, "of all": {updates(2), recreate},
 	} {
-		t.Run(name, func(t *testing.T) { explored(t, usual, rings(others...), explore.Options{}) })
+		t.Run(name, func(t *testing.T) { explored(t, and(usual, 2, 3, 0), rings(others...), explore.Options{}) })
 	}
 }

@@ -68,5 +68,5 @@ func sessions(clients int) func(*explore.World) explore.Program {
 }
 
 func TestASessionKeepsOthersFromAMessageInEverySchedule(t *testing.T) {
-	explored(t, []bounds{{1, 1, 0, false}}, sessions, explore.Options{Kinds: withKills, Steps: 60})
+	explored(t, and(long, 1, 2, 0, 2, 2, -1, 3, 1, -1), sessions, explore.Options{Kinds: withKills})
 }

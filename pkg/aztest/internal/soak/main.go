@@ -36,7 +36,7 @@ func main() {
 }
 
 func command(args []string) int {
-	o := options{Drain: 4 * time.Minute}
+	o := options{Drain: 4 * time.Minute, Patience: time.Minute}
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.Uint64Var(&o.Seed, "seed", 1, "decides the workload, the faults and the events")
 	flags.Float64Var(&o.Minutes, "minutes", 10, "how long the weather lasts")

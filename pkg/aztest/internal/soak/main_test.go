@@ -29,7 +29,7 @@ func short(t *testing.T, o options) (report, string) {
 	case os.Getenv(azuritetest.SkipVariable) == "1":
 		t.Skip(azuritetest.SkipVariable + "=1")
 	}
-	o.Dir, o.Drain = t.TempDir(), 2*time.Minute
+	o.Dir, o.Drain, o.Patience = t.TempDir(), 2*time.Minute, time.Minute
 	if o.Plant != "" {
 		o.Drain = 5 * time.Second // a mistake may keep messages for ever
 	}

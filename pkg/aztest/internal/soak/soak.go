@@ -24,12 +24,11 @@ type options struct {
 	Jump    bool    // set the machine's clock
 	Keep    bool
 	Drain   time.Duration // how long the queues may take to be empty once the weather is over
-	Dir     string        // for the journals; removed unless it is given
-	Verbose bool
+	// Patience is how long a worker may take to end in order: handlers finish, and leases are released, over a faulty network.
+	Patience time.Duration
+	Dir      string // for the journals; removed unless it is given
+	Verbose  bool
 }
-
-// patience is how long a worker may take to end in order: handlers finish, and leases are released, over a faulty network.
-const patience = 60 * time.Second
 
 // soak is one run.
 type soak struct {
@@ -46,6 +45,7 @@ type soak struct {
 
 	mu       sync.Mutex // guards what follows
 	troubles []trouble
+	retired  []error // how each process ended that was asked to
 }
 
 func (s *soak) length() time.Duration { return time.Duration(s.Minutes * float64(time.Minute)) }
@@ -113,8 +113,12 @@ func (s *soak) play(ctx context.Context) (r report, err error) {
 		return r, err
 	}
 	drained := s.settle(ctx)
+	s.retireAll()
 	orderly := j.say("workers end in order, with no goroutine left")
-	s.retire(orderly)
+	for _, err := range s.retired {
+		orderly.judged++
+		orderly.check(err)
+	}
 	empty := j.say("queues empty at the end")
 	empty.judged = 2 * len(queues)
 	empty.check(drained)
@@ -202,22 +206,25 @@ func (s *soak) waiting(ctx context.Context) (left string, err error) {
 	return left, nil
 }
 
-// retire ends all workers in order.
-func (s *soak) retire(v *verdict) {
+// retireAll ends all workers in order.
+func (s *soak) retireAll() {
 	var all sync.WaitGroup
 	for _, c := range s.crews {
-		v.judged++
-		all.Go(func() {
-			if err := c.current().retire(patience); err != nil {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				v.check(err)
-				s.killed = time.Now()
-			}
-		})
+		all.Go(func() { s.retire(c.current()) })
 	}
 	all.Wait()
 	s.ended = time.Now()
+}
+
+// retire ends a process in order. One that does not end so has broken a promise, which is no reason to end the soak.
+func (s *soak) retire(m *member) {
+	err := m.retire(s.Patience)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retired = append(s.retired, err)
+	if err != nil {
+		s.killed = time.Now()
+	}
 }
 
 // end leaves nothing behind, also after a failure.

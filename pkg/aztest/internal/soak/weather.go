@@ -158,9 +158,7 @@ func (s *soak) happen(ctx context.Context, e event) error {
 		s.mu.Unlock()
 		return c.start()
 	case replace:
-		if err := m.retire(patience); err != nil {
-			return err
-		}
+		s.retire(m)
 		return c.start()
 	case sever:
 		at := s.note(t)
