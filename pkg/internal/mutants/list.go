@@ -202,6 +202,13 @@ var mutants = []mutant{
 		pkg:  "./pkg/aztest/explore", run: "TestALockExcludes",
 	},
 	{
+		name: "a fence follows from the stored one alone, and starts over when the lock is deleted",
+		file: "pkg/fence/fence.go",
+		old:  "return max(previous+1, Token(service.UnixMilli())), nil",
+		new:  "return previous + 1, nil",
+		pkg:  "./pkg/aztest/explore", run: "TestFencesGrow",
+	},
+	{
 		name: "a later holder's fence is admitted",
 		file: "pkg/fence/fence.go",
 		old:  "if stored > t {",

@@ -43,7 +43,7 @@ func command(args []string) int {
 	flags.IntVar(&o.Workers, "workers", 4, "how many processes are at work at a time")
 	flags.Float64Var(&o.Rough, "rough", 1, "how many times as many faults of the network as the usual 8 % of requests, up to 10")
 	flags.StringVar((*string)(&o.Plant), "plant", "", "a mistake to plant in the workload, to see it convicted: "+strings.Join(plants, ", "))
-	flags.BoolVar(&o.Jump, "jump-clock", false, "set the machine's clock forward and back, which all its programs see; needs CAP_SYS_TIME")
+	flags.BoolVar(&o.Jump, "jump-clock", false, "set the machine's clock forward, and back 3 s later, which all its programs see; a soak that is killed meanwhile leaves it set; needs CAP_SYS_TIME")
 	flags.BoolVar(&o.Verbose, "verbose", false, "say what happens when it happens")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the journals of the workers, which are kept after a violation in any case")
 	if err := flags.Parse(args); err != nil {
