@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
@@ -26,7 +27,7 @@ func hurries(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				time.Sleep(20 * time.Millisecond) // longer than ctx lasts
+				bubble.Sleep(20 * time.Millisecond) // longer than ctx lasts
 				return l.Release(ctx)
 			}
 		}
