@@ -15,8 +15,8 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// LockInfo is the state of a named lock, as any client can see it. It describes the moment when the service answered and may be
-// outdated: use it for display, and never as a reason to believe that a lock is free.
+// LockInfo is the state of a named lock, as any client can see it. It describes the moment when the service answered,
+// and may be outdated: use it for display, and never as a reason to believe that a lock is free.
 type LockInfo struct {
 	Name  string
 	Held  bool        // the lease is held, or being broken

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,21 +98,21 @@ func TestACandidacyCanBeBounded(t *testing.T) {
 // A lost lead is free for all. One that was given up for the sake of others is not asked for at once.
 func TestALostLeadIsRunForAtOnceAndAnUnhealthyOneLater(t *testing.T) {
 	for name, tt := range map[string]struct {
-		lose        func(t *testing.T, w *pesstest.World, sick *bool)
+		lose        func(t *testing.T, w *pesstest.World, sick *atomic.Bool)
 		least, most time.Duration
 	}{
-		"broken": {func(t *testing.T, w *pesstest.World, _ *bool) {
+		"broken": {func(t *testing.T, w *pesstest.World, _ *atomic.Bool) {
 			if _, err := direct(w, nil).Break(t.Context(), "leader", &pessimistic.BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 		}, 0, 12 * time.Second},
-		"unhealthy": {func(_ *testing.T, _ *pesstest.World, sick *bool) { *sick = true }, 20 * time.Second, 40 * time.Second},
+		"unhealthy": {func(_ *testing.T, _ *pesstest.World, sick *atomic.Bool) { sick.Store(true) }, 20 * time.Second, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
-				var sick bool
+				var sick atomic.Bool
 				e := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Health: func(context.Context) error {
-					if sick {
+					if sick.Load() {
 						return errors.New("sick")
 					}
 					return nil
@@ -126,7 +127,7 @@ func TestALostLeadIsRunForAtOnceAndAnUnhealthyOneLater(t *testing.T) {
 					lost = time.Now()
 					tt.lose(t, w, &sick)
 					<-ctx.Done()
-					sick = false
+					sick.Store(false)
 					return nil
 				})
 				if took := time.Since(lost); err != nil || took < tt.least || took > tt.most {
