@@ -30,7 +30,7 @@ import (
 // handled, at least once and by one handler at a time, and a copy is deleted only when one is known to be handled. With
 // an Inbox, the effect is applied exactly once.
 //
-// While a resource that it needs besides the queue does not answer, a Consumer receives nothing, reports this in a
+// While another resource that it needs does not answer, a Consumer receives nothing, reports this in a
 // Failed event, and probes the resource about a dozen times in five minutes. No attempts are counted meanwhile. If the
 // resource is missing or access to it is forbidden, Run returns.
 //
@@ -226,7 +226,7 @@ const (
 	Retried   EventKind = "retried"   // it will be redelivered; Err says why
 	Poisoned  EventKind = "poisoned"  // Err says why
 	Dropped   EventKind = "dropped"
-	Returned  EventKind = "returned" // unhandled, because the consumer is stopping, the markers cannot be had, or a copy or another session is at work; Err says why
+	Returned  EventKind = "returned" // unhandled, because the consumer is stopping, the markers are not available, or a copy or another session is at work; Err says why
 	Lost      EventKind = "lost"     // another consumer may have received it; Err says why
 	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
 )

@@ -66,7 +66,7 @@ type deduper interface {
 	// decide sets the fate of each delivery. After an error, deliveries that are still undecided can be decided later.
 	decide(ctx context.Context, batch []*delivery) error
 
-	// conclude records what is known about a message that the Consumer has finished with.
+	// conclude records the state of a message that the Consumer has finished with.
 	conclude(ctx context.Context, d *delivery, as conclusion) error
 
 	// forget records, for a message that is given back and cannot carry this itself, that nobody handles it.
@@ -76,7 +76,7 @@ type deduper interface {
 	Flush(ctx context.Context)
 }
 
-// conclusion is what is known about a message that a Consumer has finished with.
+// conclusion is the state of a message that a Consumer has finished with.
 type conclusion uint8
 
 const (

@@ -61,7 +61,7 @@ const (
 	stages
 )
 
-// decision is what to do with a delivery.
+// decision says what to do with a delivery.
 type decision uint8
 
 const (

@@ -38,7 +38,7 @@ func NewInbox(table *aztables.Client) (*Inbox, error) {
 	return &Inbox{table: table, keep: inboxKeep}, nil
 }
 
-// inboxMarker is what the partition records about a message.
+// inboxMarker is the record of a message in the partition.
 type inboxMarker struct {
 	Message string    `json:"message"`
 	Applied time.Time `json:"applied"`

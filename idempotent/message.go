@@ -50,7 +50,7 @@ func (m *Message) Stopping() <-chan struct{} {
 }
 
 // SetResult stores a result of up to 64 KiB with the message's marker, for DedupeComplete; otherwise it has no effect.
-// It is for the handler, and is not safe for concurrent use.
+// Call it in the handler. It is not safe for concurrent use.
 func (m *Message) SetResult(result []byte) { m.result = result }
 
 // Token is a fencing token: of two deliveries of the same message the later one has the larger Delivery. A resource
@@ -97,7 +97,7 @@ var (
 	ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
 )
 
-// verdict is what a handler wants to happen to its message.
+// verdict says what a handler wants to happen to its message.
 type verdict uint8
 
 const (
@@ -161,7 +161,7 @@ const (
 	// Envelope is azconc's JSON format. It carries an id, by which duplicates are detected, headers, and the number of
 	// attempts. It can carry any body: one that is not UTF-8 is encoded as base64. It is the default of a Producer.
 	Envelope Encoding = "envelope"
-	// Base64 is what Azure Functions and the older SDKs expect. It carries only the body.
+	// Base64 is the format of Azure Functions and the older SDKs. It carries only the body.
 	Base64 Encoding = "base64"
 	// Text is the body itself. A body that is not UTF-8, or that contains characters which XML 1.0 cannot carry
 	// (U+FFFE, U+FFFF and control characters other than tab and line ends), is refused.

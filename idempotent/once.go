@@ -81,8 +81,8 @@ const (
 	maxResult = 64 << 10
 )
 
-// Do runs fn for key unless that was done before, and returns the result. payload is what the key stands for, such as
-// the request: its hash is stored, and a different payload under the same key is refused.
+// Do runs fn for key unless that was done before, and returns the result. payload is the operation that the key stands for, such as
+// a request: its hash is stored, and a different payload under the same key is refused.
 //
 // fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
 // *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.

@@ -44,7 +44,7 @@ type ConsumerOptions struct {
 	// copy is redelivered. Defaults to none.
 	Replay func(ctx context.Context, m *Message, result []byte) error
 
-	// Sessions let Consumers find out whether another one is alive, so that a message is not handled by a second
+	// Sessions show a Consumer whether another one is alive, so that a message is not handled by a second
 	// Consumer while a handler of the first ignores the end of its context. They need DedupeOwner or DedupeComplete.
 	// Defaults to none: a redelivered message is handled at once.
 	Sessions *Sessions

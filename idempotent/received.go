@@ -21,7 +21,7 @@ import (
 // Delivery is a message that Receive has received. Open decodes its text.
 type Delivery struct {
 	MessageID   string
-	PopReceipt  string // the right to extend or delete the message, until somebody uses it or receives the message again
+	PopReceipt  string // the right to extend or delete the message, until it is used or the message is received again
 	Text        string
 	Deliveries  int       // how often the message was received
 	Inserted    time.Time // this and the next two are by the service's clock
@@ -32,8 +32,8 @@ type Delivery struct {
 	HeldUntil time.Time
 }
 
-// Receive receives up to n messages, 1 to 32, and hides each for visibility, 1 s to 7 days in whole seconds. It is for
-// callers that handle messages without a Consumer. The client should have Policy.
+// Receive receives up to n messages, 1 to 32, and hides each for visibility, 1 s to 7 days in whole seconds. Use it to
+// handle messages without a Consumer. The client should have Policy.
 //
 // A response can be lost: the messages in it stay hidden for visibility and count as delivered, and Receive asks for
 // others. lost counts such requests, whose messages, if there were any, nobody holds. Transient faults are retried up to
@@ -71,7 +71,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 // byHand bounds the requests of Receive and Delete.
 var byHand = retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
 
-// Delete deletes a received message, of which MessageID, PopReceipt and HeldUntil are used. It is for callers that receive
+// Delete deletes a received message, of which MessageID, PopReceipt and HeldUntil are used. Use it to handle
 // messages without a Consumer. Nil means that the message is gone; lost counts the requests whose response was lost.
 //
 // If the response is lost and the service does not know the message when Delete asks again, the lost request has deleted
@@ -115,8 +115,8 @@ type Extended struct {
 	NextVisible time.Time // by the service's clock
 }
 
-// Extend hides a received message for another period, starting now, without sending its text; 0 gives it back. It is
-// for callers that receive messages themselves: a Consumer extends its messages automatically. The client must have
+// Extend hides a received message for another period, starting now, without sending its text; 0 gives it back. Use it
+// for messages from Receive: a Consumer extends its messages automatically. The client must have
 // Policy, since the SDK alone would replace the text. Without Policy, Extend sends only a request for a message that
 // does not exist, and returns an error that says so.
 //

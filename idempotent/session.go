@@ -22,7 +22,7 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// Sessions let the Consumers of a queue find out whether another one is alive. A message is redelivered when it was not
+// Sessions show the Consumers of a queue whether another one is alive. A message is redelivered when it was not
 // renewed in time, whether its process has crashed or was only slow for a moment; in the latter case a handler that
 // ignores the end of its context may still be running. With Sessions, a Consumer that receives such a message checks
 // whether its previous consumer is alive. If not, it handles the message at once; otherwise it puts the message back,
@@ -35,7 +35,7 @@ import (
 //	                        requests
 //	a Consumer's run        4, and 1 per third of Duration
 //	a message               none
-//	one redelivered         besides the cost of Dedupe: 1 to claim it again; 1 to look at another's session; 1 the first
+//	one redelivered         in addition to Dedupe: 1 to claim it again; 1 to look at the other session; 1 the first
 //	                        time it is put back for that
 //	one given back          1 if it is not an envelope; 2 if others may have received it meanwhile
 //
@@ -104,7 +104,7 @@ func (c *Consumer) claimer() *claimer {
 }
 
 // contest decides about a message whose marker names a session: either the message was redelivered, or it is a copy.
-// Requests: 1 to look at the session if it is another's, and 1 the first time that a message waits for it.
+// Requests: 1 to look at the session of another Consumer, and 1 the first time that a message waits for it.
 func (by *claimer) contest(ctx context.Context, target tables.Entity[markers.Marker], v *optimistic.Version[markers.Marker], d *delivery) (decision, error) {
 	m := v.Value
 	mine := m.Owner == d.m.ID

@@ -76,7 +76,7 @@ func NewWorkerFromConnectionString(connection, queue string, handler Handler, op
 	return w.consumer(handler, o.ConsumerOptions)
 }
 
-// worker is what a Consumer is made of.
+// worker holds the clients of a Consumer.
 type worker struct {
 	queue  string
 	queues *azqueue.ServiceClient

@@ -25,7 +25,7 @@ type Marker struct {
 	Ledger
 }
 
-// Holding is what a marker records about the session of its owner. Without Sessions it is empty.
+// Holding is the part of a marker about the session of its owner. Without Sessions it is empty.
 type Holding struct {
 	Session  string    `json:"session,omitempty"`
 	Delivery int       `json:"delivery,omitempty"` // the owner's delivery that was claimed

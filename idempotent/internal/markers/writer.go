@@ -27,7 +27,7 @@ func NewWriter(table *Table, run func(func())) *Writer {
 	return &Writer{table: table, run: run, pages: map[string]*page{}}
 }
 
-// page holds what is to be written to one partition. One goroutine sends it for as long as it is not empty.
+// page holds the markers to be written to one partition. One goroutine sends it for as long as it is not empty.
 type page struct {
 	open  []*note
 	since time.Time     // when the first of open was added

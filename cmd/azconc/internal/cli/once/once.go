@@ -99,7 +99,7 @@ type keptOutput struct {
 func replay(f *cli.Factory, key string, out idempotent.Outcome) error {
 	var k keptOutput
 	if err := json.Unmarshal(out.Result, &k); err != nil {
-		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", key, err)
+		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
 	}
 	if k.Bytes > len(k.Output) {
 		f.Notef("the output of %s had %d bytes, of which the first %d were kept", key, k.Bytes, len(k.Output))
@@ -146,7 +146,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	}
 	var k keptOutput
 	if err := json.Unmarshal(out.Result, &k); err != nil {
-		return fmt.Errorf("what is stored for %s was not stored by azconc once run: %w", opts.Key, err)
+		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", opts.Key, err)
 	}
 	return f.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
 }

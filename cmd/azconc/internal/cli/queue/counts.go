@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// messageCounts tells what becomes of messages, and counts it.
+// messageCounts reports and counts the events of messages.
 type messageCounts struct {
 	f  *cli.Factory
 	mu sync.Mutex

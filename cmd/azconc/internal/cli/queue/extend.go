@@ -85,7 +85,7 @@ func extendRun(ctx context.Context, f *cli.Factory, opts *extendOptions) error {
 	})
 }
 
-// receiptLost is that the message was received or extended since, or is gone.
+// receiptLost reports that the message was received or extended since, or is gone.
 type receiptLost struct{ err error }
 
 func (*receiptLost) Error() string {

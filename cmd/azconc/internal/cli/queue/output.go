@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// spool keeps what is written to it until it is passed on: a little in memory, more in a file that has no name. It is for one
-// writer, and must be closed.
+// spool keeps output until it is passed on: a little in memory, more in a file without a name. It is not safe for concurrent
+// use, and must be closed.
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File
@@ -32,7 +32,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	return s.file.Write(p)
 }
 
-// passTo writes all of it to w.
+// passTo writes the output to w.
 func (s *spool) passTo(w io.Writer) error {
 	if _, err := s.memory.WriteTo(w); err != nil || s.file == nil {
 		return err
@@ -51,16 +51,16 @@ func (s *spool) close() {
 	}
 }
 
-// handlerOutput is where commands print to. The output of one is not mixed with that of another: a single one passes through,
-// and of several each is kept until its command has ended.
+// handlerOutput receives the output of commands, and does not mix that of several: with one command at a time it passes through,
+// otherwise it is kept until its command has ended.
 type handlerOutput struct {
 	to   io.Writer
 	many bool
 	mu   sync.Mutex // held while something is written
 }
 
-// run calls fn with where a command's output is to go. That it cannot be passed on is no failure of the command, whose effect has
-// happened.
+// run calls fn with the writer for a command's output. If the output cannot be passed on, the command has not failed: its effect
+// has happened.
 func (o *handlerOutput) run(fn func(io.Writer) error) error {
 	if !o.many {
 		return fn(lenient{o.to})
@@ -74,14 +74,14 @@ func (o *handlerOutput) run(fn func(io.Writer) error) error {
 	return err
 }
 
-// print writes a text that is no command's.
+// print writes a text that no command has printed.
 func (o *handlerOutput) print(text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, _ = o.to.Write(text)
 }
 
-// lenient takes everything, whatever becomes of it.
+// lenient is a writer that ignores errors.
 type lenient struct{ w io.Writer }
 
 func (l lenient) Write(p []byte) (int, error) {

@@ -175,7 +175,8 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 		Hidden: max(0, res.Hidden), Until: until, Cost: f.Cost()})
 }
 
-// filter chooses. An expression that fails for one message ends it all, since it would fail for others too.
+// filter returns whether a message is moved. An expression that fails for one message ends the redrive, since it would fail for
+// others too.
 func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(idempotent.Buried) bool {
 	if len(o.IDs) == 0 && o.Reason == "" && o.Where == nil {
 		return nil
@@ -200,7 +201,7 @@ func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseF
 	}
 }
 
-// whereError is that the expression has failed.
+// whereError reports that the expression has failed.
 type whereError struct {
 	id  string
 	err error

@@ -15,9 +15,9 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// settingOptions are those of the verbs of a setting that is read and written as one JSON document.
+// settingOptions are the options of a setting that is read and written as one JSON document.
 type settingOptions struct {
-	On   string // empty for what the account has one of
+	On   string // empty for a setting of the account
 	File string
 }
 
