@@ -50,6 +50,9 @@ func NoBlob(err error) bool { return Has(err, "BlobNotFound") }
 // NeedsLeaseID reports whether a request was refused because the resource is leased and the request has no lease id.
 func NeedsLeaseID(err error) bool { return Has(err, "LeaseIdMissing") }
 
+// NotLeased reports whether a lease operation was refused because there is no lease.
+func NotLeased(err error) bool { return Has(err, "LeaseNotPresentWithLeaseOperation") }
+
 // HasSnapshots reports whether a blob was not deleted because it has snapshots.
 func HasSnapshots(err error) bool { return Has(err, "SnapshotsPresent") }
 

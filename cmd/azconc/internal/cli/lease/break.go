@@ -87,7 +87,7 @@ func (n leaseNoun) breakRun(ctx context.Context, f *cli.Factory, opts *breakOpti
 	remaining := left.Milliseconds()
 	r := result{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
 	switch {
-	case azerr.Has(err, "LeaseNotPresentWithLeaseOperation"): // nothing to break: a success, as for azconc lock break
+	case azerr.NotLeased(err): // nothing to break: a success, as for azconc lock break
 		r.Outcome = "free"
 	case err != nil:
 		return t.judge(err)
