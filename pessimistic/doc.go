@@ -69,9 +69,11 @@
 //     therefore not cut off by ctx.
 //   - The lease of a container guards only the container's deletion; otherwise it binds only clients that acquire it.
 //
-// # Files
+// # Packages below this one
 //
-// Leases of Azure Files, and the operations that are only safe under them, are in package files.
+// Package shared has semaphores and readers–writer locks, and package election elects leaders; both are built from named
+// locks. Package files has leases of Azure Files, and the operations that are only safe under them. Package manual sends
+// the requests of a lease one at a time.
 //
 // # Cost
 //
