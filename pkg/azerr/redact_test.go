@@ -199,7 +199,7 @@ func TestAccountKeysAreFoundAsThePatternDoes(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfRedactingIsLinear: 64 KiB took a third of a second, so that a handler's output kept a core busy for minutes.
+// TestTheTimeOfRedactingIsLinear, because the output of a handler can be long.
 func TestTheTimeOfRedactingIsLinear(t *testing.T) {
 	for _, filler := range []string{"x", " ", "%2b", "=", "sig", "a=b&"} {
 		took := func(size int) time.Duration {
@@ -214,7 +214,14 @@ func TestTheTimeOfRedactingIsLinear(t *testing.T) {
 			}
 			return best
 		}
-		if small, large := took(32<<10), took(512<<10); large > 80*small { // 16 times if it is linear, 256 if it is quadratic
+		// The ratio is 16 if the time is linear, 256 if it is quadratic. A busy machine can spoil one comparison, not ten.
+		var small, large time.Duration
+		for range 10 {
+			if small, large = took(32<<10), took(512<<10); large <= 80*small {
+				break
+			}
+		}
+		if large > 80*small {
 			t.Errorf("%q: 512 KiB took %v, 32 KiB %v", filler, large, small)
 		}
 	}
