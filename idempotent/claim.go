@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -122,3 +123,58 @@ func (k *claim) free(ctx context.Context) error {
 	k.named = false
 	return nil
 }
+
+// conclude records the outcome of a message, together with others. A handled message whose marker cannot be written now is
+// recorded by flush.
+func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error {
+	if as == notDeletable {
+		return nil // its marker says that it was handled
+	}
+	m := markers.Marker{Owner: d.m.ID, State: markers.Done, Buried: d.buried || as == wasBuried}
+	m.Expires = o.k.expiry(d.m, m.Buried)
+	ctx, cancel := context.WithTimeout(ctx, 2*send.TryTimeout)
+	defer cancel()
+	if as == wasBuried {
+		m.State = markers.Poisoned
+		return o.poison(ctx, d, m)
+	}
+	if o.kept {
+		if len(d.m.result) > maxResult {
+			o.c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", maxResult)})
+			d.m.result = nil
+		}
+		m.Result = d.m.result
+		d.result, d.replays = m.Result, true
+	}
+	err := o.k.failed(o.notes.Write(ctx, d.partition, markers.Write{Row: d.row, Marker: m}, func() { o.c.move(d, closing) }))
+	if err != nil {
+		o.late.Add(d.partition, markers.Write{Row: d.row, Marker: m})
+	}
+	return err
+}
+
+// poison records that the message went to the poison queue, on the condition of the marker that it finds: a request that
+// is delivered late, or twice, must not take back that a copy was handled meanwhile. Requests: 2.
+func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker) error {
+	sending := markers.Rewriting()
+	sending.Recreate = true
+	_, err := optimistic.Update(ctx, o.k.table.Entity(d.partition, d.row), func(_ context.Context, m *markers.Marker) error {
+		if m.State == markers.Done {
+			return optimistic.ErrSkip
+		}
+		*m = poisoned
+		return nil
+	}, &optimistic.UpdateOptions{Create: true, Sending: sending})
+	return o.k.failed(err)
+}
+
+// forget records in the marker that nobody handles the message. Requests: 1; 2 if another consumer may have claimed it
+// since, whose claim stays; none if the message itself carries all there is to record.
+func (o *owner) forget(ctx context.Context, d *delivery) error {
+	if d.claim == nil || !d.claim.named && d.e.As == format.Envelope {
+		return nil
+	}
+	return d.claim.free(ctx)
+}
+
+func (o *owner) Flush(ctx context.Context) { o.late.Flush(ctx) }

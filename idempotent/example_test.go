@@ -46,12 +46,17 @@ func ExampleNewWorkerFromConnectionString() {
 func ExampleNewWorker() {
 	var credential azcore.TokenCredential // such as azidentity.NewDefaultAzureCredential returns
 	handle := func(_ context.Context, body []byte) error { return nil }
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // when the worker is to stop
 
 	worker, err := idempotent.NewWorker("https://shop.queue.core.windows.net/orders", credential, func(ctx context.Context, m *idempotent.Message) error {
 		return handle(ctx, m.Body)
 	}, nil)
-	fmt.Println(worker != nil, err)
-	// Output: true <nil>
+	if err == nil {
+		err = worker.Run(ctx)
+	}
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // Of two copies of a message one is handled, by one of all consumers that share the markers.

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -36,8 +37,8 @@ type Delivery struct {
 // handle messages without a Consumer. The client should have Policy.
 //
 // A response can be lost: the messages in it stay hidden for visibility and count as delivered, and Receive asks for
-// others. lost counts such requests, whose messages, if there were any, nobody holds. Transient faults are retried up to
-// 6 times in a minute. The error is that of the last response. Requests: 1.
+// others. lost counts such requests. Each try may take 10 s, and transient faults are retried up to 6 times in a minute.
+// The error is that of the last response. Requests: 1.
 func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility time.Duration) (messages []Delivery, lost int, err error) {
 	switch {
 	case queue == nil:
@@ -49,7 +50,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 	}
 	var resp azqueue.DequeueMessagesResponse
 	var began time.Time
-	sent, err := wire.Wire{}.Send(ctx, "receive", wire.Again{Budget: byHand}, func(ctx context.Context) (err error) {
+	sent, err := wire.Wire{}.Send(ctx, "receive", wire.Again{Try: send.TryTimeout, Budget: byHand}, func(ctx context.Context) (err error) {
 		began = time.Now()
 		resp, err = queue.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
 			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(visibility / time.Second))})
@@ -88,7 +89,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery) (lost i
 	case m.MessageID == "" || m.PopReceipt == "":
 		return 0, errors.New("delete: no message id or no pop receipt")
 	}
-	sent, err := wire.Wire{}.Send(ctx, "delete", wire.Again{Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	sent, err := wire.Wire{}.Send(ctx, "delete", wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		if f.Outcome.Kind != azerr.Lost {
 			return f.Usual()
 		}

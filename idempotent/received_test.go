@@ -53,6 +53,19 @@ func TestAReceiveWhoseResponseIsLostReceivesOthers(t *testing.T) {
 	})
 }
 
+func TestAReceiveThatHangsIsSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("m")
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: time.Hour, Match: aztest.Op("Get Messages"), Count: 1})
+		began := time.Now()
+		got, lost, err := Receive(t.Context(), p.queue, 1, time.Minute)
+		if err != nil || lost != 1 || len(got) != 1 || time.Since(began) > 15*time.Second {
+			t.Errorf("%+v, %d, %v after %v", got, lost, err, time.Since(began))
+		}
+	})
+}
+
 // A deletion whose response is lost is proved by the refusal of the next try, for as long as nobody else can have received
 // the message.
 func TestADeletionWhoseResponseIsLost(t *testing.T) {
