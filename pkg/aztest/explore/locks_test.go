@@ -165,7 +165,7 @@ func readersAndWriter(clients int) func(*explore.World) explore.Program {
 }
 
 func TestAWriterIsAloneInEverySchedule(t *testing.T) {
-	explored(t, and(long, 1, 2, 0, 2, 2, 1, 3, 1, -1), readersAndWriter, explore.Options{Kinds: withKills})
+	explored(t, and(long, 1, 2, 0, 2, 1, 2, 2, 2, 1, 3, 1, -1), readersAndWriter, explore.Options{Kinds: withKills})
 }
 
 // slots is a program of clients that each take one of n slots of a semaphore. Each client has its first choice, and the same

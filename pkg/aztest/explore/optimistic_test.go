@@ -190,7 +190,7 @@ func (o *outcomes) add(err error) {
 }
 
 func TestADocumentAppliesOnceInEverySchedule(t *testing.T) {
-	explored(t, usual, documents, explore.Options{})
+	explored(t, and(usual, 2, 3, 0), documents, explore.Options{})
 }
 
 // Each client moves 1 from one entity to another in a transaction.

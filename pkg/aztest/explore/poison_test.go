@@ -95,5 +95,5 @@ func redrivers(clients int) func(*explore.World) explore.Program {
 }
 
 func TestAMessageIsRedrivenInEverySchedule(t *testing.T) {
-	explored(t, and(long, 1, 2, 0, 2, 2, 0, 3, 1, 0), redrivers, explore.Options{Kinds: withKills})
+	explored(t, and(long, 1, 2, 0, 2, 2, 0, 2, 3, 0, 3, 1, 0), redrivers, explore.Options{Kinds: withKills})
 }
