@@ -35,7 +35,7 @@ func TestIDsHaveTheSameNamesInEveryRun(t *testing.T) {
 	if r.Violation != "" || !r.Complete {
 		t.Errorf("%v\n%s", r, r.Violation)
 	}
-	if r := explore.Run(t, sessions(2), &explore.Options{Preemptions: 1}); r.Pruned == 0 {
+	if r := explore.Run(t, sessions(2), &explore.Options{Faults: 1, Preemptions: 1}); r.Pruned == 0 {
 		t.Errorf("no state is reached twice: %v", r)
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
-// sessions is a program of clients that consume a queue with one message. Their handlers do not end when they are asked
-// to, so that only the session of a consumer keeps another from handling the message at the same time.
+// sessions is a program of clients that consume a queue with one message, each a little later than a message of the one before
+// stays hidden. Their handlers do not end when they are asked to, so that only the session of a consumer keeps another from
+// handling the message at the same time.
 func sessions(clients int) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		send(w, "orders", 1)
@@ -43,6 +46,7 @@ func sessions(clients int) func(*explore.World) explore.Program {
 				alive, die := context.WithCancel(context.WithoutCancel(ctx))
 				defer die()
 				defer context.AfterFunc(ctx, die)() // a killed client is not in the way
+				bubble.Sleep(time.Duration(i) * 10 * time.Second)
 				return run(ctx, c, func(ctx context.Context, _ *idempotent.Message) error {
 					defer d.enter(alive, i, false)()
 					_, err := c.BlockBlob("box", "n").GetProperties(alive, nil)
