@@ -332,7 +332,7 @@ func TestAHurryCutsTheSoftStopShort(t *testing.T) {
 	})
 }
 
-func TestAConsumerEndsWhenItIsTold(t *testing.T) {
+func TestAConsumerEndsAtItsLimits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("a", "b", "c", "d", "e")
 		var runs atomic.Int32

@@ -118,7 +118,7 @@ func TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed(t *testing.T) {
 	})
 }
 
-func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
+func TestASecondRunIsRefusedAndTakesOverAfterACrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		wire := aztest.Inject(r.service, 1)
 		dying, next := r.once(wire), r.once(r.service)
@@ -129,7 +129,7 @@ func TestWhoComesMeanwhileIsToldAndWhoComesAfterADeathTakesOver(t *testing.T) {
 				return []byte("late"), nil
 			})
 			if !errors.Is(err, pessimistic.ErrLost) {
-				t.Errorf("who has lost the lock is told %v", err)
+				t.Errorf("after the lock was lost: %v", err)
 			}
 		})
 		pass(3 * time.Second) // a lock's first fence takes up to a second

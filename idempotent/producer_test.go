@@ -43,7 +43,7 @@ func TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID(t *testing.T) {
 	}
 }
 
-func TestASendThatNobodyConfirmsNamesTheID(t *testing.T) {
+func TestAnUnconfirmedSendNamesTheID(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Message")})
 		p, err := NewProducer(r.queue, &ProducerOptions{Tries: 2})

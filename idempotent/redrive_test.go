@@ -49,7 +49,7 @@ func TestRedriveBringsMessagesBackAsIfTheyHadNeverBeenTried(t *testing.T) {
 	})
 }
 
-func TestRedriveMovesWhatItIsToldAtThePaceItIsTold(t *testing.T) {
+func TestRedriveObeysItsLimitAndItsPace(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.buryAll(ConsumerOptions{}, "a", "b", "c", "d")
 		began := time.Now()

@@ -99,7 +99,7 @@ func TestALeaseLastsExactlyItsTime(t *testing.T) {
 	})
 }
 
-func TestAnExpiredLeaseIsRenewedOnlyIfNobodyCameBetween(t *testing.T) {
+func TestAnExpiredLeaseIsRenewedOnlyIfNotTaken(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		inABubble(t, func(t *testing.T, l leased) {
 			expectCode(t, "acquire", l.acquire(mine, 15), "")

@@ -212,7 +212,7 @@ func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestAnInstallationWithAPartMissingIsMadeAnew(t *testing.T) {
+func TestAnIncompleteInstallationIsReplaced(t *testing.T) {
 	tools(t, "node", "npm")
 	cache := t.TempDir()
 	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})

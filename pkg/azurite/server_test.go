@@ -281,7 +281,7 @@ func TestAStartThatIsGivenUpReturnsTheCause(t *testing.T) {
 	}
 }
 
-func TestPortsAtWhichSomebodyElseAnswersAreNotAzurite(t *testing.T) {
+func TestPortsOfAnotherServerAreNotAzurite(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	t.Setenv("AZCONC_TEST_NODE", "impostor")

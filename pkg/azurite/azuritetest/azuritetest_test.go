@@ -103,7 +103,7 @@ func TestOnlyTheVariableSkips(t *testing.T) {
 	}
 }
 
-func TestAServerThatNobodyWouldStopIsNotStarted(t *testing.T) {
+func TestAServerThatWouldNotBeStoppedIsNotStarted(t *testing.T) {
 	t.Setenv(SkipVariable, "")
 	if r := ask(t, false); !strings.Contains(r.failed, "StopAfter") {
 		t.Errorf("failed with %q, want it to name StopAfter", r.failed)

@@ -37,7 +37,7 @@ func TestWithoutSambaATestIsSkippedAndFailsWhereSambaIsRequired(t *testing.T) {
 	}
 }
 
-func TestAServerStartsBesideAnother(t *testing.T) {
+func TestTwoServersRunAtTheSameTime(t *testing.T) {
 	first, second := Start(t), Start(t)
 	if first.Address == second.Address || first.Dir == second.Dir {
 		t.Fatalf("both are at %s in %s", first.Address, first.Dir)

@@ -124,7 +124,7 @@ func TestTroubleExplains(t *testing.T) {
 }
 
 // Slots have fences of their own: two holds of a lane may have the same fence.
-func TestHoldsAreToldApart(t *testing.T) {
+func TestHoldsAreDistinguished(t *testing.T) {
 	ask := func(id, from int64) note {
 		return note{Kind: "ask", Process: "w1.1", Lane: "w1/turn/0", Of: "seats", Out: ok, V: 7, ID: id, Begin: from, End: from}
 	}
