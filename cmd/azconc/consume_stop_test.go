@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -76,5 +78,29 @@ func TestATermDrainsAndASecondOneHurries(t *testing.T) {
 				t.Errorf("%d messages can be received, want %d: %s", n, c.left, said)
 			}
 		})
+	}
+}
+
+// TestAnInterruptWhileTheTableIsCreatedIsAnInterrupt: the outcome of the creation is unknown, but of no interest.
+func TestAnInterruptWhileTheTableIsCreatedIsAnInterrupt(t *testing.T) {
+	heedSignals()
+	asked := make(chan struct{}, 100)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed only after the body
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	s := newShell(t, fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;QueueEndpoint=%[3]s/q;TableEndpoint=%[3]s/t;", aztest.Account, aztest.Key, hanging.URL))
+	cmd, said := s.command("queue", "consume", "orders", "--exec", "true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if code := codeOf(cmd.Wait()); code != -1 || strings.Contains(said.String(), "hint") { // -1: ended by the signal
+		t.Errorf("exit %d: %s", code, said)
 	}
 }

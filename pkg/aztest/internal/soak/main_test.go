@@ -64,32 +64,6 @@ func rare(what string) bool {
 	return what == "memory and goroutines flat" || strings.HasPrefix(what, "no body left") || strings.HasPrefix(what, "no session left")
 }
 
-// TestTheSoakConvicts plants mistakes and sees each convicted.
-func TestTheSoakConvicts(t *testing.T) {
-	for name, plant := range map[string]struct {
-		mistakes plant
-		verdicts []string
-	}{
-		"usual mistakes": {plainRetry + "," + noFence + "," + noMarkers + "," + noRelease + "," + noSend, []string{
-			"updates applied once", "no write by a stale holder", "one effect for each message with markers, or a reason", "no lease left", "no message lost"}},
-		"no condition": {noIfMatch, []string{"updates applied once", "histories of registers linearizable"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			minutes := 0.15
-			for {
-				r, said := short(t, options{Seed: 1, Minutes: minutes, Workers: 3, Rough: 2, Plant: plant.mistakes})
-				missed := slices.DeleteFunc(slices.Clone(plant.verdicts), r.convicts)
-				if len(missed) == 0 {
-					return
-				}
-				if minutes *= 2; minutes > 1 { // a busy machine needs more time for the same work
-					t.Fatalf("no violation of %q was noticed\n%s", missed, said)
-				}
-			}
-		})
-	}
-}
-
 // convicts tells whether a verdict is that a promise was broken.
 func (r report) convicts(what string) bool {
 	return slices.ContainsFunc(r.Verdicts, func(v *verdict) bool { return v.what == what && len(v.problems) > 0 })

@@ -210,8 +210,11 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 		if o.Markers, err = openMarkers(f, opts.Markers); err == nil {
 			err = createMarkers(f, ctx, opts.Markers)
 		}
+		if err != nil && ctx.Err() == nil {
+			err = fail.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
+		}
 		if err != nil {
-			return fail.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
+			return err
 		}
 	}
 	if opts.Session != "" {

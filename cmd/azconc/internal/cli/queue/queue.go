@@ -83,7 +83,7 @@ func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 	if azerr.Classify(err).Kind == azerr.Unauthorised {
 		return nil
 	}
-	return err
+	return endOf(ctx, err)
 }
 
 // createQueue creates a queue if it is missing, and says so.
@@ -94,6 +94,15 @@ func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient
 	}
 	if errors.Is(err, optimistic.ErrExists) {
 		return nil
+	}
+	return endOf(ctx, err)
+}
+
+// endOf returns the end of ctx as the error, if it has ended. Whether the table or queue was created then does not matter to
+// the user, because creating it again does no harm.
+func endOf(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }
