@@ -318,7 +318,7 @@ var mutants = []mutant{
 		name: "a producer sends again under a new id",
 		file: "idempotent/producer.go",
 		old:  "\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
-		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\te := envelope{ID: uuid.NewString(), Sent: time.Now().UTC(), body: []byte(text)}\n\t\t\ttext, _ = e.encode(Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
+		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\te := format.Message{ID: uuid.NewString(), Sent: time.Now().UTC(), Body: []byte(text)}\n\t\t\ttext, _ = e.Encode(format.Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
 		pkg:  "./idempotent", run: "TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID",
 	},
 	{
