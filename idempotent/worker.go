@@ -1,6 +1,7 @@
 package idempotent
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -48,7 +49,7 @@ func NewWorker(queueURL string, credential azcore.TokenCredential, handler Handl
 	queues, tables := *at, *at
 	queues.Path = at.Path[:i]
 	tables.Host, tables.Path = strings.Replace(at.Host, ".queue.", ".table.", 1), at.Path[:i]
-	w := worker{queue: name}
+	w := worker{queue: name, host: at.Host}
 	if credential == nil {
 		if w.queues, err = azqueue.NewServiceClientWithNoCredential(queues.String(), o.queues()); err == nil && tables.Host != at.Host {
 			w.tables, err = aztables.NewServiceClientWithNoCredential(tables.String(), o.tables())
@@ -64,6 +65,9 @@ func NewWorker(queueURL string, credential azcore.TokenCredential, handler Handl
 
 // NewWorkerFromConnectionString is NewWorker for a queue in the account of a connection string.
 func NewWorkerFromConnectionString(connection, queue string, handler Handler, opts *WorkerOptions) (*Consumer, error) {
+	if queue == "" {
+		return nil, errors.New("worker: no queue name")
+	}
 	o := opts.orDefault()
 	w := worker{queue: queue}
 	var err error
@@ -79,6 +83,7 @@ func NewWorkerFromConnectionString(connection, queue string, handler Handler, op
 // worker holds the clients of a Consumer.
 type worker struct {
 	queue  string
+	host   string // set if tables may be nil
 	queues *azqueue.ServiceClient
 	tables *aztables.ServiceClient // nil if it is not known where the tables are
 }
@@ -89,7 +94,7 @@ func (w worker) consumer(handler Handler, o ConsumerOptions) (*Consumer, error) 
 	}
 	if o.Markers == nil && o.Dedupe != DedupeInbox && o.Dedupe != DedupeNone {
 		if w.tables == nil {
-			return nil, fmt.Errorf("worker: %s has no \".queue.\" in its host, so the table of the markers is not known: set Markers, or DedupeInbox or DedupeNone", w.queue)
+			return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or DedupeInbox or DedupeNone", w.host)
 		}
 		var err error
 		if o.Markers, err = NewMarkers(w.tables.NewClient(workerMarkers), nil); err != nil {

@@ -101,7 +101,7 @@ func TestAWorkerIsCheckedWhenItIsConstructed(t *testing.T) {
 	}{
 		{"https://a.queue.core.windows.net/orders", nil, ""},
 		{"https://a.queue.core.windows.net/orders?sig=secret", nil, ""},
-		{"https://proxy.example/orders", nil, "set Markers"},
+		{"https://proxy.example/orders", nil, `the host proxy.example has no ".queue."`},
 		{"https://proxy.example/orders", &WorkerOptions{ConsumerOptions: ConsumerOptions{Dedupe: DedupeInbox}}, ""},
 		{"https://a.queue.core.windows.net/", nil, "does not name a queue"},
 		{"orders?sig=secret", nil, "not the URL of a queue"},
@@ -117,5 +117,8 @@ func TestAWorkerIsCheckedWhenItIsConstructed(t *testing.T) {
 	}
 	if c, err := NewWorker("https://a.queue.core.windows.net/orders?sig=secret", nil, handle, nil); err != nil || !strings.Contains(c.queue.URL(), "/orders?sig=secret") {
 		t.Errorf("with a SAS: %v", err)
+	}
+	if _, err := NewWorkerFromConnectionString(aztest.ConnectionString("https://a.example"), "", handle, nil); err == nil || !strings.Contains(err.Error(), "no queue name") {
+		t.Errorf("without a queue: %v", err)
 	}
 }

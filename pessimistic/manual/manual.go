@@ -6,6 +6,9 @@
 // the same effect as sending it once. If the outcome stays unknown, the error is a *pessimistic.UnknownError. All other
 // errors are the service's, in an *azerr.OpError.
 //
+// Requests: 1 each. For a file, Acquire costs 3 and Renew 2, because they write a heartbeat. A repetition costs as much
+// again. The functions are safe for concurrent use.
+//
 // pessimistic.Break and pessimistic.Look need no id, and complete the set.
 package manual
 

@@ -93,6 +93,29 @@ func lost(op string, n int) aztest.Fault {
 	}}
 }
 
+func TestRequestsOfEachFunction(t *testing.T) {
+	ofAFile := map[string]int{"Acquire": 3, "Renew": 2}
+	for _, o := range operations {
+		t.Run(o.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, s *aztest.Service, r pessimistic.Resource) {
+				if o.held {
+					if _, err := Acquire(t.Context(), r, &AcquireOptions{LeaseID: mine}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.Reset()
+				want := 1
+				if r.String() == "share/f" {
+					want = max(want, ofAFile[o.name])
+				}
+				if err := o.call(t.Context(), r); err != nil || s.Requests() != want {
+					t.Errorf("%s: %v after %d requests, want %d", r, err, s.Requests(), want)
+				}
+			})
+		})
+	}
+}
+
 func TestALostResponseIsHarmless(t *testing.T) {
 	for _, o := range operations {
 		t.Run(o.name, func(t *testing.T) {
