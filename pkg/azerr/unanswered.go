@@ -64,11 +64,14 @@ func beforeSending(err error) (meaning, bool) {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return permanent, true
 	}
-	if u, ok := errors.AsType[*url.Error](err); ok && u.Op == "parse" {
+	if u, ok := errors.AsType[*url.Error](err); ok && (u.Op == "parse" || u.Err != nil && strings.HasPrefix(u.Err.Error(), invalidHeader)) {
 		return badInput, true
 	}
 	return meaning{}, false
 }
+
+// invalidHeader begins the error with which net/http refuses a header that it cannot send. It has no type.
+const invalidHeader = "net/http: invalid header field"
 
 // local recognizes errors of this machine's files and processes. Their innermost error is an errno which, taken alone,
 // looks like a network error.

@@ -303,3 +303,21 @@ type noToken struct{}
 func (noToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	return azcore.AccessToken{}, errors.New("run az login")
 }
+
+// TestAHeaderThatCannotBeSentIsBadInput: net/http refuses it before it connects, so nothing is unknown.
+func TestAHeaderThatCannotBeSentIsBadInput(t *testing.T) {
+	connected := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { connected = true }))
+	defer server.Close()
+	for name, value := range map[string]string{"x-ms-blob-content-type": "a\nb", "x ms": "a"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header[name] = []string{value}
+		_, err = server.Client().Do(r)
+		if o := Classify(err); err == nil || o.Kind != BadInput || o.Ambiguous() || o.Transient() || connected {
+			t.Errorf("%s %q: %v is %+v, connected %v", name, value, err, o, connected)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Wire sends requests, and counts and traces them. The zero value does neither. A Wire does not change when it is used,
@@ -23,7 +24,20 @@ type Wire struct {
 	Trace func(ctx context.Context, op string) (context.Context, func(error))
 }
 
+// Observed returns a Wire that counts requests and reports each as a span of hooks. count may be nil.
+func Observed(hooks observe.Hooks, resource string, count func()) Wire {
+	w := Wire{Count: count}
+	if hooks.Span != nil {
+		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
+			return hooks.Start(ctx, observe.Span{Name: op, Resource: resource, Request: true})
+		}
+	}
+	return w
+}
+
 // Once sends a request once, without the SDK's retries. If try is positive, it bounds the time until send returns.
+//
+// If op is empty, send is not a request itself, but sends requests by Request, which are counted and traced by w.
 //
 // The error is send's, or an *azerr.ForeignError if the last response came from an intermediary.
 func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
@@ -35,7 +49,25 @@ func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(
 	if w.Count == nil && w.Trace == nil {
 		return plain(ctx, send)
 	}
-	return w.traced(context.WithValue(ctx, wireKey{}, w), op, func(ctx context.Context) error { return plain(ctx, send) })
+	ctx = context.WithValue(ctx, wireKey{}, w)
+	if op == "" {
+		return plain(ctx, send)
+	}
+	return w.traced(ctx, op, func(ctx context.Context) error { return plain(ctx, send) })
+}
+
+// Request sends one request of the operation that a Wire is sending in ctx: it is counted and traced by that Wire, and it
+// is sent without the SDK's retries. Without a Wire in ctx it is only sent. The error is send's, or an *azerr.ForeignError
+// if the response came from an intermediary.
+func Request[R any](ctx context.Context, op string, send func(ctx context.Context) (R, error)) (r R, err error) {
+	w, _ := ctx.Value(wireKey{}).(Wire)
+	err = w.traced(ctx, op, func(ctx context.Context) error {
+		return plain(ctx, func(ctx context.Context) (err error) {
+			r, err = send(ctx)
+			return err
+		})
+	})
+	return r, err
 }
 
 type wireKey struct{}

@@ -3,7 +3,9 @@ package wire_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -253,4 +256,30 @@ func TestATryThatFollowsAtOnceNeitherWaitsNorCounts(t *testing.T) {
 			t.Errorf("%v, %+v after %v, want a success of the fifth try after one wait", err, sent, time.Since(began))
 		}
 	})
+}
+
+// TestRequestsOfAGroupAreCountedOneByOne: a try may take several requests, and each is one on the bill.
+func TestRequestsOfAGroupAreCountedOneByOne(t *testing.T) {
+	s, counted := &service{answers: []answer{ok, conflict}}, 0
+	var spans []string
+	hooks := observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+		return ctx, func(err error) {
+			spans = append(spans, fmt.Sprint(s.Name, " ", s.Resource, " ", s.Request, " ", err != nil))
+		}
+	}}
+	err := wire.Observed(hooks, "box/a", func() { counted++ }).Once(t.Context(), "", 0, func(ctx context.Context) error {
+		send := func(ctx context.Context) (int, error) { return 7, s.send()(ctx) }
+		if n, err := wire.Request(ctx, "Get Blob", send); n != 7 || err != nil {
+			t.Errorf("Get Blob = %d, %v", n, err)
+		}
+		_, err := wire.Request(ctx, "Put Blob", send)
+		return err
+	})
+	want := []string{"Get Blob box/a true false", "Put Blob box/a true true"}
+	if azerr.Classify(err).Kind != azerr.Conflict || counted != 2 || s.requests != 2 || !slices.Equal(spans, want) {
+		t.Errorf("%v, %d counted, spans %q", err, counted, spans)
+	}
+	if n, err := wire.Request(t.Context(), "Get Blob", func(context.Context) (int, error) { return 1, nil }); n != 1 || err != nil {
+		t.Errorf("without a wire: %d, %v", n, err)
+	}
 }

@@ -1,0 +1,59 @@
+// Package observe is how a program follows what azconc does: Hooks in the options of every package receive spans, one for
+// each operation and each request, and events, such as a conflict, a lost lease or a poisoned message.
+//
+// The package imports nothing of a telemetry library. An adapter makes spans and metrics of what the hooks receive.
+package observe
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Hooks are the functions that azconc calls. The zero value observes nothing.
+//
+// The functions are called synchronously, with no locks held, and must return soon: a renewal of a lease waits for them.
+// They must be safe for concurrent use, because operations run concurrently and one set of hooks serves many.
+type Hooks struct {
+	// Logger receives every Event: losses at level Warn, doubts and failures at Info, the rest at Debug. Ids of leases, pop
+	// receipts and bodies of messages are never logged. Defaults to no logging.
+	Logger *slog.Logger
+
+	// Span is called when an operation or a request begins, and the function that it returns when that ends, with its
+	// error. The operation or request runs in the returned context, so the spans of requests can be children of that of
+	// their operation. Defaults to none.
+	Span func(ctx context.Context, s Span) (context.Context, func(err error))
+
+	// Event is called with every Event. Defaults to none.
+	Event func(ctx context.Context, e Event)
+}
+
+// Span is an operation or a request that begins.
+type Span struct {
+	// Name of the operation, such as "update" or "lock", or of the request, as the REST reference names it, such as "Put
+	// Blob".
+	Name string
+
+	Resource string   // the path of the resource, never its URL
+	Request  bool     // it is a request to the service; otherwise it is an operation, which may send any number of them
+	Message  *Message // the queue message that is handled; nil if there is none
+}
+
+// Message is a queue message that an operation or an event concerns.
+type Message struct {
+	ID         string // of the service
+	Key        string // of the sender, by which duplicates are known
+	Attempt    int    // starts of the handler, this one included
+	Deliveries int    // receives, by the service's count
+}
+
+// Start begins a span, and returns the context to continue in and the function that ends it. It never returns nil.
+func (h Hooks) Start(ctx context.Context, s Span) (context.Context, func(error)) {
+	if h.Span == nil {
+		return ctx, func(error) {}
+	}
+	ctx, end := h.Span(ctx, s)
+	if end == nil {
+		end = func(error) {}
+	}
+	return ctx, end
+}
