@@ -1,6 +1,7 @@
 package azaccount
 
 import (
+	"io"
 	"strings"
 )
 
@@ -11,11 +12,19 @@ type Flags struct {
 	AccountName      string
 	AccountKey       string
 	SASToken         string
-	AuthMode         string // "login", "key" or ""
-	BlobEndpoint     string
-	TableEndpoint    string
-	QueueEndpoint    string
-	FileEndpoint     string
+
+	// ConnectionStringFile, AccountKeyFile and SASTokenFile name files that hold the secret, so that it is neither on the
+	// command line nor in the environment. "-" is Stdin, unless that is nil.
+	ConnectionStringFile string
+	AccountKeyFile       string
+	SASTokenFile         string
+	Stdin                io.Reader
+
+	AuthMode      string // "login", "key" or ""
+	BlobEndpoint  string
+	TableEndpoint string
+	QueueEndpoint string
+	FileEndpoint  string
 }
 
 // Resolve combines flags with the environment, which getenv reads: os.Getenv, or a function like it. A flag takes
@@ -25,13 +34,20 @@ type Flags struct {
 //
 // Errors are of type [*Error].
 func Resolve(flags Flags, getenv func(string) string) (*Account, error) {
-	if err := flags.contradictions(); err != nil {
+	s := &settings{Flags: flags, named: map[string]string{}}
+	if err := s.readFiles(); err != nil {
 		return nil, err
 	}
+	if err := s.contradictions(); err != nil {
+		return nil, err
+	}
+	var err error
 	a := &Account{endpoint: map[Service]string{}}
-	text := flags.ConnectionString
-	if text == "" && flags.AccountName == "" {
-		text = getenv("AZURE_STORAGE_CONNECTION_STRING")
+	text := s.ConnectionString
+	if text == "" && s.AccountName == "" {
+		if text, err = s.variable(getenv, "AZURE_STORAGE_CONNECTION_STRING"); err != nil {
+			return nil, err
+		}
 	}
 	var key, sas string
 	if text != "" {
@@ -41,41 +57,49 @@ func Resolve(flags Flags, getenv func(string) string) (*Account, error) {
 		}
 		a.name, a.endpoint, key, sas = parsed.name, parsed.endpoint, parsed.key, parsed.sas
 	} else {
-		a.name = flags.AccountName
+		a.name = s.AccountName
 		if a.name == "" {
 			a.name = getenv("AZURE_STORAGE_ACCOUNT")
 		}
-		key, sas = getenv("AZURE_STORAGE_KEY"), getenv("AZURE_STORAGE_SAS_TOKEN")
+		if s.AccountKey == "" && s.SASToken == "" && s.AuthMode != "login" {
+			if key, err = s.variable(getenv, "AZURE_STORAGE_KEY"); err != nil {
+				return nil, err
+			}
+			if sas, err = s.variable(getenv, "AZURE_STORAGE_SAS_TOKEN"); err != nil {
+				return nil, err
+			}
+		}
 		if a.name != "" {
 			if err := validAccount("the account name", a.name); err != nil {
 				return nil, err
 			}
-			for _, s := range services {
-				a.endpoint[s] = "https://" + a.name + "." + string(s) + ".core.windows.net"
+			for _, service := range services {
+				a.endpoint[service] = "https://" + a.name + "." + string(service) + ".core.windows.net"
 			}
 		}
 	}
-	if err := a.endpoints(flags); err != nil {
+	if err := a.endpoints(s); err != nil {
 		return nil, err
 	}
-	if err := a.authorise(flags, getenv, key, sas); err != nil {
+	if err := a.authorise(s, getenv, key, sas); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func (f *Flags) contradictions() error {
+func (f *settings) contradictions() error {
 	type flag struct{ name, value string }
-	credentials := []flag{{"--account-key", f.AccountKey}, {"--sas-token", f.SASToken}}
+	key, sas := f.nameOf("--account-key"), f.nameOf("--sas-token")
+	credentials := []flag{{key, f.AccountKey}, {sas, f.SASToken}}
 	if f.ConnectionString != "" {
 		for _, o := range append(credentials, flag{"--account-name", f.AccountName}) {
 			if o.value != "" {
-				return hinted("the connection string names the account and its credential: drop "+o.name, "--connection-string and %s cannot both be given", o.name)
+				return hinted("the connection string names the account and its credential: drop "+o.name, "%s and %s cannot both be given", f.nameOf("--connection-string"), o.name)
 			}
 		}
 	}
 	if f.AccountKey != "" && f.SASToken != "" {
-		return hinted("give the one to authorise requests with", "--account-key and --sas-token cannot both be given")
+		return hinted("give the one to authorise requests with", "%s and %s cannot both be given", key, sas)
 	}
 	switch f.AuthMode {
 	case "", "key":
@@ -88,13 +112,13 @@ func (f *Flags) contradictions() error {
 	default:
 		return invalid("--auth-mode %q is neither login nor key", f.AuthMode)
 	}
-	if err := validKey("--account-key", f.AccountKey); err != nil {
+	if err := validKey(key, f.AccountKey); err != nil {
 		return err
 	}
-	return validSAS("--sas-token", strings.TrimPrefix(f.SASToken, "?"))
+	return validSAS(sas, strings.TrimPrefix(f.SASToken, "?"))
 }
 
-func (a *Account) endpoints(flags Flags) error {
+func (a *Account) endpoints(flags *settings) error {
 	for s, given := range map[Service]string{
 		Blob: flags.BlobEndpoint, Table: flags.TableEndpoint, Queue: flags.QueueEndpoint, File: flags.FileEndpoint,
 	} {
@@ -113,7 +137,7 @@ func (a *Account) endpoints(flags Flags) error {
 	return nil
 }
 
-func (a *Account) authorise(flags Flags, getenv func(string) string, key, sas string) error {
+func (a *Account) authorise(flags *settings, getenv func(string) string, key, sas string) error {
 	switch {
 	case flags.AuthMode == "login":
 		a.login = &login{}
@@ -126,15 +150,16 @@ func (a *Account) authorise(flags Flags, getenv func(string) string, key, sas st
 		a.login = &login{}
 		return nil
 	case key != "" && sas != "":
-		return hinted("unset one of them, or give --account-key, --sas-token or --auth-mode login", "AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN are both set")
+		return hinted("unset one of them, or give --account-key, --sas-token or --auth-mode login", "%s and %s are both set",
+			flags.nameOf("AZURE_STORAGE_KEY"), flags.nameOf("AZURE_STORAGE_SAS_TOKEN"))
 	case key != "":
-		if err := validKey("AZURE_STORAGE_KEY", key); err != nil {
+		if err := validKey(flags.nameOf("AZURE_STORAGE_KEY"), key); err != nil {
 			return err
 		}
 		a.key = key
 	case sas != "":
 		a.sas = strings.TrimPrefix(sas, "?")
-		if err := validSAS("AZURE_STORAGE_SAS_TOKEN", a.sas); err != nil {
+		if err := validSAS(flags.nameOf("AZURE_STORAGE_SAS_TOKEN"), a.sas); err != nil {
 			return err
 		}
 	default:

@@ -19,7 +19,8 @@ type Options struct {
 	// when it starts, so none can be added later. ConnectionString returns the first one, and NewAccount the others.
 	// DefaultAccount gets its well-known key, every other account a key of its own. Defaults to DefaultAccount alone.
 	Accounts []string
-	// Location is a folder for the data, which Stop leaves as it is. Defaults to a temporary folder that Stop removes.
+	// Location is a folder for the data, which Stop leaves as it is. It is created if it is missing, and locked: a second
+	// server on it is refused. Defaults to a temporary folder that Stop removes.
 	Location string
 	// BlobPort, QueuePort and TablePort are TCP ports on 127.0.0.1. UseDevelopmentStorage=true means 10000, 10001 and
 	// 10002. Each defaults to one that is free.

@@ -25,6 +25,7 @@ type Server struct {
 	accounts []Account
 	temp     string // removed by Stop: the preloaded script, and the data unless Location is set
 	keep     bool   // the data belong to the caller
+	release  func() // of the folder with the data, when the process has ended
 	process  *os.Process
 	stdin    io.Closer
 	said     *output
@@ -43,12 +44,27 @@ type Server struct {
 // start, not the life of the server.
 //
 // Errors are those of [Install], a [ToolError], a [ProcessError] of kind [ErrStart] with the end of Azurite's output,
-// or the cause of ctx. A failed start leaves neither a process nor a folder behind.
+// the cause of ctx, or those of Options.Location: it cannot be written, or another server uses it. A failed start leaves
+// neither a process nor a temporary folder behind.
 func Start(ctx context.Context, opts *Options) (*Server, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
+	release, err := occupy(o.Location)
+	if err != nil {
+		return nil, err
+	}
+	s, err := launch(ctx, &o)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	s.release = release
+	return s, nil
+}
+
+func launch(ctx context.Context, o *Options) (_ *Server, err error) {
 	if o.Dir == "" {
 		if o.Dir, err = Install(ctx, &InstallOptions{Progress: o.Progress}); err != nil {
 			return nil, err
@@ -66,7 +82,7 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		accounts: newAccounts(o.Accounts), temp: temp, keep: o.Location != "", said: newOutput(), next: 1,
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
-	if err := s.start(node, &o); err != nil {
+	if err := s.start(node, o); err != nil {
 		return nil, errors.Join(&ProcessError{Kind: ErrStart, Err: err}, os.RemoveAll(temp))
 	}
 	if o.StartTimeout > 0 {
@@ -268,6 +284,7 @@ func (s *Server) Stop() error {
 			close(s.stopping)
 			s.end()
 		}
+		s.release()
 		s.stopErr = errors.Join(s.exit, os.RemoveAll(s.temp))
 	})
 	return s.stopErr

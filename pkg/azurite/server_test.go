@@ -157,6 +157,38 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
+func TestALocationBelongsToOneServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	start(t, &Options{Location: dir})
+	second, err := Start(t.Context(), &Options{Location: dir})
+	if err == nil {
+		_ = second.Stop()
+		t.Fatal("two servers use one folder")
+	}
+	if want := fmt.Sprintf("Location: %s is in use by another Azurite, which process %d started", dir, os.Getpid()); err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Azurite itself would try to write for ever.
+func TestALocationThatCannotBeWrittenIsRefusedAtOnce(t *testing.T) {
+	tools(t) // there is no node: it is not needed
+	dir := t.TempDir()
+	file, readOnly := filepath.Join(dir, "file"), filepath.Join(dir, "read-only")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(readOnly, 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	locations := []string{file, filepath.Join(file, "data")}
+	if os.Getuid() > 0 { // not root, who can write anywhere, and not Windows
+		locations = append(locations, readOnly, filepath.Join(readOnly, "data"))
+	}
+	for _, location := range locations {
+		if _, err := Start(t.Context(), &Options{Location: location}); err == nil || !strings.HasPrefix(err.Error(), "Location: ") || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v, want an error about it", location, err)
+		}
+	}
+}
+
 func TestDataInAGivenLocationOutliveTheServer(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, &Options{Location: dir})
