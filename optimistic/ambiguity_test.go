@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
@@ -99,14 +102,14 @@ func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 		if got := optest.Count(t, client); got != 100 {
 			t.Errorf("n = %d: it was applied again", got)
 		}
-		if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+		if err := unknown.Resolve(t.Context()); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v, want it still unknown", err)
 		}
 	})
 }
 
-// TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes by the same client follow, and the summary only
-// has the latest write of each client.
+// TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes follow, and no marks are kept, because their writer
+// met no others.
 func TestALineageThatIsTooShortLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
@@ -217,7 +220,7 @@ func TestAnUnknownOutcomeCanBeResolvedLater(t *testing.T) {
 					t.Fatalf("err = %v, want unknown", err)
 				}
 				s.SetFaults()
-				switch err := optimistic.Resolve(t.Context(), unknown); {
+				switch err := unknown.Resolve(t.Context()); {
 				case landed && err != nil:
 					t.Errorf("Resolve = %v, want applied", err)
 				case !landed && !errors.Is(err, optimistic.ErrOutcomeUnknown):
@@ -226,7 +229,7 @@ func TestAnUnknownOutcomeCanBeResolvedLater(t *testing.T) {
 				if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := optimistic.Resolve(t.Context(), unknown); landed && err != nil || !landed && !errors.Is(err, optimistic.ErrConflict) {
+				if err := unknown.Resolve(t.Context()); landed && err != nil || !landed && !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("after another write: Resolve = %v", err)
 				}
 			})
@@ -245,11 +248,23 @@ func TestAnUnreachableServiceIsAPlainFailure(t *testing.T) {
 	})
 }
 
-// TestARefusalThatNothingConfirmsIsUnknown: the write is delivered twice, and between the deliveries a writer outside
-// azconc replaces it with its lineage. The refusal of the second delivery is no proof that the first was refused.
-func TestARefusalThatNothingConfirmsIsUnknown(t *testing.T) {
-	for name, trust := range map[string]bool{"looked into": false, "trusted": true} {
-		t.Run(name, func(t *testing.T) {
+// TestThePathDecidesWhatTheLineageLeavesOpen: the write is delivered twice, and between the deliveries a writer outside
+// azconc replaces it with its lineage. The refusal of the second delivery is no proof that the first was refused. It is
+// believed where nothing between the client and the service can have repeated the request.
+func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
+	const loopback, elsewhere = "http://127.0.0.1:10000/", "http://storage.internal:10000/"
+	for _, tt := range []struct {
+		endpoint string
+		confirm  optimistic.Confirm
+		believed bool
+	}{
+		{loopback, optimistic.ConfirmByPath, true},
+		{loopback, optimistic.ConfirmAlways, false},
+		{loopback, optimistic.ConfirmNever, true},
+		{elsewhere, optimistic.ConfirmByPath, false},
+		{elsewhere, optimistic.ConfirmNever, true},
+	} {
+		t.Run(fmt.Sprint(tt.endpoint, tt.confirm), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, client := optest.Quiet(t, `{"n":0}`)
 				s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Delay: 30 * time.Millisecond, Count: 1})
@@ -257,13 +272,21 @@ func TestARefusalThatNothingConfirmsIsUnknown(t *testing.T) {
 					bubble.Sleep(10 * time.Millisecond)
 					optest.Put(t, client, `{"n":100}`)
 				}()
-				_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: trust}})
+				credential, err := blob.NewSharedKeyCredential(aztest.Account, aztest.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				there, err := blockblob.NewClientWithSharedKeyCredential(tt.endpoint+aztest.Account+"/box/n.json", credential, &blockblob.ClientOptions{ClientOptions: s.ClientOptions()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](there), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: tt.confirm}})
 				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
-				if trust && err != nil || !trust && (!ok || !unknown.Unconfirmed) {
-					t.Errorf("Update = %v, want success only where the refusal is trusted", err)
+				if tt.believed && err != nil || !tt.believed && (!ok || !unknown.Unconfirmed) {
+					t.Errorf("Update = %v, want success only if the refusal is believed", err)
 				}
 				want := 100
-				if trust {
+				if tt.believed {
 					want = 101
 				}
 				if got := optest.Count(t, client); got != want {

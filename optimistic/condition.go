@@ -1,6 +1,7 @@
 package optimistic
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +15,9 @@ import (
 // The service takes at most two of the headers on a write, and only these pairs: If-Match with If-Unmodified-Since, and
 // If-None-Match with If-Modified-Since (REST: "Specifying conditional headers for Blob service operations"; other pairs
 // are 400 MultipleConditionHeadersNotSupported). Other pairs are refused before anything is sent.
+//
+// So is IfNoneMatch "*" with a LeaseID: if the blob exists and is leased under that id, the service ignores the condition
+// and overwrites the blob (recorded from an account; no REST page says so).
 type Conditions struct {
 	IfMatch           azcore.ETag // the resource must be at this version; "*": must exist
 	IfNoneMatch       azcore.ETag // the resource must not be at this version; "*": must not exist
@@ -49,6 +53,9 @@ func (c Conditions) Validate() error {
 		return fmt.Errorf("conditions: %s cannot be combined; the service takes one of them, or If-Match with If-Unmodified-Since, or If-None-Match with If-Modified-Since",
 			strings.Join(names, " and "))
 	}
+	if c.IfNoneMatch == azcore.ETagAny && c.LeaseID != "" {
+		return errors.New("conditions: a write that only creates (If-None-Match *) cannot have a lease id, because with it the service overwrites a leased blob")
+	}
 	for _, e := range []given{{string(c.IfMatch), c.IfMatch != ""}, {string(c.IfNoneMatch), c.IfNoneMatch != ""}} {
 		if e.set && !validETag(e.name) {
 			return fmt.Errorf(`conditions: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, e.name)
@@ -56,6 +63,19 @@ func (c Conditions) Validate() error {
 	}
 	return nil
 }
+
+// over returns an error if a write over base, under c, would not be conditional on base.
+func (c Conditions) over(base State) error {
+	if base.Exists && base.ETag == "" {
+		return errNoETag
+	}
+	if !base.Exists {
+		c.IfNoneMatch = azcore.ETagAny
+	}
+	return c.Validate()
+}
+
+var errNoETag = errors.New("the base has no ETag, so the write would have no condition: Read it again")
 
 // validETag accepts "*" and a quoted ETag, weak or strong. An unquoted one is refused, because the service would treat
 // some malformed values as no condition at all. The command line adds the quotes that a shell removes.

@@ -193,17 +193,17 @@ func TestACreationThatArrivesLateCanBeResolved(t *testing.T) {
 				if !ok {
 					t.Fatalf("err = %v, want unknown", err)
 				}
-				if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+				if err := unknown.Resolve(t.Context()); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("before it has arrived: %v", err)
 				}
 				bubble.Sleep(time.Hour)
-				if err := optimistic.Resolve(t.Context(), unknown); err != nil {
+				if err := unknown.Resolve(t.Context()); err != nil {
 					t.Errorf("after it has arrived: %v", err)
 				}
 				if !c.consume(t, s) {
 					t.Error("it is not there")
 				}
-				if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+				if err := unknown.Resolve(t.Context()); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("after it was consumed: %v", err)
 				}
 			})

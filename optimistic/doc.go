@@ -27,24 +27,35 @@
 // it cannot be applied a second time. If it is refused, azconc looks at the resource (it reads the version and the
 // lineage) and judges the write:
 //
-//	the lineage has our entry                             applied
+//	the lineage has our write                             applied
 //	the ETag is still that of our base                    open: send the same request again, which is safe
-//	the lineage reaches back to our base, without ours    not applied, and never will be: run the change again
+//	the lineage has another write in the place of ours    not applied, and never will be: run the change again
 //	the version is older than our request                 not applied, and never will be: run the change again
 //	none of these                                         unknown outcome
 //
-// The third line is a proof for two reasons. Entries are dropped only at the old end, so an older entry without ours
-// shows that ours was never applied. And the service never issues an ETag twice: once another ETag has been seen, no
-// request that is still under way can satisfy its condition. The fourth line compares times of the service's clock
-// only, with a margin of 6 s.
+// The third line is a proof for two reasons. Writes have positions: entries are dropped only at the old end, and each write
+// counts one on, so a write over a base at position c is at c+1 or was never applied. And the service never issues an ETag
+// twice: once another ETag has been seen, no request that is still under way can satisfy its condition. The fourth line
+// compares times of the service's clock, with a margin of 6 s, and never trusts a time later than the local clock's.
 //
-// Besides its last LineageSize writes the lineage has a summary of older ones: the first write, and the latest write of
-// each of 64 more clients. It proves the outcome of a long-lived client's write after any number of writes by others.
+// A lineage has the last LineageSize writes in full. While writers contend it also has the marks of older ones, short
+// hashes of their ids, as many as the crowd needs (up to about 370), so that the proof reaches over every wait. A lone
+// writer's lineage has none.
 //
-// A conflict is judged in the same way even if no response was lost, because an intermediary may deliver a request
-// twice and pass on the refusal of the second delivery. Update reads again after a conflict anyway, and judges by that
-// read. It costs one more look only if the pause before the read is so long that other writes might push the proof out
-// of the lineage.
+// # Conflicts
+//
+// A conflict is judged in the same way even if no response was lost, because an intermediary that terminates the
+// connection may deliver a request twice and pass on the refusal of the second delivery. Update reads again after a
+// conflict anyway, and judges by that read. Where the lineage shows nothing, because a foreign writer has replaced it or
+// the blob was deleted, the path decides: over TLS to the service's own domain, and over the loopback interface, nothing
+// can have delivered the request twice, so the conflict is believed and the change runs again. On other paths (plain HTTP,
+// a custom domain, a front door) the outcome is unknown. ConfirmConflicts sets that by hand.
+//
+// # Contention
+//
+// Contending writers take turns. Each estimates the number of the others from the lineage, waits until as many writes have
+// been applied as there are others before it, and then reads and writes. It makes no difference whether the others are
+// goroutines, clients or processes that write once.
 //
 // A create is an exception. If its response is lost and the resource is not there, it may have been created and deleted
 // since, and sending the request again would create it twice. See Create and Sending.Recreate.
@@ -58,14 +69,15 @@
 // # Limits
 //
 //   - A foreign writer (a writer outside azconc) removes the lineage and the operations if it replaces all metadata. A
-//     write whose response was lost just then, or that met the foreign write as a conflict, has an unknown outcome: it
-//     may have been applied and then replaced. So has a write that finds its resource deleted. Set TrustConflicts if
-//     this is common and nothing between the client and the service repeats requests.
-//   - If more than LineageSize writes follow a write before azconc looks at the resource, and one of them is by the
-//     same client, the outcome is unknown.
+//     write whose response was lost just then has an unknown outcome: it may have been applied and then replaced.
+//   - If so many writes follow a write before azconc looks at the resource that the lineage no longer shows its place, the
+//     outcome is unknown after a lost response. Without one, azconc looks in time.
+//   - Where a company inspects TLS with certificates of its own, an intermediary terminates the connection unseen. So does a
+//     proxy on the loopback interface. Set ConfirmConflicts to ConfirmAlways there if the proxy may repeat requests.
 //   - A foreign writer that puts back metadata it read earlier, unconditionally, puts back an old lineage. This is
 //     noticed if the metadata are older than our base. If they are those of our base, our write counts as not applied,
-//     and the change is run again.
+//     and the change is run again; with ConfirmAlways the outcome is unknown.
+//   - Clients of one resource that are much slower than the others get fewer turns. UpdateOptions.EscalateAfter helps them.
 //   - A deletion leaves no trace: if an intermediary delivers it twice, it looks like a deletion by another client.
 //   - Restoring an old version or snapshot restores its lineage: later writes are gone, and count as not applied.
 //   - A blob that is deleted and created again starts a new lineage. See Create and Delete for what that means.
@@ -78,7 +90,7 @@
 //
 // Result.Requests reports exactly how many requests were sent. Update costs 2 (a read and a write), 1 if nothing
 // changes, and 2 more per conflict; each read of a blob that has index tags costs 1 more. Create, Replace and Delete
-// cost 1, and 1 more on a conflict. Proofs cost nothing more, with two exceptions of 1 look each: after a conflict if
-// the pause is too long for the lineage (which happens when goroutines that share an SDK client contend), and if the
-// context ends during such a pause.
+// cost 1, and 1 more on a conflict. Proofs cost nothing more, with two exceptions of 1 look each: after a conflict if the
+// wait is too long for the lineage, and if the context ends during such a wait. A new writer in a crowd reads once more, to
+// take its place.
 package optimistic

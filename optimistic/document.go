@@ -1,14 +1,15 @@
 package optimistic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Cacheable is implemented by a Target that a Document can open. With it the Document keeps the value that it wrote,
@@ -30,6 +31,11 @@ type DocumentOptions struct {
 	// MaxFold bounds how many changes share one write. Defaults to 256.
 	MaxFold int
 
+	// MaxAge is how long a value is written over without reading it again. The ETag notices every change of the content,
+	// however old the value is. It does not notice index tags that others have set since the value was read, and a write
+	// removes them; see Document. Negative means that every fold reads first. Defaults to 1 minute.
+	MaxAge time.Duration
+
 	_ struct{}
 }
 
@@ -40,6 +46,10 @@ type DocumentOptions struct {
 // one. A change that fails is dropped and gets its own error, and the others continue. The write applies all of them or
 // none, so they share its outcome.
 //
+// Index tags are not part of a blob's ETag, and a write of the content replaces them. A Document writes back the tags that
+// it read, and a changed value of one of them is a conflict; but a tag that others have added since the last read, at most
+// MaxAge ago, is lost.
+//
 // A Document is safe for concurrent use. It starts no goroutines: one of the waiting callers does the work for all. It
 // does not need to be closed.
 type Document[T any] struct {
@@ -47,6 +57,7 @@ type Document[T any] struct {
 	cache  Cacheable[T]
 	o      UpdateOptions
 	fold   int
+	maxAge time.Duration
 
 	turn chan struct{} // has a token while no caller is folding
 
@@ -54,12 +65,14 @@ type Document[T any] struct {
 	queue []*entry[T]
 
 	cached *Version[T] // guarded by turn; nil if nothing is known
+	readAt time.Time   // guarded by turn; when cached, or the version that it was written over, was read
 }
 
 // entry is one caller's change in the queue.
 type entry[T any] struct {
 	change func(context.Context, *T) error
 	ctx    context.Context
+	fold   *folder[T]    // set when the entry has left the queue; guarded by Document.mu
 	done   chan struct{} // closed when the fields below are set
 	res    Result
 	err    error
@@ -68,6 +81,9 @@ type entry[T any] struct {
 
 // NewDocument opens target, which must implement Cacheable. It sends nothing; the first Update or Read reads.
 func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], error) {
+	if err := protocol.NotNil("document", "target", target); err != nil {
+		return nil, err
+	}
 	o := ptr.Value(opts)
 	cache, ok := target.(Cacheable[T])
 	if !ok {
@@ -86,7 +102,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if o.MaxFold == 0 {
 		o.MaxFold = 256
 	}
-	d := &Document[T]{target: target, cache: cache, o: u, fold: o.MaxFold, turn: make(chan struct{}, 1)}
+	d := &Document[T]{target: target, cache: cache, o: u, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d, nil
 }
@@ -94,12 +110,16 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 // Update does what the function Update does, with the same promise and the same errors. The counts in Result are those
 // of the whole fold; Result.Folded is how many changes shared it.
 //
-// If ctx ends before the change's turn has come, nothing is applied. If it ends while the write is under way, Update
-// waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown.
+// If ctx ends before the write is sent, the change is not applied, and the error is the context's cause. If it ends while
+// the write is under way, Update waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown; Resolve
+// gives the outcome once the other callers know it.
 //
 // Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
 // conflicts.
 func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (Result, error) {
+	if err := protocol.NotNil("update", "change", change); err != nil {
+		return Result{}, err
+	}
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}
 	d.mu.Lock()
 	d.queue = append(d.queue, e)
@@ -118,10 +138,10 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 				d.work()
 			}
 		case <-ctx.Done():
-			if d.withdraw(e) {
+			if d.withdraw(e) || !e.settled() && e.fold.leave(e) {
 				return Result{}, fmt.Errorf("update %s: %w", d.target.Resource(), context.Cause(ctx))
 			}
-			return d.await(ctx, e)
+			return e.await(ctx)
 		}
 	}
 }
@@ -144,7 +164,7 @@ func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 	if kept.Value, err = d.cache.Clone(v.Value); err != nil {
 		return nil, err
 	}
-	d.cached = &kept
+	d.cached, d.readAt = &kept, time.Now()
 	return v, nil
 }
 
@@ -168,40 +188,29 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 	return false
 }
 
-// await waits for the outcome of an entry whose own context has ended while it is being folded.
-func (d *Document[T]) await(ctx context.Context, e *entry[T]) (Result, error) {
-	detached, cancel := retry.Detached(ctx, d.o.Grace)
-	defer cancel()
-	select {
-	case <-e.done:
-		return e.outcome()
-	case <-detached.Done():
-		return Result{}, &UnknownError{
-			Op: "update", Resource: d.target.Resource(), Why: "the caller stopped waiting while the shared write was under way",
-			Err: context.Cause(ctx), Attempt: protocol.Change{Look: d.target.Look},
-		}
-	}
-}
-
 // work folds the entries in the queue once, and passes the turn on.
 func (d *Document[T]) work() {
 	defer func() { d.turn <- struct{}{} }()
+	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.o.Sending), Budget: d.o.budget()}}
+	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
 	n := min(len(d.queue), d.fold)
-	batch := append([]*entry[T](nil), d.queue[:n]...)
+	f.batch = append([]*entry[T](nil), d.queue[:n]...)
 	d.queue = append([]*entry[T](nil), d.queue[n:]...)
+	for _, e := range f.batch {
+		e.fold = f
+	}
 	d.mu.Unlock()
 	if n == 0 {
 		return
 	}
-	ctx, cancel := foldContext(batch)
+	ctx, cancel := foldContext(f.batch)
 	defer cancel()
-	f := folder[T]{Document: d, batch: batch, Call: protocol.NewCall("update", d.target.Resource(), d.o.Sending, d.target)}
 	err := errors.New("the change of another caller in the same fold ended the goroutine")
 	defer func() { // also when a change calls runtime.Goexit, as a failing test does
 		res := f.Finish()
 		res.Folded = n
-		for _, e := range batch {
+		for _, e := range f.batch {
 			e.settle(res, err)
 		}
 	}()

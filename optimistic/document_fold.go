@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -39,115 +39,158 @@ func foldContext[T any](batch []*entry[T]) (context.Context, context.CancelFunc)
 // folder is one fold in progress.
 type folder[T any] struct {
 	*Document[T]
-	*protocol.Call
+	protocol.Loop
 	batch []*entry[T]
+
+	base  *Version[T] // the version that value is to replace; nil if it has to be read
+	fresh bool        // base was read by this fold
+	value T
+
+	// The write under way, the entries whose changes are in it, and the entry whose change is running. Guarded by
+	// Document.mu.
+	write    *protocol.Change
+	included map[*entry[T]]bool
+	running  *entry[T]
 }
 
 func (f *folder[T]) run(ctx context.Context) error {
-	budget := retry.Budget{Attempts: f.o.Attempts, Elapsed: f.o.Elapsed, Backoff: f.o.Backoff}.Start()
-	base, fresh := f.cached, false
-	f.cached = nil             // it is current only after a success
-	var open *protocol.Refusal // the write that was refused, until a read has confirmed that it was not applied
+	f.base = f.cached
+	f.cached = nil // it is current only after a success
+	if f.base != nil && (f.maxAge < 0 || time.Since(f.readAt) > f.maxAge) {
+		f.base = nil
+	}
+	err := f.Run(ctx)
+	if err == nil && f.Res.Changed && f.Res.ETag != "" {
+		f.remember()
+	}
+	return err
+}
+
+// next reads the base, unless one is remembered, and runs the changes on it.
+func (f *folder[T]) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+	if open != nil || f.base != nil && f.Crowded() {
+		f.base = nil
+	}
 	for {
-		var err error
-		if base == nil {
-			if base, err = protocol.Again(ctx, f.Call, f.target.Read); err != nil {
-				return f.Abandon(ctx, open, f.Fail(err))
+		if f.base == nil {
+			done, err := f.Base(ctx, open, f.read)
+			if done && err == nil {
+				f.cached = f.base // the value was read with its version, so the two belong together
 			}
-			fresh = true
-		}
-		if done, err := f.Confirm(open, base.State); done {
-			if err == nil {
-				f.cached = base // the value was read with its version, so the two belong together
+			if done {
+				return nil, err
 			}
-			return err
+			f.send(nil, nil) // the last write was not applied
 		}
-		open = nil
-		value, changed, err := f.apply(base)
+		included, changed, err := f.apply()
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if !changed && !f.fresh {
+			f.base = nil // there is nothing to write, but the value may be stale: read it to be sure
+			continue
 		}
 		if !changed {
-			if !fresh {
-				base = nil // there is nothing to write, but the value may be stale: read it to be sure
-				continue
-			}
-			f.cached, f.Res.ETag = base, base.ETag
-			return nil
+			f.cached, f.Res.ETag = f.base, f.base.ETag
+			return nil, nil
 		}
-		w, err := f.prepare(base, value)
+		w, err := f.prepare()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		etag, err := f.Commit(ctx, *w)
-		if err == nil {
-			f.Applied(*w, etag)
-			f.remember(base, value, *w, etag)
-			return nil
+		if f.send(w, included) {
+			return w, nil
 		}
-		conflict, ok := errors.AsType[*ConflictError](err)
-		if !ok {
-			return err
-		}
-		f.Res.Conflicts++
-		open = &protocol.Refusal{Change: *w, Conflict: conflict}
-		if fresh { // a stale cached value is no sign of contention
-			pause := f.Pause(base.Lineage, f.o.Backoff.In(ctx))
-			if f.Outlasts(pause, open) {
-				now, err := f.Look(ctx, w.Look)
-				if err != nil {
-					return f.Abandon(ctx, open, f.Fail(err))
-				}
-				if done, err := f.Confirm(open, now); done {
-					return err
-				}
-			}
-			if err := budget.NextAfter(ctx, pause); err != nil {
-				if ctx.Err() != nil {
-					return f.Abandon(ctx, open, f.Fail(err))
-				}
-				return f.Surrender(ctx, *w, conflict)
-			}
-		}
-		base = nil
+		// A caller has given up since its change ran: run the others without it.
 	}
+}
+
+func (f *folder[T]) read(ctx context.Context) (State, error) {
+	v, err := f.target.Read(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	f.base, f.fresh, f.readAt = v, true, time.Now()
+	return v.State, nil
+}
+
+// refused marks the refusal of a write over a remembered version: it is no sign of contention.
+func (f *folder[T]) refused(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok {
+		return nil, false, err
+	}
+	return &protocol.Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage, Stale: !f.fresh}, true, err
+}
+
+// send notes the write that is about to be sent, with the changes of included. It reports whether all their callers still
+// wait.
+func (f *folder[T]) send(w *protocol.Change, included map[*entry[T]]bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.write, f.included = nil, nil
+	for e := range included {
+		if e.ctx.Err() != nil {
+			return false
+		}
+	}
+	f.write, f.included = w, included
+	return true
+}
+
+// leave reports whether e, whose caller has given up, is neither in the write under way nor running. Then it will be in no
+// other write.
+func (f *folder[T]) leave(e *entry[T]) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.included[e] && f.running != e
+}
+
+// runs notes whose change is running.
+func (f *folder[T]) runs(e *entry[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = e
 }
 
 // apply runs every change on a copy of base, in order. A change that fails or panics is dropped, and its caller gets
 // the error or the panic. All changes run again if the base turns out to be stale, and only the last run counts.
-func (f *folder[T]) apply(base *Version[T]) (T, bool, error) {
-	value, err := f.cache.Clone(base.Value)
+func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err error) {
+	value, err := f.cache.Clone(f.base.Value)
 	if err != nil {
-		return value, false, f.Fail(err)
+		return nil, false, f.Fail(err)
 	}
-	if !base.Exists && !f.o.Create {
-		return value, false, &NotFoundError{Op: f.Op, Resource: f.Resource}
+	if !f.base.Exists && !f.o.Create {
+		return nil, false, &NotFoundError{Op: f.Op, Resource: f.Resource}
 	}
 	f.Res.Attempts++
-	left := 0
+	included = make(map[*entry[T]]bool, len(f.batch))
 	for _, e := range f.batch {
 		trial := value
 		if len(f.batch) > 1 {
 			if trial, err = f.cache.Clone(value); err != nil {
-				return value, false, f.Fail(err)
+				return nil, false, f.Fail(err)
 			}
 		}
 		e.err, e.panic = context.Cause(e.ctx), nil
 		if e.err == nil {
+			f.runs(e)
 			e.run(f.Res.Attempts-1, &trial)
+			f.runs(nil)
 		}
 		if cause, ok := retry.Stopped(e.err); ok {
 			e.err = cause
 		}
 		if e.err == nil {
 			value = trial
-			left++
+			included[e] = true
 		}
 	}
-	if left == 0 {
-		return value, false, nil
+	f.value = value
+	if len(included) == 0 {
+		return nil, false, nil
 	}
-	return value, !base.Exists || !f.cache.Equal(value, base.Value), nil
+	return included, !f.base.Exists || !f.cache.Equal(value, f.base.Value), nil
 }
 
 // run runs the change, and recovers its panic, which must not end the goroutine that folds for all callers.
@@ -160,28 +203,66 @@ func (e *entry[T]) run(attempt int, value *T) {
 	e.err = e.change(protocol.WithAttempt(e.ctx, attempt), value)
 }
 
-func (f *folder[T]) prepare(base *Version[T], value T) (*protocol.Change, error) {
-	w, err := prepared(f.Call, f.target, base, value, protocol.Intent{}, f.o.Conditions)
+func (f *folder[T]) prepare() (*protocol.Change, error) {
+	w, err := prepared(f.Call, f.target, f.base, f.value, protocol.Intent{}, f.o.Conditions)
 	if w == nil && err == nil {
 		err = f.Fail(errors.New("the target has nothing to write although its Equal reports a change"))
 	}
 	return w, err
 }
 
-// remember keeps the written value for the next update, with the lineage that the write stored. If the response was
-// lost, the version of the value is not known: the version that was found may be a later one, by a writer outside
-// azconc, and a value kept under it would overwrite that writer's change.
-func (f *folder[T]) remember(base *Version[T], value T, w protocol.Change, etag azcore.ETag) {
-	if etag == "" {
-		return
-	}
-	kept, err := f.cache.Clone(value)
+// remember keeps the written value for the next update, with the lineage that the write stored. It is not called if the
+// response was lost: the version that was found may be a later one, by a foreign writer, and a value kept under it would
+// overwrite that writer's change.
+func (f *folder[T]) remember() {
+	kept, err := f.cache.Clone(f.value)
 	if err != nil {
 		return
 	}
-	carry, err := f.cache.Written(base, value)
+	carry, err := f.cache.Written(f.base, f.value)
 	if err != nil {
 		return
 	}
-	f.cached = &Version[T]{State: State{Exists: true, ETag: etag, Lineage: w.Lineage}, Value: kept, Carry: carry}
+	f.cached = &Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept, Carry: carry}
+}
+
+// await waits for the outcome of an entry whose own context has ended while the write was under way.
+func (e *entry[T]) await(ctx context.Context) (Result, error) {
+	detached, cancel := retry.Detached(ctx, e.fold.o.Grace)
+	defer cancel()
+	select {
+	case <-e.done:
+		return e.outcome()
+	case <-detached.Done():
+	}
+	e.fold.mu.Lock()
+	defer e.fold.mu.Unlock()
+	w := e.fold.write
+	if !e.fold.included[e] || w == nil { // it was refused meanwhile, and has not been sent again
+		return Result{}, fmt.Errorf("update %s: %w", e.fold.Resource, context.Cause(ctx))
+	}
+	shared := *w
+	shared.Settled = e.resolve
+	return Result{}, e.fold.Unknown(shared, "the caller stopped waiting while the shared write was under way", context.Cause(ctx))
+}
+
+// settled reports whether the fold has ended.
+func (e *entry[T]) settled() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// resolve returns the outcome for Resolve, once the fold has ended.
+func (e *entry[T]) resolve() (done bool, err error) {
+	if !e.settled() {
+		return false, nil
+	}
+	if e.err == nil || errors.Is(e.err, ErrConflict) || errors.Is(e.err, ErrOutcomeUnknown) {
+		return true, e.err
+	}
+	return true, &ConflictError{Op: e.fold.Op, Resource: e.fold.Resource, Reason: azerr.Changed, Err: e.err, Judged: true} // it was left out
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -24,12 +23,15 @@ type escalation struct {
 	sent bool // a request that may have acquired it has been sent
 }
 
-// escalate leases the target's resource under a new id. It returns nil if the target cannot be leased or another client
-// holds a lease.
-func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
+// escalate leases the target's resource once, after enough conflicts. It does without if the target cannot be leased or
+// another client holds a lease.
+func (u *updater[T]) escalate(ctx context.Context) error {
+	if k := u.o.EscalateAfter; k == 0 || u.Res.Conflicts < k || u.leased != nil || u.o.Conditions.LeaseID != "" {
+		return nil
+	}
 	e := &escalation{on: protocol.TraitsOf(u.target).Lease, id: uuid.NewString()}
 	if e.on == nil {
-		return nil, nil
+		return nil
 	}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
 		CountRequest(ctx)
@@ -38,14 +40,15 @@ func (u *updater[T]) escalate(ctx context.Context) (*escalation, error) {
 		return struct{}{}, err
 	})
 	if err == nil {
-		return e, nil
+		u.leased, u.o.Conditions.LeaseID = e, e.id
+		return nil
 	}
 	e.release(ctx, u.Call)
 	switch azerr.Classify(err).Kind {
 	case azerr.Held, azerr.NotFound, azerr.Conflict:
-		return nil, nil // another client has leased it: continue without a lease
+		return nil // another client has leased it: continue without a lease
 	}
-	return nil, u.Fail(err)
+	return u.Fail(err)
 }
 
 // release releases the lease, even if ctx has ended. If that fails, the lease expires.
@@ -62,11 +65,14 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	})
 }
 
-// held turns the refusal of a write into a conflict if another update may have leased the blob for a moment: that is
-// contention too, and it passes.
-func (u *updater[T]) held(err error, base azcore.ETag) error {
-	if u.o.EscalateAfter <= 0 || u.o.Conditions.LeaseID != "" || azerr.Classify(err).Kind != azerr.Held || errors.Is(err, ErrOutcomeUnknown) {
-		return err
+// refused takes the refusal of a write for a conflict, too, if another update may have leased the blob for a moment: that
+// is contention, and it passes.
+func (u *updater[T]) refused(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok && u.o.EscalateAfter > 0 && u.o.Conditions.LeaseID == "" && azerr.Classify(err).Kind == azerr.Held && !errors.Is(err, ErrOutcomeUnknown) {
+		conflict = &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Elapsed: time.Since(u.Began), Err: err}
+	} else if !ok {
+		return nil, false, err
 	}
-	return &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Changed, Base: base, Elapsed: time.Since(u.Began), Err: err}
+	return &protocol.Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage}, true, err
 }

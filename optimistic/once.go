@@ -20,7 +20,7 @@ type ReadOptions struct {
 // WriteOptions tunes Create, Replace and Delete. The zero value is the default.
 type WriteOptions struct {
 	// Conditions are checked in addition to the version. Only IfTags and LeaseID can be given: the version is the
-	// function's argument.
+	// function's argument. Create takes no LeaseID, see Conditions.
 	Conditions Conditions
 
 	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it, because a
@@ -52,12 +52,15 @@ func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 // ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
 // tags).
 func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
+	if err := protocol.NotNil("read", "target", target); err != nil {
+		return nil, err
+	}
 	o := ptr.Value(opts)
 	s, err := o.Sending.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	c := protocol.NewCall("read", target.Resource(), s, target)
+	c := protocol.NewCall("read", target.Resource(), s)
 	v, err := protocol.Again(ctx, c, target.Read)
 	if err != nil {
 		return nil, c.Fail(err)
@@ -100,11 +103,14 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 }
 
 func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
+	if err := protocol.NotNil(op, "target", target); err != nil {
+		return Result{}, err
+	}
 	o, err := opts.WithDefaults()
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall(op, target.Resource(), o.Sending, target)
+	c := protocol.NewCall(op, target.Resource(), o.Sending)
 	todo := protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
@@ -121,6 +127,9 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 
 // prepared returns the write of value over base, or nil if there is nothing to write.
 func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
+	if err := on.over(base.State); err != nil {
+		return nil, c.Fail(err)
+	}
 	return c.Prepare(base.State, op, func(lineage Lineage) (Write, error) {
 		return target.Prepare(base, value, lineage, on)
 	}, target.Look)
@@ -134,20 +143,32 @@ func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value
 // not claim it on a guess. An unconditional Delete succeeds, because the resource is gone as requested. A deletion that
 // an intermediary silently delivers twice looks like one by another client, and is a conflict.
 //
-// Cost: 1 request; 2 on a conflict, for the ETag found.
+// If the response to an unconditional Delete is lost and a resource is there, another client may have created it since.
+// A blob is then deleted only if it was created more than 6 s before the first request; otherwise the error is
+// ErrOutcomeUnknown. Entities and containers do not show when they were created: whatever a look finds is deleted.
+//
+// Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
+	if err := protocol.NotNil("delete", "target", target); err != nil {
+		return Result{}, err
+	}
 	o, err := opts.WithDefaults()
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall("delete", target.Resource(), o.Sending, target)
+	c := protocol.NewCall("delete", target.Resource(), o.Sending)
+	remove := func(base State) (Write, error) { return target.Remove(base, o.Conditions) }
 	w := protocol.Change{Base: base, Remove: true, Look: target.Look}
-	if base.ETag == "" || base.ETag == azcore.ETagAny {
-		w.AnyBase, w.Base = true, State{}
-	} else {
+	switch {
+	case base.ETag == "" && base.Exists:
+		err = errNoETag
+	case base.ETag == "", base.ETag == azcore.ETagAny:
+		w, err = protocol.RemoveAny(remove, target.Look)
+	default:
 		w.Base.Exists = true
+		w.Send, err = remove(w.Base)
 	}
-	if w.Send, err = target.Remove(w.Base, o.Conditions); err != nil {
+	if err != nil {
 		return c.Finish(), c.Fail(err)
 	}
 	err = c.CarryOut(ctx, w)

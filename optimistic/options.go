@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -42,14 +41,16 @@ type UpdateOptions struct {
 	// DryRun runs the change and reports the result that it would have, without sending the write. Defaults to false.
 	DryRun bool
 
-	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 12.
+	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 50: in a crowd of 128 writers
+	// that starts all at once, the least lucky needs about 30.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts, from the call to the last attempt; negative means no bound. Defaults
 	// to 30 s.
 	Elapsed time.Duration
 
-	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
+	// Backoff spaces the attempts after a conflict if the lineage does not show how many others are writing. Defaults to
+	// full jitter of two round trips, doubling, at most 2 s.
 	Backoff retry.Backoff
 
 	// EscalateAfter makes an update lease the blob once, briefly, after that many conflicts, so that no other writer
@@ -64,13 +65,18 @@ type UpdateOptions struct {
 	_ struct{}
 }
 
+// budget bounds the attempts.
+func (o UpdateOptions) budget() retry.Budget {
+	return retry.Budget{Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff}
+}
+
 // WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
 // range. A nil o is the zero value.
 func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
 	out := ptr.Value(o)
-	out.Attempts = cmp.Or(out.Attempts, 12)
+	out.Attempts = cmp.Or(out.Attempts, 50)
 	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
-	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	out.Backoff.Cap = max(cmp.Or(out.Backoff.Cap, 2*time.Second), out.Backoff.Base)
 	if out.OperationID != "" && out.LineageSize < 0 {
 		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}

@@ -35,6 +35,8 @@ type workload struct {
 	operations int // per writer
 	wipes      bool
 	noLineage  bool
+	confirm    optimistic.Confirm
+	faults     []aztest.Fault // defaults to some of each kind
 }
 
 func (w workload) run(t *testing.T) (v optest.Verdicts) {
@@ -54,6 +56,9 @@ func (w workload) run(t *testing.T) (v optest.Verdicts) {
 			{Kind: aztest.DelayCommit, Match: commit, Probability: 0.02, Delay: 300 * time.Millisecond},
 			{Kind: aztest.Throttle, Match: commit, Probability: 0.01, RetryAfter: time.Second},
 			{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02},
+		}
+		if w.faults != nil {
+			faults = w.faults
 		}
 		var wg, foreign sync.WaitGroup
 		stop := make(chan struct{})
@@ -102,7 +107,7 @@ func (w workload) run(t *testing.T) (v optest.Verdicts) {
 func (w workload) writer(client *blockblob.Client, me int) (v optest.Verdicts) {
 	ctx := context.Background()
 	target := blobs.NewJSON[ledger](client)
-	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}
+	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, Sending: optimistic.Sending{ConfirmConflicts: w.confirm}}
 	if w.noLineage {
 		o.LineageSize = -1
 	}
@@ -182,7 +187,7 @@ func TestNoOperationIsAppliedTwice(t *testing.T) {
 	var all optest.Verdicts
 	for n := range uint64(5) {
 		seed := *optest.FirstSeed + n
-		v := workload{seed: seed, blobs: 8, writers: 4, operations: 800 / optest.RaceScale, wipes: n > 0}.run(t)
+		v := workload{seed: seed, blobs: 8, writers: 4, operations: 800 / optest.RaceScale, wipes: n > 0, confirm: optimistic.ConfirmAlways}.run(t)
 		for _, violation := range v.Violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}

@@ -14,6 +14,11 @@ type (
 	// the lineage, and whether a conflict is confirmed by a look. The zero value is the default.
 	Sending = protocol.Sending
 
+	// Confirm says whether a conflict needs a proof that the write was not applied. An intermediary that terminates the
+	// connection may deliver a write twice, and pass on the refusal of the second delivery although the first was applied.
+	// What the lineage proves decides in every case. Confirm decides about the conflicts for which it proves nothing.
+	Confirm = protocol.Confirm
+
 	// Result describes what a call has done: whether the resource was changed, the ETags before and after, and the
 	// number of attempts, conflicts, lost responses and requests.
 	Result = protocol.Result
@@ -39,7 +44,7 @@ type (
 	ConflictError = protocol.ConflictError
 
 	// UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that
-	// it was applied nor that it was not. Pass it to Resolve to ask again.
+	// it was applied nor that it was not. Its method Resolve asks again.
 	UnknownError = protocol.UnknownError
 
 	// NotFoundError names a resource that does not exist.
@@ -59,7 +64,7 @@ var (
 	ErrNotFound = protocol.ErrNotFound
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
-	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
+	// error in the chain is an *UnknownError, whose Resolve asks again later. The package README lists the
 	// cases.
 	ErrOutcomeUnknown = protocol.ErrOutcomeUnknown
 
@@ -70,6 +75,23 @@ var (
 	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
 	// Changed == false.
 	ErrSkip = protocol.ErrSkip
+)
+
+// The values of Confirm.
+const (
+	// ConfirmByPath believes a conflict if nothing between the client and the service can have delivered the request
+	// twice: the connection uses TLS to one of the service's own domains (core.windows.net, core.chinacloudapi.cn,
+	// core.usgovcloudapi.net, storage.azure.net), or it is on the loopback interface. Then the change was not applied.
+	// On other paths (plain HTTP, a custom domain, a front door) the outcome is unknown. Where a company inspects TLS with
+	// certificates of its own, an intermediary terminates the connection unseen, as does a proxy on the loopback
+	// interface: ConfirmAlways is for these.
+	ConfirmByPath = protocol.ConfirmByPath
+
+	// ConfirmAlways takes a conflict without a proof for an unknown outcome.
+	ConfirmAlways = protocol.ConfirmAlways
+
+	// ConfirmNever believes every conflict.
+	ConfirmNever = protocol.ConfirmNever
 )
 
 // Defaults of Sending.
@@ -97,15 +119,6 @@ const (
 	// OperationAge is how long a resource remembers an operation, by the clocks of the writers.
 	OperationAge = protocol.OperationAge
 )
-
-// Resolve judges again a write that ended in ErrOutcomeUnknown. It returns nil if the write, or its OperationID, is
-// proved applied; a *ConflictError if it is proved not applied, now and for ever; and an *UnknownError otherwise. Any
-// other error means that the resource could not be read. Resolve costs one request and changes nothing.
-//
-// Resolve helps if the outcome is unknown because the context ended or the service was unreachable: it may be proved
-// once the service responds again, and once requests under way have arrived or failed. An outcome that the resource
-// does not show, because the lineage was removed or the resource was deleted, remains unknown.
-func Resolve(ctx context.Context, unknown *UnknownError) error { return protocol.Resolve(ctx, unknown) }
 
 // EarlierRuns returns, inside a change function, how many times the change has run before: 0 in the first run. Elsewhere it
 // returns 0.

@@ -179,22 +179,13 @@ func (r rig) countOn(me, operations int) (v optest.Verdicts) {
 	return v
 }
 
-// unguarded is a target of tags that forgets what it has read, and so sets no condition.
-type unguarded struct{ blobs.Tags }
-
-func (u unguarded) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
-	forgotten := *base
-	forgotten.Carry, forgotten.Lineage = nil, optimistic.Lineage{}
-	return u.Tags.Prepare(&forgotten, value, lineage, c)
-}
-
 // TestThePropertyConvictsATargetWithoutAGuard plants a bug.
 func TestThePropertyConvictsATargetWithoutAGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: optest.Latencies(1)})
-		optest.PutTagged(t, s.BlockBlob("box", "n"), map[string]string{optimistic.LineageKey: "-"})
+		optest.PutTagged(t, s.BlockBlob("box", "n.json"), map[string]string{optimistic.LineageKey: "-"})
 		r := rigOf(s, func() optimistic.Target[map[string]string] {
-			return unguarded{blobs.NewTags(s.BlockBlob("box", "n").BlobClient())}
+			return blobs.NewTags(unconditional(t, s).BlobClient())
 		}, optest.InMap, optest.ToMap)
 		var mu sync.Mutex
 		var wg sync.WaitGroup

@@ -22,7 +22,7 @@ import (
 //
 //   - *ConflictError (ErrConflict): not applied; the budget is spent, or IfMatch names another version;
 //   - *NotFoundError (ErrNotFound): not applied; the resource does not exist and Create is not set;
-//   - *UnknownError (ErrOutcomeUnknown): may have been applied; pass it to Resolve;
+//   - *UnknownError (ErrOutcomeUnknown): may have been applied; call its Resolve later;
 //   - the context's cause: not applied;
 //   - anything else: not applied; the service's *azcore.ResponseError is in the chain.
 //
@@ -32,83 +32,46 @@ import (
 // Cost: 2 requests (1 if nothing changes), and 2 more per conflict; each read of a blob with index tags costs 1 more.
 // Update is safe for concurrent use.
 func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
+	if err := protocol.NotNil("update", "target", target, "change", change); err != nil {
+		return Result{}, err
+	}
 	o, err := opts.WithDefaults()
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall("update", target.Resource(), o.Sending, target)
-	u := updater[T]{Call: c, target: target, change: change, o: o, intent: protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID)}
-	err = u.run(ctx)
-	return c.Finish(), err
+	u := updater[T]{
+		Loop:   protocol.Loop{Call: protocol.NewCall("update", target.Resource(), o.Sending), Budget: o.budget(), Final: o.Conditions.IfMatch != ""},
+		target: target, change: change, o: o, intent: protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID),
+	}
+	u.Next, u.Refused, u.Again = u.next, u.refused, u.escalate
+	err = u.Run(ctx)
+	u.leased.release(ctx, u.Call)
+	return u.Finish(), err
 }
 
 // updater is one Update in progress.
 type updater[T any] struct {
-	*protocol.Call
+	protocol.Loop
 	target Target[T]
 	change func(context.Context, *T) error
 	o      UpdateOptions
 	intent protocol.Intent
+	leased *escalation // nil if no lease was taken
 }
 
-func (u *updater[T]) run(ctx context.Context) error {
-	budget := retry.Budget{Attempts: u.o.Attempts, Elapsed: u.o.Elapsed, Backoff: u.o.Backoff}.Start()
-	var leased *escalation
-	defer func() { leased.release(ctx, u.Call) }()
-	var open *protocol.Refusal // the write that was refused, until a look has confirmed that it was not applied
-	for {
-		base, err := protocol.Again(ctx, u.Call, u.target.Read)
-		if err != nil {
-			return u.Abandon(ctx, open, u.Fail(err))
+// next reads the base and runs the change on it.
+func (u *updater[T]) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+	var base *Version[T]
+	done, err := u.Base(ctx, open, func(ctx context.Context) (_ State, err error) {
+		if base, err = u.target.Read(ctx); err != nil {
+			return State{}, err
 		}
-		if done, err := u.Confirm(open, base.State); done {
-			return err
-		}
-		w, err := u.attempt(ctx, base)
-		if w == nil || err != nil {
-			return err
-		}
-		etag, err := u.Commit(ctx, *w)
-		if err == nil {
-			u.Applied(*w, etag)
-			return nil
-		}
-		err = u.held(err, base.ETag)
-		conflict, ok := errors.AsType[*ConflictError](err)
-		if !ok {
-			return protocol.UnlessPerformed(err)
-		}
-		u.Res.Conflicts++
-		u.S.Logger.DebugContext(ctx, "conflict", "resource", u.Resource, "attempt", u.Res.Attempts, "base", base.ETag)
-		if u.o.Conditions.IfMatch != "" {
-			return u.Surrender(ctx, *w, conflict)
-		}
-		open = &protocol.Refusal{Change: *w, Conflict: conflict}
-		pause := u.Pause(base.Lineage, u.o.Backoff.In(ctx))
-		if u.Outlasts(pause, open) {
-			now, err := u.Look(ctx, w.Look)
-			if err != nil {
-				return u.Abandon(ctx, open, u.Fail(err))
-			}
-			if done, err := u.Confirm(open, now); done {
-				return err
-			}
-		}
-		if err := budget.NextAfter(ctx, pause); err != nil {
-			if ctx.Err() != nil {
-				return u.Abandon(ctx, open, u.Fail(err))
-			}
-			return u.Surrender(ctx, *w, conflict)
-		}
-		if k := u.o.EscalateAfter; k > 0 && u.Res.Conflicts >= k && leased == nil && u.o.Conditions.LeaseID == "" {
-			if leased, err = u.escalate(ctx); err != nil {
-				return u.Abandon(ctx, open, err)
-			}
-			if leased != nil {
-				u.o.Conditions.LeaseID = leased.id
-			}
-		}
+		return base.State, nil
+	})
+	if done {
+		return nil, err
 	}
+	return u.attempt(ctx, base)
 }
 
 // attempt runs the change on base and counts the attempt. It returns no write if there is nothing to write.

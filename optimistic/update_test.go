@@ -200,7 +200,7 @@ func TestABlobDeletedDuringTheUpdateIsGone(t *testing.T) {
 			c.N++
 			_, _ = client.Delete(context.Background(), nil)
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: true}})
+		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		if !ok || conflict.Reason != azerr.Gone {
 			t.Errorf("err = %v, want a conflict: gone", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // writes are the single writes of this package. Each returns its error; applied counts its effect.
@@ -117,6 +118,7 @@ func TestEveryWriteUnderEveryFault(t *testing.T) {
 			t.Run(write.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, _ := optest.Quiet(t, `{"n":0}`)
+					bubble.Sleep(time.Minute) // a younger blob may have been created after the deletion was sent
 					s.SetFaults(fault)
 					res, err := write.run(t.Context(), s)
 					s.SetFaults()

@@ -130,6 +130,9 @@ func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *A
 }
 
 func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (AppendResult, error) {
+	if err := protocol.NotNil("append", "client", client); err != nil {
+		return AppendResult{}, err
+	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return AppendResult{}, err
@@ -138,7 +141,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 		return AppendResult{}, fmt.Errorf("append: %d bytes are not 1 to %d", len(data), maxAppendBlock)
 	}
 	a := &appending{
-		Call: protocol.NewCall("append", resource.Path(client.URL()), o.Sending, nil), client: client, data: data, o: o, unique: o.Unique || id != "",
+		Call: protocol.NewCall("append", resource.Path(client.URL()), o.Sending), client: client, data: data, o: o, unique: o.Unique || id != "",
 	}
 	at, err := a.run(ctx)
 	res := AppendResult{Result: a.Finish()}
@@ -241,7 +244,7 @@ func (a *appending) write(at int64) protocol.Change {
 	if a.o.MaxSize > 0 {
 		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
 	}
-	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID(a.Writer)}
+	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		optimistic.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(a.data)))

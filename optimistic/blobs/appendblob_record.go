@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 
@@ -37,7 +36,7 @@ const recordMark = "azconc-record"
 // exactly one record, whatever other appenders write. Records reads the records back. Errors and cost are those of
 // Append; the frame takes up to 64 bytes of the 100 MiB.
 func AppendRecord(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
-	id := protocol.NewWriteID(rand.Uint64())
+	id := protocol.NewWriteID()
 	return appendTo(ctx, client, id, frame(id, data), opts)
 }
 
@@ -55,7 +54,7 @@ func Records(r io.Reader) iter.Seq2[Record, error] {
 		in := bufio.NewReader(r)
 		for offset := int64(0); ; {
 			record, size, err := readRecord(in)
-			if errors.Is(err, io.EOF) {
+			if ended(err) {
 				return
 			}
 			if err != nil {
@@ -73,12 +72,15 @@ func Records(r io.Reader) iter.Seq2[Record, error] {
 
 var errNotRecord = errors.New("not a record that AppendRecord wrote")
 
+// ended reports whether err is the end of a stream. An error around io.EOF is not: the reader has failed.
+func ended(err error) bool { return err == io.EOF } //nolint:errorlint // see above
+
 // maxRecordHeader bounds the first line: the mark, an id, a length.
 const maxRecordHeader = 64
 
 func readRecord(in *bufio.Reader) (Record, int64, error) {
 	header, err := in.Peek(maxRecordHeader)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !ended(err) {
 		return Record{}, 0, err
 	}
 	if len(header) == 0 {
@@ -86,7 +88,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 	}
 	end := bytes.IndexByte(header, '\n')
 	if end < 0 {
-		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && errors.Is(err, io.EOF) {
+		if strings.HasPrefix(recordMark, string(header[:min(len(header), len(recordMark))])) && ended(err) {
 			return Record{}, 0, io.ErrUnexpectedEOF
 		}
 		return Record{}, 0, errNotRecord
@@ -102,7 +104,7 @@ func readRecord(in *bufio.Reader) (Record, int64, error) {
 	_, _ = in.Discard(end + 1) // cannot fail after Peek
 	// Grow the buffer with the data: a wrong length must not allocate that much memory.
 	var data bytes.Buffer
-	if _, err := io.CopyN(&data, in, n+1); errors.Is(err, io.EOF) {
+	if _, err := io.CopyN(&data, in, n+1); ended(err) {
 		return Record{}, 0, io.ErrUnexpectedEOF
 	} else if err != nil {
 		return Record{}, 0, err

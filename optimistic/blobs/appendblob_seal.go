@@ -39,6 +39,9 @@ type SealOptions struct {
 // Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
 func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("seal", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	o := ptr.Value(opts)
 	c := o.Conditions
 	if c.IfNoneMatch != "" || c.IfTags != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
@@ -54,7 +57,7 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s, nil), client: client, o: o}
+	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s), client: client, o: o}
 	err = sealing.run(ctx)
 	return sealing.Finish(), err
 }
@@ -68,7 +71,7 @@ type sealing struct {
 
 func (s *sealing) run(ctx context.Context) error {
 	options := appendblob.SealOptions{AccessConditions: accessConditions(s.o.Conditions)}
-	w := protocol.Change{ID: protocol.NewWriteID(s.Writer), Base: optimistic.State{Exists: true}}
+	w := protocol.Change{ID: protocol.NewWriteID(), Base: optimistic.State{Exists: true}}
 	switch m := s.o.Conditions.IfMatch; {
 	case s.o.Pinned:
 		options.AppendPositionAccessConditions = &appendblob.AppendPositionAccessConditions{AppendPosition: &s.o.Position}

@@ -72,7 +72,9 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		return tail{}, err
 	}
 	defer resp.Body.Close()
-	a.version = ptr.Value(resp.ETag)
+	if a.version, err = protocol.Sent("ETag", resp.ETag, nil); err != nil {
+		return tail{}, err
+	}
 	t := tail{exists: true, sealed: ptr.Value(resp.IsSealed)}
 	first, last, end, ok := contentRange(resp.ContentRange)
 	if !ok {
@@ -140,8 +142,8 @@ func (a *appending) create(ctx context.Context) error {
 		o := opts
 		return a.client.Create(ctx, &o)
 	})
-	if azerr.Classify(err).Reason == azerr.Exists {
-		return nil
+	if azerr.Classify(err).Reason == azerr.Exists || azerr.NeedsLeaseID(err) {
+		return nil // what has a lease exists, and the service checks the lease first
 	}
 	if err != nil {
 		return a.Fail(err)

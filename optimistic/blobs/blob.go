@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -72,6 +70,8 @@ func NewJSON[T any](client *blockblob.Client) Blob[T] {
 	return Blob[T]{Client: client, Codec: JSONCodec[T]{}}
 }
 
+var errNoCodec = errors.New("Blob.Codec is nil: use NewBytes or NewJSON, or set it")
+
 // blobCarry is the part of a read that the following write needs.
 type blobCarry struct {
 	raw      []byte
@@ -87,7 +87,11 @@ func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
 func (b Blob[T]) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: b.Client, Lease: bloblease.Blob(b.Client.BlobClient())}
+	t := optimistic.Traits{Client: b.Client}
+	if b.Client != nil {
+		t.Lease = bloblease.Blob(b.Client.BlobClient())
+	}
+	return t
 }
 
 // Clone implements Cacheable: it copies value by encoding and decoding it.
@@ -108,18 +112,23 @@ func (b Blob[T]) Equal(x, y T) bool {
 
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
 func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	if b.Codec == nil {
+		return nil, errNoCodec
+	}
 	optimistic.CountRequest(ctx)
-	// A transport that asks for gzip also decompresses the response, and hides both the stored bytes and their
-	// Content-Encoding: a write would then store the decompressed content. Asking for identity prevents that.
-	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
+	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
-	resp, err := b.Client.DownloadStream(asIs, &opts)
+	resp, err := b.Client.DownloadStream(ctx, &opts)
 	if err != nil {
 		return absent[T](err)
 	}
 	defer resp.Body.Close()
+	etag, err := protocol.Sent("ETag", resp.ETag, nil)
+	if err != nil {
+		return nil, err
+	}
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
-	raw, err := readBody(asIs, b.Client.BlobClient(), resp, opts, limit)
+	raw, err := readBody(ctx, b.Client.BlobClient(), resp, opts, limit)
 	if _, ok := errors.AsType[tooLong](err); ok {
 		return nil, &tooLargeError{limit: limit}
 	}
@@ -127,7 +136,7 @@ func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 		return nil, err
 	}
 	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
-	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	carry.metadata, v.Lineage = meta.Split(resp.Metadata)
 	if ptr.Value(resp.TagCount) > 0 {
 		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
@@ -148,6 +157,9 @@ func (b Blob[T]) Look(ctx context.Context) (optimistic.State, error) {
 
 // Prepare implements Target: one Put Blob.
 func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+	if b.Codec == nil {
+		return nil, errNoCodec
+	}
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)

@@ -43,6 +43,9 @@ type BlockOptions struct {
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("stage", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	o := ptr.Value(opts)
 	switch {
 	case id == "" || len(id) > maxBlockID:
@@ -56,7 +59,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("stage", resource.Path(client.URL()), s, nil)
+	c := protocol.NewCall("stage", resource.Path(client.URL()), s)
 	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
 	if o.LeaseID != "" {
 		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
@@ -85,6 +88,9 @@ func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString(
 // unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
 // first, as Upload does.
 func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("commit", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
@@ -102,7 +108,7 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.Sending), client: client, o: o}
 	w, err := u.write(ctx, false)
 	if err != nil {
 		return u.done(err)
@@ -124,15 +130,22 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
+	if err := protocol.NotNil("list blocks", "client", client); err != nil {
+		return nil, optimistic.State{}, err
+	}
 	o := ptr.Value(opts)
 	s, err := o.Sending.WithDefaults()
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}
-	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s, nil)
+	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
 		optimistic.CountRequest(ctx)
-		return client.GetBlockList(ctx, kind, nil)
+		resp, err := client.GetBlockList(ctx, kind, nil)
+		if resp.LastModified != nil { // it has been committed
+			_, err = protocol.Sent("ETag", resp.ETag, err)
+		}
+		return resp, err
 	})
 	if err != nil {
 		return nil, optimistic.State{}, c.Fail(err)

@@ -84,6 +84,9 @@ var ErrCopyFailed = errors.New("copy failed")
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
+	if err := protocol.NotNil("copy", "destination", destination, "source", source); err != nil {
+		return CopyResult{}, err
+	}
 	o := ptr.Value(opts)
 	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
 	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
@@ -96,7 +99,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if err != nil {
 		return CopyResult{}, err
 	}
-	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s, nil), to: destination, from: source, o: o}
+	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s), to: destination, from: source, o: o}
 	c.out.Source = resource.Path(source.URL())
 	if err = c.run(ctx); err == nil && o.Wait {
 		err = c.wait(ctx)
@@ -165,7 +168,7 @@ func (c *copying) run(ctx context.Context) error {
 			conflict.Resource, conflict.Base, conflict.Attempts = resource.Path(c.from.URL()), source.IfMatch, c.Res.Attempts
 			return conflict
 		}
-		return c.Surrender(ctx, w, conflict)
+		return c.Surrender(ctx, &protocol.Refusal{Change: w, Conflict: conflict})
 	}
 }
 
@@ -180,7 +183,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		w.AnyBase = true
 	}
 	if c.S.LineageSize >= 0 {
-		w.ID = protocol.NewWriteID(c.Writer)
+		w.ID = protocol.NewWriteID()
 		base := w.Base.ETag
 		if w.AnyBase {
 			base = protocol.UnknownBase
@@ -212,8 +215,10 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		optimistic.CountRequest(ctx)
 		o := opts
 		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		id, err := protocol.Sent("x-ms-copy-id", resp.CopyID, err)
+		status, err := protocol.Sent("x-ms-copy-status", resp.CopyStatus, err)
 		if err == nil {
-			c.out.CopyID, c.out.Status = ptr.Value(resp.CopyID), ptr.Value(resp.CopyStatus)
+			c.out.CopyID, c.out.Status = id, status
 		}
 		return ptr.Value(resp.ETag), err
 	}

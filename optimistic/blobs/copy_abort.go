@@ -38,6 +38,9 @@ type AbortCopyOptions struct {
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("abort copy", "destination", destination); err != nil {
+		return optimistic.Result{}, err
+	}
 	o := ptr.Value(opts)
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
@@ -46,7 +49,7 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("abort copy", resource.Path(destination.URL()), s, nil)
+	c := protocol.NewCall("abort copy", resource.Path(destination.URL()), s)
 	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
 	return c.Finish(), err
 }
@@ -56,7 +59,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	is := func(status blob.CopyStatusType) bool {
 		return ptr.Value(found.CopyID) == copyID && ptr.Value(found.CopyStatus) == status
 	}
-	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID(c.Writer)}
+	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		optimistic.CountRequest(ctx)
 		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{

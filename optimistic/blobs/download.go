@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ErrNotModified means that a read's IfNoneMatch or IfModifiedSince did not hold: there is no newer version. Nothing
@@ -91,11 +92,14 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
+	if err := protocol.NotNil("get", "client", client, "w", w); err != nil {
+		return DownloadResult{}, err
+	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.Sending), client: client, o: o}
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -248,20 +252,24 @@ type part struct {
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
 	optimistic.CountRequest(ctx)
-	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // see Blob.Read
+	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
-	resp, err := d.client.DownloadStream(asIs, &opts)
-	if err != nil {
-		return part{}, err
-	}
+	var raw *http.Response
+	resp, err := d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
 	if resp.Body != nil {
 		defer resp.Body.Close()
 	}
-	if resp.ErrorCode != nil || resp.ETag == nil || resp.Body == nil {
-		// The SDK reports 304 without an error: only the code shows it, and sometimes the missing ETag.
+	if err = wire.Genuine(raw, err); err != nil {
+		return part{}, err
+	}
+	if raw.StatusCode == http.StatusNotModified { // which the SDK reports without an error
 		return part{notModified: true}, nil
 	}
-	p := part{result: DownloadResult{ETag: *resp.ETag, LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
+	etag, err := protocol.Sent("ETag", resp.ETag, nil)
+	if err != nil {
+		return part{}, err
+	}
+	p := part{result: DownloadResult{ETag: etag, LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
 	if resp.ContentRange != nil {
 		var ok bool
@@ -269,7 +277,7 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = readBody(asIs, d.client, resp, opts, d.o.BlockSize)
+	p.data, err = readBody(ctx, d.client, resp, opts, d.o.BlockSize)
 	if _, ok := errors.AsType[tooLong](err); ok {
 		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
 	}

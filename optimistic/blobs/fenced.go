@@ -35,7 +35,9 @@ func Fenced[T any](holder fence.Holder, target Blob[T]) FencedBlob[T] {
 	if set == nil {
 		set = map[string]string{}
 	}
-	set[fence.Key] = holder.Fence().String()
+	if holder != nil {
+		set[fence.Key] = holder.Fence().String()
+	}
 	target.Metadata = set
 	return FencedBlob[T]{Blob: target, holder: holder}
 }
@@ -75,6 +77,9 @@ func (b FencedBlob[T]) Remove(optimistic.State, optimistic.Conditions) (optimist
 // admit compares the stored fence with the holder's. It refuses a version that another target has read: such a version
 // lacks the metadata, and would look like a blob without a fence.
 func (b FencedBlob[T]) admit(v *optimistic.Version[T]) error {
+	if b.holder == nil {
+		return retry.Stop(errors.New("the holder of the fence is nil"))
+	}
 	carry, ok := v.Carry.(blobCarry)
 	if v.Exists && !ok {
 		return retry.Stop(errors.New("the version was not read through the fenced blob, so its fence is not known"))

@@ -108,7 +108,7 @@ func TestAnOldLineageProvesNothingAboutHeaders(t *testing.T) {
 		if !ok {
 			t.Fatalf("err = %v, want unknown", err)
 		}
-		if err := optimistic.Resolve(t.Context(), unknown); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+		if err := unknown.Resolve(t.Context()); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v", err)
 		}
 	})

@@ -101,9 +101,16 @@ func (m Metadata) Remove(optimistic.State, optimistic.Conditions) (optimistic.Wr
 }
 
 func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	return protocol.Request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: cpk})
+	return blobPropertiesIf(ctx, client, nil, cpk)
+}
+
+// blobPropertiesIf reads a blob's properties under conditions. The response has an ETag.
+func blobPropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessConditions, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
+	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: access, CPKInfo: cpk})
 	})
+	_, err = protocol.Sent("ETag", resp.ETag, err)
+	return resp, err
 }
 
 // lookAtBlob reads a blob's version and lineage without its content.
@@ -117,9 +124,9 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 		return absentState(err)
 	}
 	_, lineage := meta.Split(resp.Metadata)
-	return optimistic.State{
+	return protocol.Dated(optimistic.State{
 		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage,
-	}, nil
+	}, resp.Date), nil
 }
 
 func removeBlob(client *blob.Client, base optimistic.State, c optimistic.Conditions) optimistic.Write {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
@@ -115,9 +113,15 @@ func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error
 		return absent[[]byte](err)
 	}
 	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
-	if !p.Sequence.allow(ptr.Value(resp.BlobSequenceNumber)) {
-		return nil, fmt.Errorf("the sequence number is %d: %w", ptr.Value(resp.BlobSequenceNumber),
-			&optimistic.ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
+	if p.Sequence != (SequenceConditions{}) {
+		n, err := protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !p.Sequence.allow(n) {
+			return nil, fmt.Errorf("the sequence number is %d: %w", n,
+				&optimistic.ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
+		}
 	}
 	if p.Lineage {
 		v.Lineage, data = protocol.PageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
@@ -141,16 +145,19 @@ func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
 
 func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
 	optimistic.CountRequest(ctx)
-	asIs := policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
+	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
 	}
-	resp, err := p.Client.DownloadStream(asIs, &opts)
+	resp, err := p.Client.DownloadStream(ctx, &opts)
 	if err != nil {
 		return resp, nil, err
 	}
 	defer resp.Body.Close()
-	data, err := readBody(asIs, p.Client.BlobClient(), resp, opts, count)
+	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
+		return resp, nil, err
+	}
+	data, err := readBody(ctx, p.Client.BlobClient(), resp, opts, count)
 	if err == nil && int64(len(data)) < count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
 	}

@@ -43,6 +43,9 @@ type CreatePagesOptions struct {
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("create pages", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	o := ptr.Value(opts)
 	if size < 0 || size%PageSize != 0 || size > maxPageBlob {
 		return optimistic.Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
@@ -60,7 +63,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("create pages", resource.Path(client.URL()), s, nil)
+	c := protocol.NewCall("create pages", resource.Path(client.URL()), s)
 	w := whole(c, o.Conditions, client.BlobClient(), o.CPK)
 	if w.Base.Exists {
 		if w, _, err = preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {

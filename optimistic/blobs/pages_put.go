@@ -61,6 +61,9 @@ func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int6
 
 func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (optimistic.Result, error) {
 	client := p.client
+	if err := protocol.NotNil(op, "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -68,10 +71,10 @@ func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (opt
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall(op, resource.Path(client.URL()), s, nil)
+	c := protocol.NewCall(op, resource.Path(client.URL()), s)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
-		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID(c.Writer)} // the id is not stored, so no look finds it
+		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it
 	}
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.Send = p.prepare(accessConditions(o.Conditions))

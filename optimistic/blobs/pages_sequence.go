@@ -63,7 +63,10 @@ func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], e
 	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
 		return nil, err
 	}
-	n := ptr.Value(resp.BlobSequenceNumber)
+	n, err := protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, nil)
+	if err != nil {
+		return nil, err
+	}
 	return &optimistic.Version[int64]{
 		State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n, Carry: n,
 	}, nil
@@ -129,6 +132,9 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
 func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
+	if err := protocol.NotNil("raise sequence number", "client", client); err != nil {
+		return 0, optimistic.Result{}, err
+	}
 	o, err := opts.WithDefaults()
 	if err != nil {
 		return 0, optimistic.Result{}, err
@@ -139,8 +145,8 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	if o.OperationID != "" {
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
-	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), o.Sending, nil)
-	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID(c.Writer)}
+	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), o.Sending)
+	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID()}
 	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
 	access := accessConditions(o.Conditions)
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
@@ -148,9 +154,7 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
 			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
 		})
-		if err == nil {
-			now = ptr.Value(resp.BlobSequenceNumber)
-		}
+		now, err = protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, err)
 		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) {

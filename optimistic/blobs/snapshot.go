@@ -107,13 +107,16 @@ type SnapshotResult struct {
 // Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
 // such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
 func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
+	if err := protocol.NotNil("snapshot", "c", c); err != nil {
+		return SnapshotResult{}, err
+	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)
 	s := &snapshotting{
-		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.Sending, nil), container: c, name: name, client: client, o: o,
+		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.Sending), container: c, name: name, client: client, o: o,
 	}
 	err = s.run(ctx)
 	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
@@ -169,8 +172,7 @@ func (s *snapshotting) run(ctx context.Context) error {
 // snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		optimistic.CountRequest(ctx)
-		return s.client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: accessConditions(s.o.Conditions), CPKInfo: s.o.CPK})
+		return blobPropertiesIf(ctx, s.client, accessConditions(s.o.Conditions), s.o.CPK)
 	})
 	out := azerr.Classify(err)
 	switch {
@@ -243,9 +245,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 		optimistic.CountRequest(ctx)
 		o := opts
 		resp, err := s.client.CreateSnapshot(ctx, &o)
-		if err == nil {
-			s.taken = ptr.Value(resp.Snapshot)
-		}
+		s.taken, err = protocol.Sent("x-ms-snapshot", resp.Snapshot, err)
 		return base.ETag, err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) {

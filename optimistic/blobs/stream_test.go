@@ -124,7 +124,7 @@ func TestAnUploadThatLosesTheRaceIsAConflict(t *testing.T) {
 		optest.Put(t, client, "rival")
 		return 0, io.EOF
 	}))
-	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: optimistic.Conditions{IfMatch: base}, Sending: optimistic.Sending{TrustConflicts: true}})
+	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: optimistic.Conditions{IfMatch: base}, Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
 	if !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("err = %v", err)
 	}

@@ -100,7 +100,10 @@ func (t Tags) Prepare(base *optimistic.Version[map[string]string], value map[str
 	if !base.Exists {
 		return nil, errors.New("a blob's tags cannot be created without the blob: create the blob first")
 	}
-	carry, _ := base.Carry.(tagCarry)
+	carry, ok := base.Carry.(tagCarry)
+	if !ok {
+		return nil, errors.New("the base version was not read from tags, so the write would have no condition: Read it first")
+	}
 	if maps.Equal(value, carry.tags) && !lineage.Begins(base.Lineage) {
 		return nil, nil
 	}

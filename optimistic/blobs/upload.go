@@ -100,8 +100,9 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 //
 // Errors are those of Update: *ConflictError if the condition failed or if another commit discarded the staged blocks,
 // *UnknownError if the commit may have been applied, and *TypeError if the upload looks first. A stale condition
-// fails before the content is sent. After any error but *UnknownError the blob is unchanged by this upload. The service
-// drops staged blocks that were not committed after a week.
+// fails before the content is sent. Only io.EOF ends the content: after any other error of r nothing is committed, and
+// the error is in the chain. After any error but *UnknownError the blob is unchanged by this upload. The service drops
+// staged blocks that were not committed after a week.
 //
 // An upload with IfMatch preserves the blob's lineage. Any other upload replaces it, so that a writer whose response is
 // lost at that moment gets ErrOutcomeUnknown.
@@ -109,11 +110,14 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("put", "client", client, "r", r); err != nil {
+		return optimistic.Result{}, err
+	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.Sending, nil), client: client, o: o}
+	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.Sending), client: client, o: o}
 	err = u.run(ctx, r)
 	return u.done(err)
 }

@@ -106,11 +106,20 @@ func (u *upload) progress(n int64) {
 	}
 }
 
-// readBlock fills buffer. It returns fewer bytes only at the end of r.
+// readBlock fills buffer. It returns fewer bytes only at the end of r, and every other error of r as it is. io.ReadFull
+// would report a block that r ends within by io.ErrUnexpectedEOF, which is also what a reader of a truncated gzip or of a
+// broken connection returns.
 func readBlock(r io.Reader, buffer []byte) ([]byte, error) {
-	n, err := io.ReadFull(r, buffer)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
+	for n := 0; ; {
+		m, err := r.Read(buffer[n:])
+		n += m
+		switch {
+		case err == io.EOF:
+			return buffer[:n], nil
+		case err != nil:
+			return nil, err
+		case n == len(buffer):
+			return buffer, nil
+		}
 	}
-	return buffer[:n], err
 }

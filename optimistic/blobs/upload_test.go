@@ -218,7 +218,7 @@ func TestTheLastOfTwoUploadsWins(t *testing.T) {
 					optest.Put(t, client, "old")
 				}
 				tt.opts.BlockSize = 3
-				tt.opts.TrustConflicts = true // nothing repeats requests here, and uploads without a condition leave no history
+				tt.opts.ConfirmConflicts = optimistic.ConfirmNever // nothing repeats requests here, and uploads without a condition leave no history
 				staged := 0
 				tt.opts.Progress = func(int64) {
 					if staged++; staged == 4 {

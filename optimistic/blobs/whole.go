@@ -17,7 +17,7 @@ import (
 func whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
 	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, client, cpk) }}
 	if c.S.LineageSize >= 0 {
-		w.ID, w.Traced = protocol.NewWriteID(c.Writer), true
+		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
 	switch {
 	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
@@ -63,6 +63,6 @@ func metadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map
 	if w.AnyBase {
 		base = optimistic.State{ETag: protocol.UnknownBase}
 	}
-	_, lineage := c.StampAs(w.ID, base, protocol.Intent{})
+	_, lineage := c.StampAs(w.ID, base, protocol.Intent{}, 0)
 	return meta.Join(meta.Merge(nil, own), lineage)
 }

@@ -77,10 +77,11 @@ func (m ContainerMetadata) Read(ctx context.Context) (*optimistic.Version[map[st
 	if azerr.Has(err, "ContainerNotFound") {
 		return &optimistic.Version[map[string]string]{}, nil
 	}
+	etag, err := protocol.Sent("ETag", resp.ETag, err)
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	v.Carry = maps.Clone(v.Value)
 	return v, nil

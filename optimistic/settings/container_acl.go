@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -81,10 +82,11 @@ func (a ContainerACL) Read(ctx context.Context) (*optimistic.Version[ACL], error
 	if azerr.Has(err, "ContainerNotFound") {
 		return &optimistic.Version[ACL]{}, nil
 	}
+	etag, err := protocol.Sent("ETag", resp.ETag, err)
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[ACL]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &optimistic.Version[ACL]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value.Access = ptr.Value(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
 		p := AccessPolicy{ID: ptr.Value(s.ID)}

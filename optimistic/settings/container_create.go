@@ -39,6 +39,9 @@ type CreateContainerOptions struct {
 //
 // Cost: 1 request. After a lost response 1 more for the repetition, and 1 for the look. Safe for concurrent use.
 func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("create container", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	if opts == nil {
 		opts = &CreateContainerOptions{}
 	}
@@ -52,7 +55,7 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 		Op: "create", Resource: resource.Path(client.URL()), Exists: []string{"ContainerAlreadyExists"},
 		Send: func(ctx context.Context) error {
 			resp, err := client.Create(ctx, &container.CreateOptions{Metadata: metadata})
-			etag = ptr.Value(resp.ETag)
+			etag, err = protocol.Sent("ETag", resp.ETag, err)
 			return err
 		},
 	}
@@ -79,6 +82,7 @@ func createdBy(ctx context.Context, client *container.Client, id string, began t
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
 	props, err := client.GetProperties(ctx, nil)
+	etag, err := protocol.Sent("ETag", props.ETag, err)
 	switch {
 	case azerr.Has(err, "ContainerNotFound"):
 		if lost, ok := errors.AsType[*optimistic.UnknownError](cause); ok && !azerr.Classify(lost.Err).Ambiguous() {
@@ -90,7 +94,7 @@ func createdBy(ctx context.Context, client *container.Client, id string, began t
 	}
 	for name, value := range props.Metadata {
 		if strings.EqualFold(name, CreationKey) && ptr.Value(value) == id {
-			return ptr.Value(props.ETag), nil
+			return etag, nil
 		}
 	}
 	// The service's clock when the first request was sent, at the earliest: it set the Date of this response no later

@@ -26,11 +26,14 @@ type DeleteContainerOptions struct {
 //
 // If a response is lost, the request is sent again. If the container is gone then, an unconditional deletion has
 // succeeded, even if another client was faster; the outcome of a conditional one is unknown (*optimistic.UnknownError),
-// because a deletion leaves no trace. To delete a container at a certain ETag, use optimistic.Delete with
-// NewContainerMetadata.
+// because a deletion leaves no trace. A repetition that is sent after the name is free deletes a container that was
+// created since. To delete a container at a certain ETag, use optimistic.Delete with NewContainerMetadata.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteContainer(ctx context.Context, client *container.Client, opts *DeleteContainerOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("delete container", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	if opts == nil {
 		opts = &DeleteContainerOptions{}
 	}

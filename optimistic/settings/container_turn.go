@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -106,6 +107,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget}, func(ctx context.Context) (err error) {
 		optimistic.CountRequest(ctx)
 		seen, err = t.on.Look(ctx, "")
+		_, err = protocol.Sent("ETag", ptr.Optional(seen.ETag), err)
 		return err
 	})
 	switch {

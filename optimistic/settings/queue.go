@@ -32,6 +32,9 @@ type CreateQueueOptions struct {
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQueueOptions) (optimistic.Result, error) {
+	if err := protocol.NotNil("create queue", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	if opts == nil {
 		opts = &CreateQueueOptions{}
 	}
@@ -62,10 +65,14 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 
 // DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here.
 // It frees the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the
-// deletion has succeeded, even if another client was faster.
+// deletion has succeeded, even if another client was faster. A repetition that is sent after the name is free deletes a
+// queue that was created since.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+	if err := protocol.NotNil("delete queue", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	return protocol.Unproved{
 		Op: "delete", Resource: resource.Path(client.URL()), Done: []string{"QueueNotFound", "QueueBeingDeleted"},
 		Send: func(ctx context.Context) error {
@@ -81,6 +88,9 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.R
 //
 // Cost: 1 request, and 1 more for every timeout and lost response. Safe for concurrent use.
 func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+	if err := protocol.NotNil("clear queue", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	return protocol.Unproved{
 		Op: "clear", Resource: resource.Path(client.URL()),
 		Send: func(ctx context.Context) error {

@@ -104,7 +104,7 @@ func TestAConditionalDeletionWhoseResponseIsLostIsUnknown(t *testing.T) {
 		if !ok || unknown.Resource != "box" || s.Requests() != 2 {
 			t.Fatalf("%v, %d requests, want it unknown", err, s.Requests())
 		}
-		if again := optimistic.Resolve(t.Context(), unknown); !errors.Is(again, optimistic.ErrOutcomeUnknown) || s.Requests() != 2 {
+		if again := unknown.Resolve(t.Context()); !errors.Is(again, optimistic.ErrOutcomeUnknown) || s.Requests() != 2 {
 			t.Errorf("Resolve = %v, %d requests, want it unknown for ever", again, s.Requests())
 		}
 		if _, err := DeleteContainer(t.Context(), s.Container("box"), &DeleteContainerOptions{Conditions: optimistic.Conditions{IfMatch: "x"}}); err == nil || s.Requests() != 2 {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -17,7 +16,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -37,7 +38,13 @@ const (
 // In both modes a write keeps the properties that T does not name, with their types and exact values. A property that T
 // names keeps its stored type as long as the new value fits. A new property gets the type that PropertyOf gives to its
 // Go type. A struct may name PartitionKey, RowKey and Timestamp to read them; they cannot be changed. The lineage is a
-// string property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value.
+// string property, LineageKey, and the operations are another, OperationsKey; neither is part of T's value. An entity in
+// which another program has a property of one of these names and another type cannot be read, so that no write replaces
+// the property.
+//
+// Another program that reads an entity and later writes back all of its properties without a condition (Insert Or Merge
+// and Insert Or Replace Entity, or If-Match *) also puts back the lineage that it read. If that is the one that our write
+// replaced, our write counts as not applied, like a write to a blob whose metadata were put back: see package optimistic.
 //
 // Names are case-sensitive, as in the service. A nil pointer or an omitted member (omitempty, omitzero) is a property
 // that the entity does not have: setting a property to one removes it.
@@ -136,11 +143,17 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if resp.ETag != "" {
 		stored.etag = string(resp.ETag)
 	}
-	if stored.etag == "" {
-		return storedEntity{}, optimistic.State{}, errors.New("the response has no ETag") // a write must not be sent without one
+	etag, err := protocol.Sent("ETag", ptr.Optional(azcore.ETag(stored.etag)), nil)
+	if err != nil {
+		return storedEntity{}, optimistic.State{}, err
+	}
+	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
+		if p, stored := stored.properties[own]; stored && p.Type != EDMString {
+			return storedEntity{}, optimistic.State{}, fmt.Errorf("property %q is an %s of another program: azconc stores its own text under this name, so the property has to be renamed first", own, p.Type)
+		}
 	}
 	state := optimistic.State{
-		Exists: true, ETag: azcore.ETag(stored.etag),
+		Exists: true, ETag: etag,
 		Lineage: optimistic.ParseLineage(stored.properties[optimistic.LineageKey].Value, stored.properties[optimistic.OperationsKey].Value),
 	}
 	if at, err := parseDateTime(stored.timestamp); err == nil {
@@ -179,7 +192,7 @@ func (e Entity[T]) Prepare(base *optimistic.Version[T], value T, lineage optimis
 		return func(ctx context.Context) (azcore.ETag, error) {
 			optimistic.CountRequest(ctx)
 			resp, err := e.Client.AddEntity(ctx, body, nil)
-			return withETag(resp.ETag, err)
+			return resp.ETag, err
 		}, nil
 	}
 	mode := aztables.UpdateModeMerge
@@ -190,16 +203,8 @@ func (e Entity[T]) Prepare(base *optimistic.Version[T], value T, lineage optimis
 		optimistic.CountRequest(ctx)
 		match := base.ETag // a new one each time, because the SDK writes into the options
 		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
-		return withETag(resp.ETag, err)
+		return resp.ETag, err
 	}, nil
-}
-
-// withETag turns a success without an ETag into an ambiguous response; the look that follows finds the ETag.
-func withETag(etag azcore.ETag, err error) (azcore.ETag, error) {
-	if err == nil && etag == "" {
-		err = fmt.Errorf("the response has no ETag: %w", io.ErrUnexpectedEOF)
-	}
-	return etag, err
 }
 
 // Remove implements Target: one Delete Entity.

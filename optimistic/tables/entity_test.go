@@ -319,9 +319,39 @@ func TestWritesFromOutsideAzconcAreConflicts(t *testing.T) {
 			}
 			c.N++
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{TrustConflicts: true}})
+		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
 		if err != nil || res.Conflicts != 2 || res.Requests != 6 || optest.Number(t, client, "r") != 11 {
 			t.Errorf("Update = %+v, %v, n = %d", res, err, optest.Number(t, client, "r"))
 		}
 	})
+}
+
+// TestAPropertyOfAnotherProgramUnderOurNameIsNotReplaced: only a string can be a lineage.
+func TestAPropertyOfAnotherProgramUnderOurNameIsNotReplaced(t *testing.T) {
+	for _, name := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
+		s, client := optest.Row(t, `{"n":1,"`+name+`":7}`)
+		target := NewEntity[optest.Counter](client, "p", "r")
+		whole := target
+		whole.Mode = ReplaceWhole
+		for call, err := range map[string]error{
+			"read":    optest.ErrorOf(optimistic.Read(t.Context(), target, nil)),
+			"update":  optest.ErrorOf(optimistic.Update(t.Context(), target, optest.Increment, nil)),
+			"replace": optest.ErrorOf(optimistic.Update(t.Context(), whole, optest.Increment, nil)),
+			"transact": optest.ErrorOf(Transact(t.Context(), client, "p", func(ctx context.Context, tx *Tx) error {
+				if _, err := tx.Get(ctx, "r", nil); err != nil {
+					return err
+				}
+				return tx.Update("r", optest.Counter{N: 2})
+			}, nil)),
+		} {
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "Edm.Int32") {
+				t.Errorf("%s, %s: err = %v", name, call, err)
+			}
+		}
+		for _, r := range s.Log() {
+			if aztest.Writes(&r) {
+				t.Errorf("%s: sent %v", name, r)
+			}
+		}
+	}
 }

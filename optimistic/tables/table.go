@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
@@ -18,6 +19,9 @@ import (
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+	if err := protocol.NotNil("create table", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	r, err := protocol.Unproved{
 		Op: "create", Resource: tableName(client), Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
 		Send: func(ctx context.Context) error {
@@ -42,10 +46,14 @@ func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 
 // DeleteTable deletes a table with all its entities: last writer wins, because the service accepts no condition here.
 // It frees the name about 40 s later (REST: "Delete Table"). If a response is lost and the table is gone then, the
-// deletion has succeeded, even if another client was faster.
+// deletion has succeeded, even if another client was faster. A repetition that is sent after the name is free deletes a
+// table that was created since.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+	if err := protocol.NotNil("delete table", "client", client); err != nil {
+		return optimistic.Result{}, err
+	}
 	return protocol.Unproved{
 		Op: "delete", Resource: tableName(client), Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
 		Send: func(ctx context.Context) error {
@@ -64,6 +72,9 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {
+	if err := protocol.NotNil("upsert", "target", target); err != nil {
+		return optimistic.Result{}, err
+	}
 	if err := addressable(target.PartitionKey); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -90,7 +101,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.R
 		Op: "upsert", Resource: target.Resource(),
 		Send: func(ctx context.Context) error {
 			resp, err := target.Client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
-			etag = resp.ETag
+			etag, err = protocol.Sent("ETag", ptr.Optional(resp.ETag), err)
 			return err
 		},
 	}.Do(ctx)

@@ -57,7 +57,7 @@ func TestALostResponseToTheCreationOfATableIsUnknown(t *testing.T) {
 		if _, err := EnsureTable(t.Context(), jobs); err == nil {
 			t.Error("EnsureTable succeeds without permission")
 		}
-		if again := optimistic.Resolve(t.Context(), unknown); !errors.Is(again, optimistic.ErrOutcomeUnknown) {
+		if again := unknown.Resolve(t.Context()); !errors.Is(again, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v", again)
 		}
 	})

@@ -72,8 +72,9 @@ type TransactResult struct {
 //
 // A nil error means that all writes were applied exactly once. The errors are those of Update; a *ConflictError names
 // the row that another writer has changed. A lost response is resolved by the lineages of the written entities: since
-// all are written or none, the first one that proves anything decides for all. Nothing proves the outcome of a
-// transaction that only deletes.
+// all are written or none, the first one that proves anything decides for all. An entity that is inserted proves less
+// than one that is updated: others may have deleted it and inserted it again. Nothing proves the outcome of a transaction
+// that only deletes.
 //
 // # Reads
 //
@@ -92,9 +93,12 @@ type TransactResult struct {
 // before it is sent.
 //
 // Cost: 1 request per entity read (the fence of a Holder is one), and 1 for the transaction. Each conflict costs as
-// much again, and a final conflict 1 more. Transact is safe for concurrent use. tx is not, and cannot be used after
+// much again, and a final conflict 1 or 2 more. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
+	if err := protocol.NotNil("transact", "table", table, "change", change); err != nil {
+		return TransactResult{}, err
+	}
 	o := ptr.Value(opts)
 	u, err := (&optimistic.UpdateOptions{OperationID: o.OperationID, Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff, Sending: o.Sending}).WithDefaults()
 	if err != nil {
@@ -105,79 +109,69 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	}
 	resource := tableName(table) + "/" + partition
 	t := transaction{
-		Call:  protocol.NewCall("transact", resource, u.Sending, NewEntity[Properties](table, partition, "")),
-		table: table, partition: partition, change: change, o: u, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
+		Loop: protocol.Loop{
+			Call: protocol.NewCall("transact", resource, u.Sending), Budget: retry.Budget{Attempts: u.Attempts, Elapsed: u.Elapsed, Backoff: u.Backoff},
+		},
+		table: table, partition: partition, change: change, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
+		counts: map[string]protocol.Lineage{},
 	}
+	t.Next, t.Refused, t.Surrender = t.next, t.refused, t.surrender
 	if t.holder != nil && t.guard == "" {
 		t.guard = FenceRow // every transaction under a lock writes it, so none misses a create by another
 	}
-	err = t.run(ctx)
+	err = t.Run(ctx)
 	return TransactResult{Result: t.Finish(), ETags: t.etags}, err
 }
 
 // transaction is one Transact in progress.
 type transaction struct {
-	*protocol.Call
+	protocol.Loop
 	table     *aztables.Client
 	partition string
 	change    func(context.Context, *Tx) error
-	o         optimistic.UpdateOptions
 	guard     string
 	holder    fence.Holder
 	intent    protocol.Intent
+	last      *submission // the one that was sent last
 	etags     map[string]azcore.ETag
+	counts    map[string]protocol.Lineage // by row, as it was first read
 }
 
 // errApplied ends a change that reads the result of an earlier attempt of the same transaction.
 var errApplied = errors.New("this transaction has been applied already")
 
-func (t *transaction) run(ctx context.Context) error {
-	budget := retry.Budget{Attempts: t.o.Attempts, Elapsed: t.o.Elapsed, Backoff: t.o.Backoff}.Start()
-	var last *submission // the submission that was refused
-	for {
-		s, err := t.attempt(ctx, last)
-		if s == nil || err != nil {
-			return err
-		}
-		if t.holder != nil {
-			s.Change.Send = protocol.Guarded(t.holder, s.Change.Send)
-		}
-		_, err = t.Commit(ctx, s.Change)
-		if err == nil {
-			t.won(s)
-			return nil
-		}
-		if errors.Is(err, protocol.ErrPerformed) {
-			return nil
-		}
-		failed, again := s.refused(err)
-		if failed == nil && !again {
-			return t.named(s, err)
-		}
-		t.Res.Conflicts++
-		t.S.Logger.DebugContext(ctx, "conflict", "resource", t.Resource, "attempt", t.Res.Attempts, "error", azerr.Summary(err))
-		s.refuse(err)
-		if !again {
-			return t.surrender(ctx, s, failed, err)
-		}
-		witness := s.Change
-		if failed != nil {
-			witness = failed.witness
-		}
-		pause := t.Pause(witness.Base.Lineage, t.o.Backoff.In(ctx))
-		if t.Outlasts(pause, &protocol.Refusal{Change: witness, Conflict: s.open.Conflict}) {
-			if done, err := t.landed(ctx, s); done {
-				return err
-			}
-		}
-		if err := budget.NextAfter(ctx, pause); err != nil {
-			if ctx.Err() != nil {
-				return t.forsake(ctx, s, t.Fail(err))
-			}
-			return t.surrender(ctx, s, failed, s.answer)
-		}
-		last = s
+// next runs the change and plans the submission of its writes.
+func (t *transaction) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Change, error) {
+	s, err := t.attempt(ctx, t.last)
+	if s == nil || err != nil {
+		return nil, err
 	}
+	t.last = s
+	w := s.Change
+	w.Won = func() { t.won(s) }
+	if t.holder != nil {
+		w.Send = protocol.Guarded(t.holder, w.Send)
+	}
+	return &w, nil
+}
+
+// refused names the member of the last submission that was refused.
+func (t *transaction) refused(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+	s := t.last
+	failed, again := s.refused(err)
+	if failed == nil && !again {
+		return nil, false, t.named(s, err)
+	}
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	if !ok {
+		conflict = &optimistic.ConflictError{Op: t.Op, Resource: t.Resource, Err: azerr.Clean(s.answer)}
+	}
+	s.open = &protocol.Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage}
+	s.failed, s.err = failed, err
+	if failed != nil {
+		s.open.Contended = failed.witness.Base.Lineage
+	}
+	return s.open, again, err
 }
 
 // attempt runs the change and plans a submission. It returns nil if there is nothing to send. The outcome of the last
@@ -227,10 +221,10 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	return s, err
 }
 
-// landed judges a refused submission, unless it has been judged. done means that the call is over. It is needed if the
+// landed judges a refused submission if its refusal is doubtful. done means that the call is over. It is needed if the
 // change has not read anything again that shows the outcome.
 func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
-	if s == nil || !t.Doubtful(s.Change) {
+	if s == nil || !t.Doubtful(s.open) {
 		return false, nil
 	}
 	return t.lookAgain(ctx, s)
@@ -245,22 +239,15 @@ func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, 
 	if err != nil {
 		return true, t.forsake(ctx, s, t.Fail(err))
 	}
-	if done, err = t.Confirm(s.open, now); done && err == nil && !t.Res.AlreadyApplied {
-		t.won(s)
-	}
-	return done, err
+	return t.Confirm(s.open, now)
 }
 
-// forsake is Abandon for a submission.
+// forsake is Abandon for a submission, if there is one.
 func (t *transaction) forsake(ctx context.Context, s *submission, err error) error {
 	if s == nil {
 		return err
 	}
-	err = t.Abandon(ctx, s.open, err)
-	if err == nil && !t.Res.AlreadyApplied {
-		t.won(s)
-	}
-	return err
+	return t.Abandon(ctx, s.open, err)
 }
 
 // won records that s was applied.
@@ -272,12 +259,13 @@ func (t *transaction) won(s *submission) {
 
 // surrender makes a conflict final. It looks once at the entity that failed, or, if that leaves no trace, at one that
 // does, to name the current version, and to notice a submission that was applied after all.
-func (t *transaction) surrender(ctx context.Context, s *submission, failed *member, err error) error {
+func (t *transaction) surrender(ctx context.Context, _ *protocol.Refusal) error {
+	s, failed := t.last, t.last.failed
 	if done, verdict := t.lookAgain(ctx, s); done {
 		return verdict
 	}
 	if failed == nil {
-		return err
+		return s.err
 	}
 	now, lookErr := s.seen, error(nil)
 	if now == nil {

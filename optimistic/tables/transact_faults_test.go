@@ -172,7 +172,7 @@ func TestALostTransactionIsResolvedByAnyOfItsEntities(t *testing.T) {
 				t.Errorf("%s: %v; the other one shows that nothing has happened so far", name, err)
 			}
 			if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok {
-				if again := optimistic.Resolve(t.Context(), unknown); !errors.Is(again, optimistic.ErrOutcomeUnknown) {
+				if again := unknown.Resolve(t.Context()); !errors.Is(again, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("%s: asked again: %v", name, again)
 				}
 			}

@@ -40,17 +40,21 @@ type submission struct {
 	actions   []aztables.TransactionAction
 	stamp     string            // the id in the lineages; empty if they are switched off
 	witnesses []*member         // the members, the most conclusive first
+	traced    bool              // some member keeps a trace of every version since the one that it replaces, see weak
 	Change    protocol.Change   // the whole transaction as one write
 	answer    error             // the service's last response
+	lost      int               // the responses that the call had lost before
 	open      *protocol.Refusal // set once the submission was refused; Judged once a look has confirmed that
+	failed    *member           // the member that was refused, if it is known
+	err       error             // the error of the refusal
 	seen      *optimistic.State // the state of the member that failed, from the latest look
 	etags     map[string]azcore.ETag
 }
 
 // plan turns the requests of the change into a submission, or nil if there is nothing to send.
 func (t *transaction) plan(tx *Tx) (*submission, error) {
-	s := &submission{call: t.Call, etags: map[string]azcore.ETag{}}
-	id := protocol.NewWriteID(t.Writer)
+	s := &submission{call: t.Call, etags: map[string]azcore.ETag{}, lost: t.Res.Ambiguous}
+	id := protocol.NewWriteID()
 	guarded, creates, writes := false, false, false
 	var reads []*txRow
 	for _, r := range tx.order {
@@ -96,6 +100,17 @@ func (t *transaction) plan(tx *Tx) (*submission, error) {
 	return s, t.close(s)
 }
 
+// passed returns how many writes of others to a row were applied since this transaction first read it.
+func (t *transaction) passed(r *txRow) int {
+	if first, seen := t.counts[r.row]; seen && r.known {
+		return r.base.Lineage.Since(first)
+	}
+	if r.known {
+		t.counts[r.row] = r.base.Lineage
+	}
+	return 0
+}
+
 // untouched reports whether the writes to a row have restored what was read.
 func (r *txRow) untouched() bool {
 	return r.known && r.base.Exists && r.op == txReplace && maps.Equal(r.after, r.stored)
@@ -132,7 +147,7 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 		if m.witness.AnyBase {
 			base.ETag = protocol.UnknownBase
 		}
-		m.witness.ID, lineage = t.StampAs(id, base, t.intent)
+		m.witness.ID, lineage = t.StampAs(id, base, t.intent, t.passed(r))
 		m.witness.Op, m.witness.Traced = t.intent, m.witness.ID != ""
 		s.stamp = m.witness.ID
 	}
@@ -199,8 +214,9 @@ func (t *transaction) close(s *submission) error {
 		return t.Fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
 	}
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
+	s.traced = silence(s.witnesses[0].witness) == 0
 	s.Change = protocol.Change{
-		Base: s.witnesses[0].witness.Base, ID: cmp.Or(s.stamp, protocol.NewWriteID(t.Writer)), AnyBase: !conditional, Pinned: pinned, Look: s.look,
+		Base: s.witnesses[0].witness.Base, ID: cmp.Or(s.stamp, protocol.NewWriteID()), AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
 			optimistic.CountRequest(ctx)
@@ -215,88 +231,6 @@ func (t *transaction) close(s *submission) error {
 		},
 	}
 	return nil
-}
-
-// silence ranks a write by how little its entity proves afterwards.
-func silence(w protocol.Change) (rank int) {
-	if w.Remove {
-		rank = 2
-	}
-	if w.AnyBase {
-		rank++
-	}
-	return rank
-}
-
-// look looks at the entities one after the other, starting with the one that failed. The submission is carried out as a
-// whole or not at all, so the first entity that proves it applied, or proves that it never can be, decides for all. An
-// unchanged entity only shows that nothing has happened so far.
-func (s *submission) look(ctx context.Context) (optimistic.State, error) {
-	gone, open := 0, false
-	for _, m := range s.asked() {
-		now, err := m.witness.Look(ctx)
-		if err != nil {
-			return optimistic.State{}, err
-		}
-		if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) && s.members[i] == m {
-			s.seen = &now
-		}
-		switch f, _ := s.call.Judge(m.witness, now); {
-		case f == protocol.Committed && m.witness.Remove: // an unconditional deletion: the entity is gone, no matter who deleted it
-			gone++
-		case f == protocol.Committed, f == protocol.Performed, f == protocol.Refused:
-			return s.proof(f, now), nil
-		case f == protocol.Undecided && !m.witness.AnyBase:
-			open = true
-		}
-	}
-	switch {
-	case open:
-		return s.proof(protocol.Undecided, optimistic.State{}), nil
-	case gone == len(s.members):
-		return s.proof(protocol.Committed, optimistic.State{}), nil // the submission does nothing else
-	}
-	return s.proof(protocol.Unprovable, optimistic.State{}), nil
-}
-
-// asked returns the members in the order in which look visits them.
-func (s *submission) asked() []*member {
-	i := azerr.Classify(s.answer).Index
-	if i < 0 || i >= len(s.members) || s.members[i].witness.Remove {
-		return s.witnesses
-	}
-	rest := slices.DeleteFunc(slices.Clone(s.witnesses), func(m *member) bool { return m == s.members[i] })
-	return append([]*member{s.members[i]}, rest...)
-}
-
-// proof returns a state from which Judge draws the same conclusion about the whole as about one entity.
-func (s *submission) proof(f protocol.Fate, now optimistic.State) optimistic.State {
-	base := s.Change.Base
-	switch f {
-	case protocol.Committed:
-		s.etags = nil // the versions that were found may be later ones
-		return optimistic.State{Exists: true, ETag: now.ETag, Lineage: protocol.LineageOf(protocol.Entry{ID: s.Change.ID, Base: base.ETag})}
-	case protocol.Performed:
-		s.etags = nil
-		return optimistic.State{Exists: true, ETag: now.ETag, Lineage: optimistic.Lineage{Operations: []protocol.Operation{{Key: s.Change.Op.Key}}}}
-	case protocol.Undecided:
-		return base
-	case protocol.Refused:
-		return optimistic.State{Exists: true, ETag: now.ETag, Lineage: protocol.LineageOf(protocol.Entry{ID: "other", Base: base.ETag})}
-	}
-	if base.Exists || s.Change.AnyBase {
-		return optimistic.State{}
-	}
-	return optimistic.State{Exists: true, ETag: protocol.UnknownBase}
-}
-
-// refuse records that the submission was refused.
-func (s *submission) refuse(err error) {
-	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-	if !ok {
-		conflict = &optimistic.ConflictError{Op: s.call.Op, Resource: s.call.Resource, Err: azerr.Clean(s.answer)}
-	}
-	s.open = &protocol.Refusal{Change: s.Change, Conflict: conflict}
 }
 
 // member returns the member of the row, or nil if the submission does not write it.

@@ -135,7 +135,7 @@ func (tx *Tx) judge(r *txRow) {
 				tx.fate = f
 				return
 			case protocol.Refused, protocol.Undecided:
-				last.open.Conflict.Judged = true
+				last.open.Conflict.Judged = last.open.Conflict.Judged || !last.weak(m)
 			}
 		}
 	}

@@ -53,13 +53,13 @@ func Convicted(calls []history.Call) bool {
 	return err != nil && !errors.Is(err, history.ErrUndecided)
 }
 
-// DropCondition is a policy that removes If-Match from every request: a planted bug.
+// DropCondition is a policy that removes If-Match and x-ms-if-tags from every request: a planted bug.
 type DropCondition struct{}
 
 // Do implements policy.Policy.
 func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 	for name := range r.Raw().Header {
-		if strings.EqualFold(name, "If-Match") {
+		if strings.EqualFold(name, "If-Match") || strings.EqualFold(name, "X-Ms-If-Tags") {
 			delete(r.Raw().Header, name)
 		}
 	}
@@ -68,6 +68,9 @@ func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 
 // FirstSeed varies the faults of the long tests: go test ./optimistic -args -seed 1000.
 var FirstSeed = flag.Uint64("seed", 0, "first seed of the long tests")
+
+// Commits is how many updates each of the crowds of the tests makes.
+var Commits = flag.Int("commits", 700, "updates of each crowd")
 
 // Verdicts counts the outcomes in a run of a property test.
 type Verdicts struct {

@@ -3,13 +3,13 @@ package protocol
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -19,26 +19,18 @@ type Call struct {
 	Op       string  // the name of the operation, for errors
 	Resource string  // the path of the resource
 	S        Sending // with its defaults filled in
-	Writer   uint64  // identifies the client to contending writers
 	Meter    meter
 	Began    time.Time
 	Res      Result
 
-	trip time.Duration // the duration of the latest try of a write
-	sent time.Time     // as in Change
+	pace *pace     // of a Loop; nil in a call that tries a write once
+	sent time.Time // as in Change
 }
 
-// NewCall begins an operation on a resource, which is named by path. target may be nil. s has its defaults filled in.
-func NewCall(op, resource string, s Sending, target any) *Call {
-	return &Call{Op: op, Resource: resource, S: s, Began: time.Now(), Writer: writerOf(TraitsOf(target).Client)}
+// NewCall begins an operation on a resource, which is named by path. s has its defaults filled in.
+func NewCall(op, resource string, s Sending) *Call {
+	return &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 }
-
-// processSeed makes the clients of this process different from those of other processes.
-var processSeed = maphash.MakeSeed()
-
-// writerOf identifies a client of a resource by the SDK client behind the target. Workers with a client each count as
-// many; one worker counts as one, however often it writes.
-func writerOf(client any) uint64 { return maphash.Comparable(processSeed, client) }
 
 // Finish returns the result, completed with the number of requests and the elapsed time.
 func (c *Call) Finish() Result {
@@ -70,11 +62,11 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 			}
 			return "", c.Fail(context.Cause(ctx))
 		}
-		etag, err := c.try(ctx, w.Send)
+		etag, err := c.try(ctx, w)
 		if err == nil {
 			return etag, nil
 		}
-		c.noteTime(err, time.Since(began))
+		c.noteTime(err, began)
 		out := azerr.Classify(err)
 		if out.Ambiguous() {
 			ambiguous = true
@@ -183,35 +175,44 @@ func (c *Call) proved(f Fate, now State) error {
 	return nil
 }
 
-// noteTime computes from the Date of the response in err when the write was first sent, by the service's clock. The
-// response came since after that.
-func (c *Call) noteTime(err error, since time.Duration) {
+// noteTime computes from the Date of the response in err when the write was first sent, by the service's clock: at began
+// by the local one.
+//
+// The monotonic clock stops while the machine is suspended, so the larger of what it and the wall clock show counts. An
+// intermediary may put its own Date on a response of the service, so the local wall clock is a second bound: a time that
+// is too early proves less, one that is too late proves something wrong.
+func (c *Call) noteTime(err error, began time.Time) {
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok || answer.RawResponse == nil || answer.RawResponse.Header.Get("x-ms-request-id") == "" || !c.sent.IsZero() {
 		return // an intermediary has another clock
 	}
-	if date, err := http.ParseTime(answer.RawResponse.Header.Get("Date")); err == nil {
-		c.sent = date.Add(-since)
+	date, err := http.ParseTime(answer.RawResponse.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	now, wall := time.Now(), began.Round(0)
+	c.sent = date.Add(-max(now.Sub(began), now.Round(0).Sub(wall)))
+	if wall.Before(c.sent) {
+		c.sent = wall
 	}
 }
 
 // try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a
-// false conflict.
-func (c *Call) try(ctx context.Context, send Write) (etag azcore.ETag, err error) {
+// false conflict. A success without an ETag is none.
+func (c *Call) try(ctx context.Context, w Change) (etag azcore.ETag, err error) {
 	err = wire.Wire{}.Once(ctx, "", 0, func(ctx context.Context) (err error) {
-		etag, err = limited(ctx, c, func(ctx context.Context) (azcore.ETag, error) {
-			began := time.Now()
-			defer func() { c.trip = time.Since(began) }()
-			return send(ctx)
-		})
+		etag, err = limited(ctx, c, w.Send)
 		return err
 	})
+	if !w.Remove && !w.Silent {
+		return Sent("ETag", ptr.Optional(etag), err)
+	}
 	return etag, err
 }
 
 // Look looks at the resource, and repeats the look after transient faults.
 func (c *Call) Look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
-	return Again(ctx, c, look)
+	return Again(current(ctx), c, look)
 }
 
 // Again repeats a read after transient faults. Reads have no effect, so every fault allows it.
@@ -228,5 +229,10 @@ func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, e
 func limited[R any](ctx context.Context, c *Call, send func(context.Context) (R, error)) (R, error) {
 	ctx, cancel := newTry(context.WithValue(ctx, meterKey{}, &c.Meter), c.S.TryTimeout, c.S.MinRate)
 	defer cancel()
-	return send(ctx)
+	began := time.Now()
+	r, err := send(ctx)
+	if _, answered := errors.AsType[*azcore.ResponseError](err); c.pace != nil && (err == nil || answered) {
+		c.pace.noteTrip(time.Since(began))
+	}
+	return r, err
 }

@@ -24,7 +24,7 @@ var (
 	ErrNotFound = azerr.ErrNotFound
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
-	// error in the chain is an *UnknownError; pass it to Resolve to ask again later. The package README lists the
+	// error in the chain is an *UnknownError, whose Resolve asks again later. The package README lists the
 	// cases.
 	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
@@ -45,6 +45,8 @@ type ConflictError struct {
 	Err      error // the service's response; nil if azconc noticed the conflict itself
 
 	Judged bool // a look at the resource has confirmed that the change was not applied
+
+	direct bool // nothing between the client and the service can have repeated the request
 }
 
 // Error names the resource, the kind of conflict and both ETags.
@@ -97,39 +99,7 @@ func (e *ConflictError) Unwrap() []error {
 
 // UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that it
 // was applied nor that it was not.
-type UnknownError struct {
-	Op       string
-	Resource string
-	WriteID  string      // the id in the write's lineage entry
-	Base     azcore.ETag // the version that the write was conditional on; empty for a create
-	Why      string      // why nothing could be proved
-	Elapsed  time.Duration
-	Err      error // the last response or transport error
-
-	// Unconfirmed is true if the service refused the write, but nothing proves that the write was not applied: a first
-	// delivery of the same request may have caused the refusal. With Sending.TrustConflicts the error would be a
-	// *ConflictError.
-	Unconfirmed bool
-
-	Attempt Change // what Resolve judges again
-}
-
-// Error names the resource and the reason why the outcome is unknown.
-func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("%s %s: outcome unknown: %s", e.Op, e.Resource, e.Why)
-	if e.Err != nil {
-		text += ": " + azerr.Summary(e.Err)
-	}
-	return text
-}
-
-// Unwrap returns ErrOutcomeUnknown and the last response.
-func (e *UnknownError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{ErrOutcomeUnknown}
-	}
-	return []error{ErrOutcomeUnknown, e.Err}
-}
+type UnknownError = azerr.UnknownError
 
 // NotFoundError names a resource that does not exist.
 type NotFoundError struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Change is one conditional write, with everything needed to judge it.
@@ -20,13 +21,23 @@ type Change struct {
 	AnyBase bool    // it has no condition on a version: last writer wins
 	Remove  bool    // it is a deletion, which leaves no lineage
 	Pinned  bool    // it also depends on the version of another resource, as a transaction may
+	Silent  bool    // the response to it has no ETag
 	Lineage Lineage // the lineage that it stores
 	Send    Write   // sends the request; every call sends the identical request
 
 	// Look reads the version and the lineage of the resource.
 	Look func(context.Context) (State, error)
 
-	sent time.Time // the earliest time at which it was first sent, by the service's clock; zero if not known
+	// Won is called if the write turns out to have been applied, in place of recording it in the result. Defaults to
+	// recording it.
+	Won func()
+
+	// Settled returns the outcome of a write that this caller shared with others, once they know it. Defaults to nil: no
+	// other call knows more.
+	Settled func() (done bool, err error)
+
+	sent   time.Time // the earliest time at which it was first sent, by the service's clock; zero if not known
+	strict bool      // a foreign write over the base is no proof; see lacks
 }
 
 // Fate is the conclusion about a write that a look at the resource allows.
@@ -51,8 +62,14 @@ const clockMargin = 5*time.Second + time.Second
 // Once an ETag other than the base's has been seen, no request with If-Match: base can be applied any more, because the
 // service never issues an ETag twice. So a request under way matters only while the base is still current.
 func (w Change) judge(now State) (Fate, string) {
+	lineage := Unprovable
+	if w.Traced {
+		lineage = now.Lineage.fate(w.ID, w.Base, w.strict)
+	}
 	switch {
-	case w.ID != "" && now.Lineage.holds(w.ID):
+	case now.decided != nil:
+		return now.decided.fate, now.decided.why
+	case w.ID != "" && now.Lineage.holds(w.ID), lineage == Committed:
 		return Committed, ""
 	case now.Lineage.Performed(w.Op):
 		return Performed, ""
@@ -78,13 +95,13 @@ func (w Change) judge(now State) (Fate, string) {
 		return Refused, "" // this version is older than our first request
 	case w.Remove:
 		// If our deletion had been applied, this would be a new resource with a new lineage.
-		if now.Lineage.continues(w.Base.Lineage) {
+		if _, _, continued := now.Lineage.after(w.Base.Lineage); continued {
 			return Refused, ""
 		}
 		return Unprovable, "it was replaced, and nothing shows whether it was deleted in between"
 	case !w.Traced:
 		return Unprovable, "it changed, and the write carried no lineage to look for"
-	case now.Lineage.continues(w.Base.Lineage), now.Lineage.lacks(w.ID, w.Base.Lineage):
+	case lineage == Refused:
 		return Refused, ""
 	case w.Base.LastModified.IsZero() && len(w.Base.Lineage.Writes) == 0 && now.Lineage.whole():
 		return Refused, "" // the caller gave the base as an ETag, and the lineage is complete
@@ -95,25 +112,51 @@ func (w Change) judge(now State) (Fate, string) {
 }
 
 // predates reports whether the version found is older than the first request of w. For a create it is enough that the
-// resource is older.
+// resource is older. A version that is not newer than the base was answered by a cache and proves nothing.
 func (w Change) predates(now State) bool {
 	at := now.LastModified
-	if !w.Base.Exists && !now.Created.IsZero() && !w.Remove {
+	switch {
+	case w.Base.Exists && !at.After(w.Base.LastModified):
+		return false
+	case !w.Base.Exists && !now.Created.IsZero() && !w.Remove:
 		at = now.Created
 	}
 	return !w.sent.IsZero() && !at.IsZero() && at.Add(clockMargin).Before(w.sent)
 }
 
-// Judge returns the fate of w, the write that was sent last, and a reason if the fate is Unprovable or Undecided.
-func (c *Call) Judge(w Change, now State) (Fate, string) {
-	w.sent = c.sent
-	return w.judge(now)
+// Decided is a State that shows the fate of a write that concerns several resources, from looks at each of them.
+func Decided(f Fate, etag azcore.ETag, why string) State {
+	return State{Exists: true, ETag: etag, decided: &decision{f, why}}
 }
 
-// Doubtful reports whether a refusal of w has to be confirmed by a look even if no response was lost. An intermediary
-// may have delivered the request twice, in which case the first delivery caused the refusal of the second.
-func (c *Call) Doubtful(w Change) bool {
-	return w.Traced && !w.AnyBase && !w.Remove && !c.S.TrustConflicts
+type decision struct {
+	fate Fate
+	why  string
+}
+
+// Judge returns the fate of w, the write that was sent last, and a reason if the fate is Unprovable or Undecided.
+func (c *Call) Judge(w Change, now State) (Fate, string) { return c.known(w).judge(now) }
+
+// known returns w with what the call knows about it.
+func (c *Call) known(w Change) Change {
+	w.sent, w.strict = c.sent, c.S.ConfirmConflicts == ConfirmAlways
+	return w
+}
+
+// Doubtful reports whether a refusal has to be proved even if no response was lost. An intermediary may have delivered the
+// request twice, in which case the first delivery caused the refusal of the second.
+func (c *Call) Doubtful(open *Refusal) bool {
+	w := open.Change
+	if open.Conflict.Judged || !w.Traced || w.AnyBase || w.Remove {
+		return false
+	}
+	switch c.S.ConfirmConflicts {
+	case ConfirmAlways:
+		return true
+	case ConfirmNever:
+		return false
+	}
+	return !open.Conflict.direct
 }
 
 // refusal translates the service's refusal of a write into an error of this package.
@@ -121,6 +164,8 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	reason := out.Reason
 	switch {
 	case out.Kind == azerr.Conflict:
+	case w.creates() && azerr.NeedsLeaseID(err):
+		reason = azerr.Exists // what has a lease exists, and the service checks the lease first
 	case out.Kind == azerr.NotFound && w.Base.Exists && w.Base.ETag != azcore.ETagAny && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
 		reason = azerr.Gone // it existed when the caller read it
 	case out.Kind == azerr.NotFound:
@@ -128,7 +173,7 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	default:
 		return c.Fail(err)
 	}
-	return &ConflictError{Op: c.Op, Resource: c.Resource, Reason: reason, Base: w.Base.ETag, Err: azerr.Clean(err)}
+	return &ConflictError{Op: c.Op, Resource: c.Resource, Reason: reason, Base: w.Base.ETag, Err: azerr.Clean(err), direct: wire.Direct(err)}
 }
 
 // Observed adds the version that a look found to a conflict. It returns other errors unchanged.
@@ -152,11 +197,9 @@ func (c *Call) Observed(err error, w Change, now State) error {
 
 // Unknown returns the error for a write whose outcome nothing proves. err is the last response.
 func (c *Call) Unknown(w Change, why string, err error) *UnknownError {
-	w.sent = c.sent
-	return &UnknownError{
-		Op: c.Op, Resource: c.Resource, WriteID: w.ID, Base: w.Base.ETag, Why: why,
-		Elapsed: time.Since(c.Began), Err: azerr.Clean(err), Attempt: w,
-	}
+	w = c.known(w)
+	e := UnknownError{Op: c.Op, Resource: c.Resource, WriteID: w.ID, Base: w.Base.ETag, Why: why, Elapsed: time.Since(c.Began), Err: azerr.Clean(err)}
+	return azerr.Resolvable(e, w.resolve)
 }
 
 // Fail adds the operation and the resource to err, and removes secrets from the SDK's text.
@@ -164,33 +207,33 @@ func (c *Call) Fail(err error) error {
 	return fmt.Errorf("%s %s: %w", c.Op, c.Resource, azerr.Clean(err))
 }
 
-// Resolve judges again a write that ended in ErrOutcomeUnknown. It returns nil if the write, or its OperationID, is
-// proved applied; a *ConflictError if it is proved not applied, now and for ever; and an *UnknownError otherwise. Any
-// other error means that the resource could not be read. Resolve costs one request and changes nothing.
-//
-// Resolve helps if the outcome is unknown because the context ended or the service was unreachable: it may be proved
-// once the service responds again, and once requests under way have arrived or failed. An outcome that the resource
-// does not show, because the lineage was removed or the resource was deleted, remains unknown.
-func Resolve(ctx context.Context, unknown *UnknownError) error {
+// resolve judges again a write that ended in ErrOutcomeUnknown.
+func (w Change) resolve(ctx context.Context, e *UnknownError) error {
+	if w.Settled != nil {
+		if done, err := w.Settled(); done {
+			return err
+		}
+	}
+	if w.Look == nil {
+		return e
+	}
 	s, err := Sending{}.WithDefaults()
 	if err != nil {
 		return err
 	}
-	c := NewCall(unknown.Op, unknown.Resource, s, nil)
-	if unknown.Attempt.Look == nil { // of an Unproved: nothing can prove it
-		return unknown
-	}
-	now, err := c.Look(ctx, unknown.Attempt.Look)
+	c := NewCall(e.Op, e.Resource, s)
+	now, err := c.Look(ctx, w.Look)
 	if err != nil {
 		return c.Fail(err)
 	}
-	f, why := unknown.Attempt.judge(now)
-	switch f {
+	switch f, why := w.judge(now); f {
 	case Committed, Performed:
 		return nil
 	case Refused:
-		return c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Base: unknown.Base, Err: unknown.Err}, unknown.Attempt, now)
+		return c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Base: e.Base, Err: e.Err}, w, now)
 	default:
-		return c.Unknown(unknown.Attempt, why, unknown.Err)
+		again := *e
+		again.Why = why
+		return &again
 	}
 }

@@ -11,14 +11,12 @@ import (
 //
 // A foreign writer (one outside azconc) that keeps the metadata of the version it replaces breaks none of them. One
 // that puts back the metadata of an older version breaks the third. This is noticed in most cases, because the newest
-// write of our base is then missing. It is not noticed if the metadata are those of our base, and are put back
-// unconditionally after our write.
+// write of our base is then missing, or another write is at its position. It is not noticed if the metadata are those of
+// our base, and are put back unconditionally after our write. The strict form of the proof takes any foreign write over
+// our base for such a one.
 
-// holds reports whether the lineage shows that the write was applied.
-func (l Lineage) holds(id string) bool {
-	m := mark(id)
-	return l.Has(id) || l.first.ID == id || m != "" && indexClient(l.clients, m) >= 0 && l.latest(m) == m
-}
+// holds reports whether the lineage has the entry of the write.
+func (l Lineage) holds(id string) bool { return l.Has(id) || l.first.ID == id }
 
 // replaced reports whether the lineage has the write that replaced the version base; "" means that there was none.
 func (l Lineage) replaced(base azcore.ETag) bool {
@@ -30,47 +28,61 @@ func (l Lineage) replaced(base azcore.ETag) bool {
 	return l.first.ID != "" && l.first.Base == base
 }
 
-// continues reports whether Writes reaches back to the newest write of the base, so that it has every write since.
-// Bases are compared too, because earlier versions of azconc stored operations, which can occur twice, in the place of
-// writes.
-func (l Lineage) continues(base Lineage) bool {
-	for _, newest := range base.Writes {
-		if newest.Base == UnknownBase && !strings.HasPrefix(newest.ID, "w") {
-			continue // an operation, in a lineage without bases
-		}
-		for _, e := range l.Writes {
-			// Bases are compared if both lineages have them.
-			if e.ID == newest.ID && (e.Base == newest.Base || e.Base == UnknownBase || newest.Base == UnknownBase) {
-				return true
-			}
-		}
-		return false
-	}
-	return false
-}
-
 // whole reports whether Writes has every azconc write since the resource was created.
 func (l Lineage) whole() bool {
 	return len(l.Writes) > 0 && l.count == len(l.Writes) && l.first.Base == ""
 }
 
-// lacks reports whether the remembered clients prove that the write id, on a base with the lineage base, was not
-// applied. It is needed if Writes does not reach back to the base.
+// fate judges the write id over base by the write that follows the base's newest one. If it was applied, it is that write.
 //
-// If the write had been applied, it would be its client's latest write until that client wrote again. And because
-// clients are kept in the order of their latest writes, its mark would not have been dropped before the marks of
-// clients that wrote earlier. So the write was not applied if its client's latest write is still the one that the base
-// had. If the client has no mark, the write was not applied if no mark has been dropped since, or if a client is still
-// remembered that has not written since the base.
-func (l Lineage) lacks(id string, base Lineage) bool {
-	m := mark(id)
-	if m == "" || l.first.ID == "" || l.first != base.first || l.count < base.count+len(l.Writes) {
-		return false // another lineage, or an old one that was put back
+// strict demands that another azconc write replaced that very version, or that only its mark is left.
+func (l Lineage) fate(id string, base State, strict bool) Fate {
+	next, m, found := l.after(base.Lineage)
+	switch {
+	case !found:
+		return Unprovable
+	case m == mark(id), next.ID == id:
+		return Committed
+	case m != "":
+		return Refused
+	case strict && next.Base != base.ETag && next.Base != UnknownBase: // also if a foreign writer has kept the base's lineage
+		return Unprovable
 	}
-	switch now := l.latest(m); now {
-	case "":
-		return l.dropped == base.dropped || l.shares(base)
-	default:
-		return now == base.latest(m)
+	return Refused
+}
+
+// after returns the first write after the newest one of base, or its mark. Both are empty if there is none. found is false
+// if the lineage does not continue that of base, or no longer reaches back to it.
+func (l Lineage) after(base Lineage) (next Entry, m string, found bool) {
+	i := l.index(base)
+	if i == 0 {
+		return Entry{}, "", true
+	} else if i > 0 {
+		return l.Writes[i-1], "", true
 	}
+	// By position. The anchor shows that the chain is the same: the write at the base's own position is the base's newest.
+	if len(base.Writes) == 0 || l.first.ID != base.first.ID || l.first.Base != base.first.Base {
+		return Entry{}, "", false
+	}
+	if _, anchor, ok := l.at(base.count); !ok || anchor != mark(base.Writes[0].ID) {
+		return Entry{}, "", false
+	}
+	return l.at(base.count + 1)
+}
+
+// index returns the index in Writes of the newest write of base, or -1. Bases are compared if both lineages have them,
+// because earlier versions of azconc stored operations, which can occur twice, in the place of writes.
+func (l Lineage) index(base Lineage) int {
+	for _, newest := range base.Writes {
+		if newest.Base == UnknownBase && !strings.HasPrefix(newest.ID, "w") {
+			continue // an operation, in a lineage without bases
+		}
+		for i, e := range l.Writes {
+			if e.ID == newest.ID && (e.Base == newest.Base || e.Base == UnknownBase || newest.Base == UnknownBase) {
+				return i
+			}
+		}
+		break
+	}
+	return -1
 }

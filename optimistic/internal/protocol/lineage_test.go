@@ -8,12 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
-	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestALineageIsReadBackExactly(t *testing.T) {
@@ -26,11 +22,12 @@ func TestALineageIsReadBackExactly(t *testing.T) {
 		Entry{ID: "w4", Base: `"0x8dd"`},
 		Entry{ID: "w5", Base: `W/"datetime'a,b~c'"`},
 	)
-	long := l
+	long, crowded := l, l
 	for i := range 200 {
-		long = long.Push(4, Entry{ID: NewWriteID(uint64(i)), Base: `"0x8D"`})
+		long = long.Push(4, Entry{ID: NewWriteID(), Base: `"0x8D"`})
+		crowded = crowded.Push(4, Entry{ID: NewWriteID(), Base: `"0x8D"`, Passed: i % 9})
 	}
-	for _, l := range []Lineage{l, long, LineageOf(Entry{ID: "w", Base: ""}).Push(1, Entry{ID: "w2", Base: `W/"datetime'a,b~c'"`})} {
+	for _, l := range []Lineage{l, long, crowded, LineageOf(Entry{ID: "w", Base: ""}).Push(1, Entry{ID: "w2", Base: `W/"datetime'a,b~c'"`, Passed: 3})} {
 		if got := ParseLineage(l.String(), ""); !reflect.DeepEqual(got, l) {
 			t.Errorf("ParseLineage(%q) = %+v, want %+v", l.String(), got, l)
 		}
@@ -40,15 +37,20 @@ func TestALineageIsReadBackExactly(t *testing.T) {
 			}
 		}
 	}
-	if n := len(long.String()); n > 4*40+clientsKept*markSize+60 {
-		t.Errorf("the summary takes %d bytes", n)
+	if long.marks != "" || crowded.marks == "" {
+		t.Errorf("%d characters of marks without a crowd, %d with a crowd of 9", len(long.marks), len(crowded.marks))
 	}
 }
 
-// TestALineageOfAnEarlierVersionIsRead: it has no summary, and operations in the place of writes.
+// TestALineageOfAnEarlierVersionIsRead: the first one has no summary, and operations in the place of writes. The second has
+// the names of clients in its summary, which are ignored.
 func TestALineageOfAnEarlierVersionIsRead(t *testing.T) {
 	l := ParseLineage("oabcdefghijklmnop.8DD2,wabc.8DD1,wdef.-", "")
-	if len(l.Writes) != 3 || l.count != 3 || l.first != (Entry{ID: "wdef"}) || l.clients != "" {
+	if len(l.Writes) != 3 || l.count != 3 || l.first != (Entry{ID: "wdef"}) || l.marks != "" {
+		t.Errorf("read as %+v", l)
+	}
+	l = ParseLineage("waaabbbbbccccdddd.8DD2,waaabbbbbccccddde.8DD1,~71~3~aaabbbbbcccddddd~wfirst~-", "")
+	if len(l.Writes) != 2 || l.count != 71 || l.first != (Entry{ID: "wfirst"}) || l.marks != "" {
 		t.Errorf("read as %+v", l)
 	}
 	sum := sha256.Sum256([]byte("op"))
@@ -65,7 +67,8 @@ func TestAForeignLineageIsReadAsEmpty(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
-		good[:len(good)-1], good + "!", strings.Replace(good, "~2~", "~0~", 1), strings.Replace(good, "~0~", "~-1~", 1), strings.Replace(good, "~0~", "~0~abc", 1), "~1~0~~a~-", ",~1~0~~a~-",
+		good[:len(good)-1], good + "!", good + "~", strings.Replace(good, "~2~", "~0~", 1), strings.Replace(good, "~2~", "~9223372036854775807~", 1),
+		"~1~0~~a~-", ",~1~0~~a~-", "b.1,~:7~abcdefg~a~-", "b.1,~:2~abcdefghABCDEFGH~a~-", "b.1,~:7~abcdef.h~a~-",
 	} {
 		if got := ParseLineage(s, ""); !reflect.DeepEqual(got, Lineage{}) {
 			t.Errorf("ParseLineage(%q) = %+v, want none", s, got)
@@ -117,33 +120,6 @@ func TestPushDoesNotChangeTheOriginal(t *testing.T) {
 	}
 }
 
-// TestTheLatestWriteOfEachClientIsKept however many writes of others follow, in the order of those writes.
-func TestTheLatestWriteOfEachClientIsKept(t *testing.T) {
-	var l Lineage
-	latest := map[int]string{}
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 1000 {
-		client := rng.IntN(40)
-		id := NewWriteID(uint64(client))
-		l = l.Push(8, Entry{ID: id})
-		latest[client] = id
-	}
-	for client, id := range latest {
-		if !l.holds(id) {
-			t.Errorf("the latest write of client %d is gone", client)
-		}
-	}
-	if got := len(l.marks()) / markSize; got != 40 || l.dropped != 0 || l.count != 1000 {
-		t.Errorf("%d clients, %d dropped, %d writes", got, l.dropped, l.count)
-	}
-	for i := range 200 {
-		l = l.Push(8, Entry{ID: NewWriteID(uint64(1000 + i))})
-	}
-	if n := len(l.clients) / markSize; n != clientsKept || l.dropped != 240-8-clientsKept {
-		t.Errorf("%d clients are kept and %d dropped", n, l.dropped)
-	}
-}
-
 func TestFitShortensAtTheOldEnd(t *testing.T) {
 	l := LineageOf(Entry{ID: "a", Base: `"0x1"`}, Entry{ID: "b", Base: `"0x2"`}, Entry{ID: "c", Base: `"0x3"`})
 	for limit, want := range map[int]int{100: 3, 11: 3, 10: 2, 7: 2, 6: 1, 3: 1, 2: 0, -5: 0} {
@@ -151,9 +127,23 @@ func TestFitShortensAtTheOldEnd(t *testing.T) {
 			t.Errorf("fit(%d) = %v, want the first %d entries", limit, got, want)
 		}
 	}
-	l = l.Push(2, Entry{ID: "d", Base: `"0x4"`})
-	if got := l.Fit(10); got != "d.4,a.1" {
-		t.Errorf("fit(10) = %q, want it without the summary", got)
+	l = l.Push(2, Entry{ID: "d", Base: `"0x4"`, Passed: 1}).Push(2, Entry{ID: "e", Base: `"0x5"`, Passed: 1})
+	whole := l.String()
+	if want := "e+1.5,d+1.4,~:5~" + mark("a") + mark("b") + mark("c") + "~c~3"; whole != want {
+		t.Fatalf("the lineage is %q, want %q", whole, want)
+	}
+	for limit, want := range map[int]string{
+		len(whole) - 1: "e+1.5,d+1.4,~:5~" + mark("a") + mark("b") + "~c~3",
+		29:             "e+1.5,d+1.4,~:5~" + mark("a") + "~c~3",
+		23:             "e+1.5,d+1.4,~5~0~~c~3",
+		18:             "e+1.5,~5~0~~c~3",
+		14:             "e+1.5,d+1.4",
+		10:             "e+1.5",
+		4:              "",
+	} {
+		if got := l.Fit(limit); got != want {
+			t.Errorf("fit(%d) = %q, want %q", limit, got, want)
+		}
 	}
 }
 
@@ -162,8 +152,7 @@ func TestFitShortensAtTheOldEnd(t *testing.T) {
 type past struct {
 	rng      *rand.Rand
 	size     int
-	clients  int
-	shared   bool // our client writes other things as well
+	crowd    int  // the bound of Passed
 	foreign  bool // wipes, and keeps without adding
 	restores bool
 	versions int
@@ -187,35 +176,31 @@ func (h *past) step(ours string) {
 	default:
 		id := ours
 		if id == "" {
-			client := uint64(h.rng.IntN(h.clients))
-			if !h.shared {
-				client++
-			}
-			id = NewWriteID(client)
+			id = NewWriteID()
 		}
-		h.state.Lineage = ParseLineage(h.state.Lineage.Push(h.size, Entry{ID: id, Base: h.state.ETag}).String(), "")
+		passed := 0
+		if h.crowd > 0 {
+			passed = h.rng.IntN(h.crowd)
+		}
+		h.state.Lineage = ParseLineage(h.state.Lineage.Push(h.size, Entry{ID: id, Base: h.state.ETag, Passed: passed}).String(), "")
 	}
 	h.state.ETag = h.etag()
 }
 
 // TestJudgeNeverErrsOnRandomHistories takes one write out of histories and asks what became of it. Whatever is said with
-// certainty must be true; and where all writers keep the lineage and our client writes nothing else, nothing may be left
-// open, however many others have written since.
+// certainty must be true. Where all writers keep the lineage, nothing may be left open as far as it reaches.
 func TestJudgeNeverErrsOnRandomHistories(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	said := map[Fate]int{}
-	for n := range 10_000 {
-		h := past{rng: rng, size: 1 + rng.IntN(6), clients: 1 + rng.IntN(12), shared: n%3 == 1, foreign: n%3 != 0}
-		if n%50 == 0 {
-			h.clients = 150 // more than are remembered
-		}
+	for n := range 20_000 {
+		h := past{rng: rng, size: 1 + rng.IntN(6), crowd: rng.IntN(12), foreign: n%3 != 0}
 		h.state = State{Exists: true, ETag: h.etag()}
 		for range rng.IntN(30) {
 			h.step("")
 		}
 		base := h.state
 		landed := rng.IntN(2) == 0
-		ours := NewWriteID(0)
+		ours := NewWriteID()
 		if landed {
 			h.step(ours)
 		}
@@ -226,13 +211,14 @@ func TestJudgeNeverErrsOnRandomHistories(t *testing.T) {
 		for range after {
 			h.step("")
 		}
-		got, _ := Change{Base: base, ID: ours, Traced: true}.judge(h.state)
+		got, _ := Change{Base: base, ID: ours, Traced: true, strict: n%5 == 0}.judge(h.state)
 		said[got]++
-		certain := !h.foreign && h.clients <= clientsKept && len(base.Lineage.Writes) > 0
+		reached := after+1 < h.state.Lineage.reach()
+		certain := !h.foreign && reached && len(base.Lineage.Writes) > 0
 		wrong := got == Committed && !landed || got == Refused && landed ||
 			got == Undecided && h.state.ETag != base.ETag || got == Unprovable && certain
 		if wrong {
-			t.Fatalf("judged %d, landed %t, %+v\nbase %+v\nnow  %+v", got, landed, h, base, h.state)
+			t.Fatalf("judged %d, landed %t, %d after, %+v\nbase %+v\nnow  %+v", got, landed, after, h, base, h.state)
 		}
 	}
 	for _, f := range []Fate{Unprovable, Undecided, Committed, Refused} {
@@ -244,29 +230,29 @@ func TestJudgeNeverErrsOnRandomHistories(t *testing.T) {
 
 // TestRestoredMetadataIsNoticed: a writer outside azconc reads the metadata, our write follows, and it writes what it has
 // read, without a condition. As long as it has read them before the version that our write replaced, that is noticed.
-// Where it has read them at that very version it is not, and the package says so.
+// Where it has read them at that very version, only the strict judgement notices, and the package says so.
 func TestRestoredMetadataIsNoticed(t *testing.T) {
 	missed := 0
-	for n := range 2000 {
-		h := past{rng: rand.New(rand.NewPCG(uint64(n), 3)), size: 2 + n%8, clients: 6}
+	for n := range 4000 {
+		h := past{rng: rand.New(rand.NewPCG(uint64(n), 3)), size: 2 + n%8, crowd: 6}
 		h.state = State{Exists: true, ETag: h.etag()}
 		for range 10 {
 			h.step("")
 		}
 		stale := h.old[len(h.old)-1-h.rng.IntN(4)] // of the versions before the base
-		exact := n%10 == 0
+		exact, strict := n%10 == 0, n%4 == 0
 		base := h.state
 		if exact {
 			stale = base.Lineage
 		}
-		ours := NewWriteID(0)
+		ours := NewWriteID()
 		h.step(ours)
 		h.state.Lineage, h.state.ETag = stale, h.etag()
 		for range h.rng.IntN(3) {
 			h.step("")
 		}
-		switch got, _ := (Change{Base: base, ID: ours, Traced: true}).judge(h.state); {
-		case got == Refused && exact:
+		switch got, _ := (Change{Base: base, ID: ours, Traced: true, strict: strict}).judge(h.state); {
+		case got == Refused && exact && !strict:
 			missed++
 		case got == Refused:
 			t.Fatalf("history %d: a write that was applied is judged refused\nbase %+v\nnow  %+v", n, base, h.state)
@@ -277,53 +263,15 @@ func TestRestoredMetadataIsNoticed(t *testing.T) {
 	}
 }
 
-func TestContendersAreCountedByClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			clients, entries int
-			low, high        float64
-		}{
-			{0, 0, 0, 0}, {1, 32, 0, 0}, {2, 32, 1.9, 2.5}, {8, 32, 5, 13}, {32, 32, 18, 80},
-		} {
-			rng := rand.New(rand.NewPCG(3, 4))
-			var l Lineage
-			for range tt.entries {
-				l = l.Push(32, Entry{ID: NewWriteID(uint64(rng.IntN(tt.clients)) * 7919)})
-			}
-			if got := l.contenders(10); got < tt.low || got > tt.high {
-				t.Errorf("%d clients: contenders(10) = %.1f, want %.1f to %.1f", tt.clients, got, tt.low, tt.high)
-			}
-		}
-	})
-}
-
-func TestOldEntriesDoNotCountAsContenders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l Lineage
-		for i := range 16 {
-			l = l.Push(32, Entry{ID: NewWriteID(uint64(i))})
-		}
-		bubble.Sleep(time.Minute)
-		l = l.Push(32, Entry{ID: NewWriteID(100)})
-		if got := l.contenders(10); got != 0 {
-			t.Errorf("one fresh writer among old ones: contenders(10) = %v, want 0", got)
-		}
-		bubble.Sleep(time.Hour)
-		if got := l.contenders(10); got != 0 {
-			t.Errorf("an hour later: contenders(10) = %v, want 0", got)
-		}
-	})
-}
-
 // TestAbsenceProvesNothingAboutAnUntracedWrite: pages, say, carry no lineage, so that a history without them says
 // nothing.
 func TestAbsenceProvesNothingAboutAnUntracedWrite(t *testing.T) {
 	base := State{Exists: true, ETag: `"0x1"`}
-	now := State{Exists: true, ETag: `"0x2"`, Lineage: LineageOf(Entry{ID: NewWriteID(1)})}
-	if f, _ := (Change{Base: base, ID: NewWriteID(2)}).judge(now); f != Unprovable {
+	now := State{Exists: true, ETag: `"0x2"`, Lineage: LineageOf(Entry{ID: NewWriteID()})}
+	if f, _ := (Change{Base: base, ID: NewWriteID()}).judge(now); f != Unprovable {
 		t.Errorf("without a trace: %d, want unprovable", f)
 	}
-	if f, _ := (Change{Base: base, ID: NewWriteID(2), Traced: true}).judge(now); f != Refused {
+	if f, _ := (Change{Base: base, ID: NewWriteID(), Traced: true}).judge(now); f != Refused {
 		t.Errorf("with one: %d, want refused: the history is whole", f)
 	}
 }
@@ -341,7 +289,7 @@ func TestARepeatedEntryDoesNotContinueALineage(t *testing.T) {
 		{Entry{ID: "deploy-2", Base: `"0x1"`}, false},
 	} {
 		now := Lineage{Writes: []Entry{{ID: "w-later", Base: `"0x8"`}, tt.entry}}
-		if got := now.continues(base); got != tt.want {
+		if _, _, got := now.after(base); got != tt.want {
 			t.Errorf("a lineage with %+v continues one with %+v: %v, want %v", tt.entry, base.Writes[0], got, tt.want)
 		}
 	}
@@ -357,5 +305,103 @@ func TestTheWriteThatReplacedABaseProvesARefusal(t *testing.T) {
 	now.Lineage.Writes = now.Lineage.Writes[:1]
 	if f, why := w.judge(now); f != Unprovable {
 		t.Errorf("judge without the write over the base = %v (%s), want unprovable", f, why)
+	}
+}
+
+// TestTheFirstWriteOverABaseDecides, wherever the lineage shows it: as an entry, as a mark, or not at all.
+func TestTheFirstWriteOverABaseDecides(t *testing.T) {
+	var base Lineage
+	for range 5 {
+		base = base.Push(4, Entry{ID: NewWriteID(), Base: `"0x1"`})
+	}
+	ours := Entry{ID: NewWriteID(), Base: `"0x2"`}
+	theirs, foreign := Entry{ID: NewWriteID(), Base: `"0x2"`}, Entry{ID: NewWriteID(), Base: `"0x7"`}
+	chain := func(first Entry, more int) Lineage {
+		l := base.Push(4, first)
+		for range more {
+			l = ParseLineage(l.Push(4, Entry{ID: NewWriteID(), Base: `"0x3"`, Passed: 3}).String(), "")
+		}
+		return l
+	}
+	restarted := chain(theirs, 8)
+	restarted.first.ID = "another"
+	refilled := base // cut back by a foreign writer, and filled again
+	refilled.count--
+	refilled.Writes = refilled.Writes[1:]
+	for range 10 {
+		refilled = refilled.Push(4, Entry{ID: NewWriteID(), Base: `"0x5"`, Passed: 3})
+	}
+	for name, tt := range map[string]struct {
+		now          Lineage
+		want, strict Fate
+	}{
+		"ours, as an entry":                 {chain(ours, 2), Committed, Committed},
+		"ours, as a mark":                   {chain(ours, 8), Committed, Committed},
+		"another's, as an entry":            {chain(theirs, 2), Refused, Refused},
+		"another's, as a mark":              {chain(theirs, 8), Refused, Refused},
+		"over a foreign write, as an entry": {chain(foreign, 2), Refused, Unprovable},
+		"over a foreign write, as a mark":   {chain(foreign, 8), Refused, Refused},
+		"none: a foreign writer kept it":    {base, Refused, Unprovable},
+		"out of reach":                      {chain(theirs, 40), Unprovable, Unprovable},
+		"in another chain":                  {restarted, Unprovable, Unprovable},
+		"in a chain that was cut back":      {refilled, Unprovable, Unprovable},
+		"an older lineage":                  {LineageOf(base.Writes[1:]...), Unprovable, Unprovable},
+	} {
+		for _, strict := range []bool{false, true} {
+			want := tt.want
+			if strict {
+				want = tt.strict
+			}
+			w := Change{Base: State{Exists: true, ETag: `"0x2"`, Lineage: base}, ID: ours.ID, Traced: true, strict: strict}
+			if f, why := w.judge(State{Exists: true, ETag: `"0x9"`, Lineage: tt.now}); f != want {
+				t.Errorf("%s, strict %v: judged %d (%s), want %d", name, strict, f, why, want)
+			}
+		}
+	}
+}
+
+// TestAMarkIsAFunctionOfTheID that spreads evenly: a judgement compares two of them.
+func TestAMarkIsAFunctionOfTheID(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100_000 {
+		id := NewWriteID()
+		if m := mark(id); len(m) != markSize || m != mark(id) || strings.Trim(m, markAlphabet) != "" {
+			t.Fatalf("mark(%q) = %q", id, m)
+		}
+		seen[mark(id)] = true
+	}
+	if len(seen) < 100_000 {
+		t.Errorf("%d different marks of 100,000 ids", len(seen))
+	}
+}
+
+// TestTheLineageGrowsWithTheCrowd and shrinks when it has left, and stays below 4 KiB whatever happens.
+func TestTheLineageGrowsWithTheCrowd(t *testing.T) {
+	for name, base := range map[string]azcore.ETag{"blob": `"0x8DD1234567890AB"`, "entity": `W/"datetime'2026-11-17T00%3A34%3A22.3750131Z'"`} {
+		var l Lineage
+		push := func(n, passed int) {
+			for range n {
+				l = ParseLineage(l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: base, Passed: passed}).String(), "")
+			}
+		}
+		push(100, 0)
+		alone := len(l.String())
+		if l.marks != "" || l.count != 100 {
+			t.Errorf("%s: a lone writer's lineage has %d bytes of marks after %d writes", name, len(l.marks), l.count)
+		}
+		push(100, 7)
+		if got, want := l.reach(), DefaultLineageSize+4*7; got != want {
+			t.Errorf("%s: with 8 writers the lineage reaches over %d writes, want %d", name, got, want)
+		}
+		push(2000, 255)
+		most := len(l.String())
+		if most >= 4<<10 || l.reach() < 300 {
+			t.Errorf("%s: with 256 writers the lineage takes %d bytes and reaches over %d writes", name, most, l.reach())
+		}
+		push(DefaultLineageSize, 0)
+		if got := len(l.String()); got > alone+2 || l.marks != "" {
+			t.Errorf("%s: %d bytes after the crowd has left, %d before it came", name, got, alone)
+		}
+		t.Logf("%s: %d bytes alone, %d in a crowd of 256", name, alone, most)
 	}
 }

@@ -15,6 +15,13 @@ import (
 type Refusal struct {
 	Change   Change         // the write
 	Conflict *ConflictError // the error to return if the refusal is final
+
+	// Contended is the lineage of the resource that another writer has changed, as the change read it. It is that of
+	// Change.Base, unless the write concerns several resources.
+	Contended Lineage
+
+	// Stale is set if the base was not read by this call. The refusal is then no sign of contention.
+	Stale bool
 }
 
 // Prepare stamps a write over base and returns it. encode returns the request that stores the given lineage, or nil if
@@ -43,22 +50,39 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Write, error
 // Stamp returns an id for a write over base, and the lineage that the write stores. If lineages are switched off, the
 // id is empty, and the lineage has only the operations.
 func (c *Call) Stamp(base State, op Intent) (string, Lineage) {
-	return c.StampAs(NewWriteID(c.Writer), base, op)
+	passed := 0
+	if c.pace != nil {
+		passed = c.pace.passed(base.Lineage)
+	}
+	return c.StampAs(NewWriteID(), base, op, passed)
 }
 
-// StampAs is Stamp with a given id, for several resources that are written under one id.
-func (c *Call) StampAs(id string, base State, op Intent) (string, Lineage) {
+// StampAs is Stamp with a given id, for several resources that are written under one id. passed is that of the entry.
+func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Lineage) {
 	if c.S.LineageSize < 0 {
 		return "", Lineage{Operations: base.Lineage.Operations}
 	}
-	lineage := base.Lineage.Perform(op, time.Now()).Push(c.S.LineageSize, Entry{ID: id, Base: base.ETag})
+	lineage := base.Lineage.Perform(op, later(time.Now(), base.LastModified)).Push(c.S.LineageSize, Entry{ID: id, Base: base.ETag, Passed: passed})
 	lineage.use = &use{}
 	return id, lineage
+}
+
+// later returns the later of two times. An operation that a clock far behind dates would count as old at once, and be
+// forgotten by the next writer; the version that it replaces is of the service's clock.
+func later(t, u time.Time) time.Time {
+	if u.After(t) {
+		return u
+	}
+	return t
 }
 
 // Applied records in the result that w was applied and produced the version etag. etag is empty if the version is not
 // known.
 func (c *Call) Applied(w Change, etag azcore.ETag) {
+	if w.Won != nil {
+		w.Won()
+		return
+	}
 	c.Res.Changed = true
 	c.Res.Created = !w.Base.Exists && !w.AnyBase
 	c.Res.ETag, c.Res.WriteID = etag, w.ID
@@ -67,8 +91,8 @@ func (c *Call) Applied(w Change, etag azcore.ETag) {
 	}
 }
 
-// UnlessPerformed returns nil for ErrPerformed, and other errors unchanged.
-func UnlessPerformed(err error) error {
+// unlessPerformed returns nil for ErrPerformed, and other errors unchanged.
+func unlessPerformed(err error) error {
 	if errors.Is(err, ErrPerformed) {
 		return nil
 	}
@@ -88,8 +112,9 @@ func (c *Call) Confirm(open *Refusal, now State) (done bool, err error) {
 		c.Applied(open.Change, "")
 		return true, nil
 	case f == Performed:
-		return true, UnlessPerformed(c.proved(f, now))
-	case f == Unprovable && c.Doubtful(open.Change):
+		return true, unlessPerformed(c.proved(f, now))
+	case f == Unprovable && c.Doubtful(open),
+		f == Undecided && open.Change.creates() && !now.Exists && c.Doubtful(open): // it was there, and perhaps ours
 		return true, c.unconfirmed(open, why, open.Conflict.Err)
 	}
 	open.Conflict.Judged = true
@@ -106,7 +131,7 @@ func (c *Call) unconfirmed(open *Refusal, why string, err error) error {
 // Abandon ends a call with err, an error that does not concern the refused write. If no look has confirmed the refusal
 // yet, it looks once more, even if ctx has ended.
 func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
-	if open == nil || open.Conflict.Judged || !c.Doubtful(open.Change) {
+	if open == nil || !c.Doubtful(open) {
 		return err
 	}
 	detached, cancel := retry.Detached(ctx, c.S.Grace)
@@ -123,12 +148,12 @@ func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
 
 // Surrender ends a call with its last conflict. It looks at the resource once, to name the current version, and to
 // notice a write that was applied after all because it was delivered twice.
-func (c *Call) Surrender(ctx context.Context, w Change, conflict *ConflictError) error {
+func (c *Call) Surrender(ctx context.Context, open *Refusal) error {
+	w, conflict := open.Change, open.Conflict
 	conflict.Attempts, conflict.Elapsed = c.Res.Attempts, time.Since(c.Began)
 	if conflict.Judged && conflict.Current != "" {
 		return conflict
 	}
-	open := &Refusal{Change: w, Conflict: conflict}
 	now, err := c.Look(ctx, w.Look)
 	if err != nil {
 		return c.Abandon(ctx, open, conflict)
@@ -150,10 +175,10 @@ func (c *Call) CarryOut(ctx context.Context, w Change) error {
 	}
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok {
-		return UnlessPerformed(err)
+		return unlessPerformed(err)
 	}
 	c.Res.Conflicts++
-	err = c.Surrender(ctx, w, conflict)
+	err = c.Surrender(ctx, &Refusal{Change: w, Conflict: conflict})
 	if gone, ok := errors.AsType[*ConflictError](err); ok && w.Remove && w.AnyBase && gone.Reason == azerr.Gone {
 		return &NotFoundError{Op: c.Op, Resource: c.Resource, Err: gone.Err}
 	}

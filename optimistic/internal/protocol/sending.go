@@ -10,7 +10,8 @@ import (
 )
 
 // DefaultLineageSize is the number of recent writes that a lineage holds if Sending.LineageSize is 0. With the summary
-// of older writes a lineage takes up to 1.8 KB of the 8 KB that the service allows for metadata.
+// of older writes a lineage takes up to 1.3 KB of the 8 KB that the service allows for metadata, and up to 4 KB while
+// writers contend.
 const DefaultLineageSize = 32
 
 const maxLineageSize = 128
@@ -48,17 +49,36 @@ type Sending struct {
 	// Grace bounds the last look at the resource if ctx ends while the outcome of a write is open. Defaults to 2 s.
 	Grace time.Duration
 
-	// TrustConflicts takes a conflict as it is, if no response was lost. By default a conflict is confirmed by a look
-	// at the resource, because an intermediary may deliver a request twice and pass on the refusal of the second
-	// delivery. A look confirms nothing if a writer outside azconc has replaced the lineage, or if the resource was
-	// deleted: then the error is ErrOutcomeUnknown. Set TrustConflicts if such writers are common and nothing between
-	// the client and the service repeats requests. Defaults to false.
-	TrustConflicts bool
+	// ConfirmConflicts says which conflicts are believed that the lineage can neither confirm nor refute, because a
+	// foreign writer has replaced it or the resource was deleted. Defaults to ConfirmByPath.
+	ConfirmConflicts Confirm
 
 	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to no
 	// logging.
 	Logger *slog.Logger
 }
+
+// Confirm says whether a conflict needs a proof. An intermediary that terminates the connection may deliver a write twice,
+// and pass on the refusal of the second delivery although the first was applied. What the lineage proves decides in every
+// case. Confirm decides about the conflicts for which it proves nothing.
+type Confirm uint8
+
+// The values of Confirm.
+const (
+	// ConfirmByPath believes a conflict if nothing between the client and the service can have delivered the request
+	// twice: the connection uses TLS to one of the service's own domains (core.windows.net, core.chinacloudapi.cn,
+	// core.usgovcloudapi.net, storage.azure.net), or it is on the loopback interface. Then the change was not applied.
+	// On other paths (plain HTTP, a custom domain, a front door) the outcome is unknown. Where a company inspects TLS with
+	// certificates of its own, an intermediary terminates the connection unseen, as does a proxy on the loopback
+	// interface: ConfirmAlways is for these.
+	ConfirmByPath Confirm = iota
+
+	// ConfirmAlways takes a conflict without a proof for an unknown outcome.
+	ConfirmAlways
+
+	// ConfirmNever believes every conflict.
+	ConfirmNever
+)
 
 // WithDefaults returns s with its defaults filled in, or an error that names the field that is out of range.
 func (s Sending) WithDefaults() (Sending, error) {
@@ -73,6 +93,9 @@ func (s Sending) WithDefaults() (Sending, error) {
 	}
 	if s.LineageSize > maxLineageSize {
 		return s, fmt.Errorf("LineageSize: %d is more than %d, which would not fit the 8 KB of metadata", s.LineageSize, maxLineageSize)
+	}
+	if s.ConfirmConflicts > ConfirmNever {
+		return s, fmt.Errorf("ConfirmConflicts: %d is none of ConfirmByPath, ConfirmAlways and ConfirmNever", s.ConfirmConflicts)
 	}
 	if s.Grace < 0 {
 		return s, fmt.Errorf("Grace: %v is negative; give the time a last look may take", s.Grace)

@@ -15,11 +15,14 @@ type State struct {
 	LastModified time.Time   // by the service's clock; zero if not known
 	Created      time.Time   // when the resource was created, by the service's clock; zero if not known
 	Lineage      Lineage
+
+	decided *decision // see Decided
+	date    time.Time // of the response, see Dated
 }
 
 // Traits are the facts about a target that a call needs beyond Target's methods. The zero value fits every target.
 type Traits struct {
-	// Client is the SDK client behind the target, by which contending writers recognize each other. It is comparable.
+	// Client is the SDK client behind the target, so that a call can name a missing one.
 	Client any
 
 	// Scope distinguishes the target's operations from those of other targets on the same resource, such as a blob's

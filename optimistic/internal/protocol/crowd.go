@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// crowd estimates how many calls are trying to write the resource at the moment, the caller's own included. It is 1 if
+// the lineage does not show any others.
+//
+// An entry's Passed is how many other writes were applied during its call. By Little's law its mean is the number of other
+// calls in progress, whoever makes them: goroutines of one client, or processes that write once. The median is not misled
+// by one slow call; but if it is small, one client may dominate, so the mean decides.
+func (l Lineage) crowd(now time.Time) float64 {
+	var passed []int
+	var newest int64
+	for _, e := range l.Writes[:min(len(l.Writes), crowdWindow)] {
+		seconds, ok := age(e.ID, now)
+		if !ok {
+			continue
+		}
+		if len(passed) == 0 {
+			if seconds > clockTolerance || seconds < -clockTolerance {
+				return 1 // the crowd has left, or the clocks differ too much to say
+			}
+			newest = seconds
+		}
+		if seconds-newest <= crowdSeconds {
+			passed = append(passed, e.Passed)
+		}
+	}
+	if len(passed) == 0 {
+		return 1
+	}
+	slices.Sort(passed)
+	others := float64(passed[len(passed)/2])
+	if others < 2 {
+		sum := 0
+		for _, n := range passed {
+			sum += n
+		}
+		others = math.Round(float64(sum) / float64(len(passed)))
+	}
+	return 1 + others
+}
+
+const (
+	crowdWindow    = 16 // entries from which the crowd is estimated
+	crowdSeconds   = 3  // an entry that is older than the newest by more is not by a contender
+	clockTolerance = 5  // seconds: if the newest entry is off by more, there is no estimate
+)
+
+// sighting is what this process last saw of a resource for which calls contend.
+type sighting struct {
+	lineage string // the id of the lineage's first write
+	count   int
+	crowd   float64
+	at      time.Time
+	trip    time.Duration // the running mean of round trips
+	best    time.Duration // the shortest of them
+	gap     time.Duration // the running mean of the time between two writes; 0 if not known
+}
+
+// sightings remembers, for the whole process, the resources for which calls contend, so that a new SDK client, or a
+// goroutine that makes its first call, knows its place as well as one that has been writing for a minute. What is
+// remembered decides only how long a call waits, never what becomes of a write.
+type sightings struct {
+	mu     sync.Mutex // guards what follows
+	latest time.Time
+	seen   map[string]sighting // by the path of the resource
+}
+
+var crowds sightings
+
+// sightingsKept bounds the memory of sightings. Contention for more resources at a time than that costs requests only.
+const sightingsKept = 1024
+
+// of returns the sighting of a resource, or the zero value.
+func (s *sightings) of(resource string) sighting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	return s.seen[resource]
+}
+
+// add remembers a sighting.
+func (s *sightings) add(resource string, v sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	if _, known := s.seen[resource]; !known && len(s.seen) >= sightingsKept {
+		for old, o := range s.seen { // any that is no longer of use, or any
+			delete(s.seen, old)
+			if v.at.Sub(o.at) < time.Minute {
+				break
+			}
+		}
+	}
+	if s.seen == nil {
+		s.seen = make(map[string]sighting)
+	}
+	s.seen[resource] = v
+}
+
+// advance notes the time. If it has gone back, all is forgotten: it is the time of another simulation.
+func (s *sightings) advance() {
+	now := time.Now()
+	if now.Before(s.latest) {
+		s.seen = nil
+	}
+	s.latest = now
+}

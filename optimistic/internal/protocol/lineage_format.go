@@ -1,0 +1,179 @@
+package protocol
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// A lineage is stored as its entries, newest first, and a summary of what they do not show:
+//
+//	id+passed.base,id.base,…,~count~0~~first id~base of the first
+//	id+passed.base,id.base,…,~:count~marks~first id~base of the first
+//
+// "+passed" is left out if it is 0, and the summary if the entries show everything. The first form of the summary, without
+// marks, is the one that earlier versions of azconc read and write; their client names in its third and second field are
+// ignored. Earlier versions take the second form for a foreign one and begin a new lineage.
+const (
+	summaryMark = ",~"
+	marksMark   = ":"
+	passedMark  = "+"
+)
+
+// maxLineageBytes bounds an encoded lineage with marks: it takes less than half of the 8 KB that the service allows for
+// metadata.
+const maxLineageBytes = 4000
+
+// maxCount bounds the count that is read, so that it can be added to.
+const maxCount = 1 << 40
+
+// maxPassed bounds the Passed that is stored.
+const maxPassed = 9999
+
+// ParseLineage decodes what String and OperationsString encoded. Any other text, including the empty string, is an
+// empty lineage: a value that azconc did not write proves nothing, and so leads to an unknown outcome, never to a wrong
+// one.
+func ParseLineage(writes, operations string) Lineage {
+	l := parseWrites(writes)
+	l.Operations = parseOperations(operations)
+	return l
+}
+
+func parseWrites(s string) Lineage {
+	if s == "" || strings.ContainsFunc(s, notWritten) {
+		return Lineage{}
+	}
+	entries, rest, summarized := strings.Cut(s, summaryMark)
+	writes := make([]Entry, 0, strings.Count(entries, ",")+1)
+	// All bases are decoded into one string and sliced from it, because a lineage is parsed on every read.
+	var bases strings.Builder
+	bases.Grow(len(entries) + 4*cap(writes))
+	var ends [maxLineageSize]int
+	for p := range strings.SplitSeq(entries, ",") {
+		id, base, ok := strings.Cut(p, ".")
+		id, passed := cutPassed(id)
+		if !ok || !isID(id) || len(writes) == maxLineageSize || !decodeBase(&bases, base) {
+			return Lineage{}
+		}
+		ends[len(writes)] = bases.Len()
+		writes = append(writes, Entry{ID: id, Passed: passed})
+	}
+	all, start := bases.String(), 0
+	for i := range writes {
+		writes[i].Base = azcore.ETag(all[start:ends[i]])
+		start = ends[i]
+	}
+	l := LineageOf(writes...)
+	if summarized && !l.parseSummary(rest) {
+		return Lineage{}
+	}
+	return l
+}
+
+// cutPassed separates the number behind an id. What is not such a number belongs to the id.
+func cutPassed(s string) (id string, passed int) {
+	id, number, found := strings.Cut(s, passedMark)
+	n, err := strconv.Atoi(number)
+	if !found || err != nil || n < 1 || n > maxPassed || strconv.Itoa(n) != number {
+		return s, 0
+	}
+	return id, n
+}
+
+// isID reports whether an id can be written before others: behind a comma, a tilde begins the summary.
+func isID(id string) bool { return id != "" && id[0] != summaryMark[1] }
+
+// notWritten reports whether String never writes a character. A text with one is foreign, and could not be carried on: no
+// header can hold all of them.
+func notWritten(c rune) bool { return c < '!' || c > '~' }
+
+// String encodes the writes in characters that are legal in a header and in a table property.
+func (l Lineage) String() string { return l.Fit(math.MaxInt) }
+
+// Fit encodes the writes in at most limit bytes. If they do not fit, it drops marks and then entries, at the old end. If
+// not even one entry and the summary fit, it drops the summary. A shorter lineage proves less, but never anything wrong.
+func (l Lineage) Fit(limit int) string {
+	if l.use != nil {
+		l.use.writes = true
+	}
+	var b strings.Builder
+	b.Grow(min(36*len(l.Writes)+64, max(limit, 0)))
+	for i, e := range l.Writes {
+		n := b.Len()
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeEntry(&b, e)
+		if b.Len() > limit { // the entries that came before fit
+			short := l
+			short.Writes, short.marks = l.Writes[:i], ""
+			return short.closed(b.String()[:n], limit)
+		}
+	}
+	return l.closed(b.String(), limit)
+}
+
+// closed adds the summary to the encoded entries. To make room for it, it drops marks and then entries.
+func (l Lineage) closed(entries string, limit int) string {
+	if over := len(entries) + len(l.summary()) - min(limit, maxLineageBytes); over > 0 {
+		l.marks = l.marks[:max(len(l.marks)-(over+markSize-1)/markSize*markSize, 0)]
+	}
+	for kept := entries; ; l.Writes = l.Writes[:len(l.Writes)-1] {
+		if summary := l.summary(); len(kept)+len(summary) <= limit {
+			return kept + summary
+		}
+		cut := strings.LastIndexByte(kept, ',')
+		if cut < 0 {
+			return entries
+		}
+		kept = kept[:cut]
+	}
+}
+
+func writeEntry(b *strings.Builder, e Entry) {
+	b.WriteString(e.ID)
+	if e.Passed > 0 {
+		b.WriteString(passedMark)
+		b.WriteString(strconv.Itoa(min(e.Passed, maxPassed)))
+	}
+	b.WriteByte('.')
+	b.WriteString(encodeBase(e.Base))
+}
+
+// summary encodes what the entries do not show. It is empty if they show everything.
+func (l Lineage) summary() string {
+	if n := len(l.Writes); n == 0 || l.count == n && l.marks == "" && l.first.ID == l.Writes[n-1].ID && l.first.Base == l.Writes[n-1].Base {
+		return ""
+	}
+	first := l.first.ID + "~" + encodeBase(l.first.Base)
+	if l.marks == "" {
+		return summaryMark + strconv.Itoa(l.count) + "~0~~" + first
+	}
+	return summaryMark + marksMark + strconv.Itoa(l.count) + "~" + l.marks + "~" + first
+}
+
+// parseSummary reads what summary wrote after summaryMark.
+func (l *Lineage) parseSummary(s string) bool {
+	s, marked := strings.CutPrefix(s, marksMark)
+	count, s, _ := strings.Cut(s, "~")
+	if !marked { // the fields in which earlier versions kept the names of clients
+		_, s, _ = strings.Cut(s, "~")
+	}
+	marks, s, _ := strings.Cut(s, "~")
+	id, base, _ := strings.Cut(s, "~")
+	var first strings.Builder
+	n, err := strconv.Atoi(count)
+	if err != nil || id == "" || strings.Contains(base, "~") || !decodeBase(&first, base) {
+		return false
+	}
+	if !marked {
+		marks = ""
+	}
+	if len(marks)%markSize != 0 || len(marks) > marksKept*markSize || strings.Trim(marks, markAlphabet) != "" || n < len(l.Writes)+len(marks)/markSize || n > maxCount {
+		return false
+	}
+	l.count, l.marks, l.first = n, marks, Entry{ID: id, Base: azcore.ETag(first.String())}
+	return true
+}

@@ -1,0 +1,154 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Loop is an operation that reads, runs a change on what it read, and writes the result on the condition that nobody else
+// has written since. On a conflict it starts over. Update, a fold of a Document and Transact are loops.
+type Loop struct {
+	*Call
+	Budget retry.Budget // of the conflicts. A Backoff.Base of 0 means two round trips.
+	Final  bool         // the first conflict ends the loop: the caller has named the version to change
+
+	// Next reads the base, determines the fate of open (the write that was refused last; nil in the first round), runs the
+	// change, and returns the next write. It returns no write if the call is over.
+	Next func(ctx context.Context, open *Refusal) (*Change, error)
+
+	// Refused returns the refusal that err, the error of Commit, describes. It returns nil if err is no conflict, and again
+	// == false if running the change again cannot help. Defaults to a *ConflictError being one that can.
+	Refused func(w Change, err error) (open *Refusal, again bool, cause error)
+
+	// Surrender ends the loop with the last conflict. Defaults to Call.Surrender.
+	Surrender func(ctx context.Context, open *Refusal) error
+
+	// Again is called before the next round. An error ends the loop. Defaults to nothing.
+	Again func(ctx context.Context) error
+}
+
+// Run runs the loop. The errors are those of Commit, Next and Again.
+func (l *Loop) Run(ctx context.Context) error {
+	budget := l.Budget.Start()
+	if err := l.takePlace(ctx); err != nil {
+		return l.Fail(err)
+	}
+	var open *Refusal
+	for {
+		w, err := l.Next(ctx, open)
+		if w == nil || err != nil {
+			return err
+		}
+		etag, err := l.Commit(ctx, *w)
+		if err == nil {
+			l.pace.committed(w.Base.Lineage, time.Now())
+			l.Applied(*w, etag)
+			return nil
+		}
+		again := true
+		if open, again, err = l.refused(*w, err); open == nil {
+			return unlessPerformed(err)
+		}
+		l.Res.Conflicts++
+		l.S.Logger.DebugContext(ctx, "conflict", "op", l.Op, "resource", l.Resource, "attempt", l.Res.Attempts, "error", azerr.Summary(err))
+		if l.Final || !again {
+			return l.surrender(ctx, open)
+		}
+		if done, err := l.wait(ctx, budget, open); done {
+			return err
+		}
+		if l.Again != nil {
+			if err := l.Again(ctx); err != nil {
+				return l.Abandon(ctx, open, err)
+			}
+		}
+	}
+}
+
+// takePlace begins to pace the call, and waits until the crowd of writers that this process knows about has had its turn.
+func (l *Loop) takePlace(ctx context.Context) error {
+	l.pace = newPace(l.Resource, l.Budget.Backoff.In(ctx).Rand)
+	return l.linger(ctx, l.pace.begin(time.Now()))
+}
+
+// Crowded reports whether this process knows of other writers of the resource. A version that was read before the call is
+// then probably not current.
+func (l *Loop) Crowded() bool { return l.pace.own && l.pace.last.crowd >= 2 }
+
+// linger waits for d, unless the call would have no time left after that.
+func (l *Loop) linger(ctx context.Context, d time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok && d > time.Until(deadline)/2 {
+		return nil
+	}
+	if l.Budget.Elapsed >= 0 && d > (l.Budget.Elapsed-time.Since(l.Began))/2 {
+		return nil
+	}
+	return retry.Sleep(ctx, d)
+}
+
+// Base reads the base of the next round by read, and determines the fate of open. done means that the call is over.
+func (l *Loop) Base(ctx context.Context, open *Refusal, read func(context.Context) (State, error)) (done bool, err error) {
+	for {
+		base, err := Again(ctx, l.Call, read)
+		if err != nil {
+			return true, l.Abandon(ctx, open, l.Fail(err))
+		}
+		if done, err := l.Confirm(open, base); done {
+			return true, err
+		}
+		wait, again := l.pace.read(base.Lineage, time.Now())
+		if !again {
+			return false, nil
+		}
+		if err := l.linger(ctx, wait); err != nil {
+			return true, l.Abandon(ctx, open, l.Fail(err))
+		}
+	}
+}
+
+func (l *Loop) refused(w Change, err error) (open *Refusal, again bool, cause error) {
+	if l.Refused != nil {
+		return l.Refused(w, err)
+	}
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok {
+		return nil, false, err
+	}
+	return &Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage}, true, err
+}
+
+func (l *Loop) surrender(ctx context.Context, open *Refusal) error {
+	if l.Surrender != nil {
+		return l.Surrender(ctx, open)
+	}
+	return l.Call.Surrender(ctx, open)
+}
+
+// wait waits before the next round. It determines the fate of open first if the proof might be gone after the wait. done
+// means that the call is over.
+func (l *Loop) wait(ctx context.Context, budget *retry.Loop, open *Refusal) (done bool, err error) {
+	if open.Stale {
+		return false, nil
+	}
+	pause := l.pace.refused(open.Contended, l.Budget.Backoff.In(ctx), time.Now())
+	if open.Change.Traced && !open.Conflict.Judged && l.pace.outlasts(open.Contended, pause, l.S.LineageSize, time.Now()) {
+		now, err := l.Look(ctx, open.Change.Look)
+		if err != nil {
+			return true, l.Abandon(ctx, open, l.Fail(err))
+		}
+		if done, err := l.Confirm(open, now); done {
+			return true, err
+		}
+	}
+	if err := budget.NextAfter(ctx, pause); err != nil {
+		if ctx.Err() != nil {
+			return true, l.Abandon(ctx, open, l.Fail(err))
+		}
+		return true, l.surrender(ctx, open)
+	}
+	return false, nil
+}

@@ -1,0 +1,85 @@
+package tables
+
+import (
+	"context"
+	"slices"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// silence ranks a write by how little its entity proves afterwards: 0 for an update of a version.
+func silence(w protocol.Change) int {
+	switch {
+	case w.Remove && w.AnyBase:
+		return 4
+	case w.Remove:
+		return 3
+	case w.AnyBase:
+		return 2
+	case !w.Base.Exists:
+		return 1
+	}
+	return 0
+}
+
+// weak reports whether the entity of m can prove the submission applied, but not the contrary, because it was to be
+// inserted: if it is absent, or another client's, ours may have been there and deleted since, like a job that was consumed
+// and put again. A version is replaced only once, so an entity with one proves both. A submission that only inserts and
+// deletes has none, and the limit of Create holds for it.
+func (s *submission) weak(m *member) bool { return s.traced && silence(m.witness) == 1 }
+
+// ambiguous reports whether a response to the submission was lost.
+func (s *submission) ambiguous() bool { return s.call.Res.Ambiguous > s.lost }
+
+// look looks at the entities one after the other. The submission is carried out as a whole or not at all, so the first
+// entity that proves it applied, or proves that it never can be, decides for all. An unchanged entity shows that nothing
+// has happened so far, which decides too if no response was lost.
+func (s *submission) look(ctx context.Context) (optimistic.State, error) {
+	gone := 0
+	fate, reason := protocol.Unprovable, "nothing in the entities shows whether it was applied"
+	for _, m := range s.asked() {
+		now, err := m.witness.Look(ctx)
+		if err != nil {
+			return optimistic.State{}, err
+		}
+		if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) && s.members[i] == m {
+			s.seen = &now
+		}
+		switch f, why := s.call.Judge(m.witness, now); {
+		case f == protocol.Committed && m.witness.Remove: // an unconditional deletion: the entity is gone, no matter who deleted it
+			gone++
+		case f == protocol.Committed, f == protocol.Performed, f == protocol.Refused && !s.weak(m):
+			return s.proof(f, now, ""), nil
+		case f == protocol.Undecided && !m.witness.AnyBase && !s.weak(m):
+			if fate, reason = f, why; !s.ambiguous() {
+				return s.proof(fate, optimistic.State{}, reason), nil
+			}
+		}
+	}
+	if fate == protocol.Unprovable && gone == len(s.members) {
+		fate = protocol.Committed // the submission does nothing else
+	}
+	return s.proof(fate, optimistic.State{}, reason), nil
+}
+
+// asked returns the members in the order in which look visits them: first the one that failed, which names the conflict
+// and mostly decides. After a lost response an insert may have failed because of the submission itself, or of what
+// followed it, so the entities with a version are asked before it.
+func (s *submission) asked() []*member {
+	i := azerr.Classify(s.answer).Index
+	if i < 0 || i >= len(s.members) || s.members[i].witness.Remove || s.ambiguous() && s.weak(s.members[i]) {
+		return s.witnesses
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.witnesses), func(m *member) bool { return m == s.members[i] })
+	return append([]*member{s.members[i]}, rest...)
+}
+
+// proof returns a state that shows the fate of the whole submission.
+func (s *submission) proof(f protocol.Fate, now optimistic.State, why string) optimistic.State {
+	if f == protocol.Committed || f == protocol.Performed {
+		s.etags = nil // the versions that were found may be later ones
+	}
+	return protocol.Decided(f, now.ETag, why)
+}
