@@ -162,7 +162,7 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 type BrokenLock struct {
 	LockInfo               // as it was before the break
 	Broken   bool          // false: it was free
-	After    time.Duration // how long nobody can acquire it yet
+	After    time.Duration // after which it can be acquired; up to a second more than is left
 }
 
 // Break breaks the lease of a lock that another client holds. The holder notices with its next renewal, within a third
@@ -178,8 +178,8 @@ type BrokenLock struct {
 // was no response: calling Break again is safe.
 //
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
-// not match. Between an acquisition and its stamp the new holder cannot be distinguished from the previous one; a break in that
-// moment sends the new one back to waiting.
+// not match; 3 if no second of the lease is left. Between an acquisition and its stamp the new holder cannot be
+// distinguished from the previous one; a break in that moment sends the new one back to waiting.
 func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BrokenLock, error) {
 	w, err := k.remote(name)
 	if err != nil {
@@ -205,7 +205,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (Br
 		return out, nil
 	}
 	o.IfMatch = seen.ETag
-	out.After, err = breakUntil(ctx, w, period, o.Conditions)
+	out.After, err = breakWithin(ctx, w, period, o.Conditions)
 	if v, reason := judge(err); v == definitive && reason != Deleted {
 		return out, nil // released or expired in between, or broken by the first try
 	}

@@ -58,11 +58,13 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	return out, period, nil
 }
 
-// Break breaks another client's lease; the lease id is not needed, only write permission. It returns the time until the
-// lease can be acquired, 0 for at once. Errors: ErrNotFound; ErrConflict if IfMatch names another version; ErrLost if
-// there is no lease to break.
+// Break breaks another client's lease; the lease id is not needed, only write permission. It returns the time after which
+// the lease can certainly be acquired, 0 for at once: up to a second more than is left, because the service rounds what is
+// left down to whole seconds. Errors: ErrNotFound; ErrConflict if IfMatch names another version; ErrLost if there is no
+// lease to break.
 //
-// Requests: 1; after transient faults it is repeated up to 6 times, which can only shorten the time that is left.
+// Requests: 1; after transient faults it is repeated up to 6 times, which can only shorten the time that is left. A look
+// follows if the service answers that no second is left.
 func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining time.Duration, err error) {
 	o, period, err := opts.withDefaults(target)
 	if err != nil {
@@ -73,7 +75,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
-	remaining, err = breakUntil(ctx, w, period, o.Conditions)
+	remaining, err = breakWithin(ctx, w, period, o.Conditions)
 	if err == nil {
 		return remaining, nil
 	}
@@ -89,6 +91,24 @@ const adminTry = 5 * time.Second
 // adminAgain is for requests about a lease that this process does not hold.
 func adminAgain(try time.Duration) wire.Again {
 	return wire.Again{Try: try, Budget: retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}}
+}
+
+// breakWithin breaks a lease, and returns a time after which it has certainly ended.
+func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions) (most time.Duration, err error) {
+	left, err := breakUntil(ctx, w, period, c)
+	if err != nil || period == 0 || onlyInfinite(w.target) {
+		return 0, err
+	}
+	if left == 0 { // a part of a second, or an infinite lease
+		if seen, err := w.look(ctx, "", adminTry); err == nil && seen.State != lease.Breaking {
+			return 0, nil
+		}
+	}
+	// What is left of the duration was rounded down: recorded answers say 14 for a lease of 15 s. A break period was not.
+	if most = left + time.Second; period > 0 {
+		most = min(most, time.Duration(period)*time.Second)
+	}
+	return most, nil
 }
 
 // breakUntil breaks a lease, and repeats the request after transient faults.
@@ -183,9 +203,11 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	return errBreaking
 }
 
-// breaking asks the service whether the lease is still held and breaking.
+// breaking asks the service whether the lease is still held and breaking, again after a transient fault.
 func (l *Lease) breaking(ctx context.Context) bool {
-	seen, err := l.remote.look(ctx, l.ID(), breakSilence)
+	ctx, cancel := context.WithTimeout(ctx, breakSilence)
+	defer cancel()
+	seen, err := l.remote.lookUntil(ctx, l.ID())
 	return err == nil && seen.State == lease.Breaking
 }
 

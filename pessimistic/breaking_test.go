@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -75,4 +76,23 @@ func TestABreakingLeaseIsReleasedBeforeItsEnd(t *testing.T) {
 			t.Errorf("it is %v", w.State("b"))
 		}
 	})
+}
+
+// A lost response to the look that follows a refused renewal does not take the time from the work that the break leaves.
+func TestABreakLeavesTimeAlthoughAResponseIsLost(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.Throttle} {
+		inBubble(t, func(t *testing.T, w *world) {
+			l := acquired(t, w, nil)
+			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), nil); err != nil {
+				t.Fatal(err)
+			}
+			w.Faults.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob Properties"), Count: 1}, aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob Properties"), Skip: 3, Count: 1})
+			<-l.Context().Done()
+			bubble.Sleep(5 * time.Second)
+			if err := l.Err(); err != nil {
+				t.Errorf("%v: %v", kind, err)
+			}
+			mustRelease(t, l)
+		})
+	}
 }

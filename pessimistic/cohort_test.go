@@ -363,3 +363,30 @@ func TestALockIsHeldForAtLeastTheGivenTime(t *testing.T) {
 		}
 	})
 }
+
+// Each hand-over ends a renewal that is under way, so that a lease that is handed over more often than a renewal takes is
+// not renewed, although the service is up.
+func TestHandOversLeaveTimeForARenewal(t *testing.T) {
+	for _, d := range []time.Duration{15 * time.Second, 30 * time.Second, 60 * time.Second, Infinite} {
+		t.Run(d.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Renew Blob Lease"), Delay: 350 * time.Millisecond})
+				k := w.lockerOf(&LockerOptions{Duration: d})
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						for range 40 {
+							h := locked(t, k, "job", nil)
+							bubble.Sleep(300 * time.Millisecond)
+							if err := h.Context().Err(); err != nil {
+								t.Errorf("the work was stopped: %v", context.Cause(h.Context()))
+							}
+							mustRelease(t, h.Lease)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}

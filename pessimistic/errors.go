@@ -168,30 +168,8 @@ func (e *LostError) About() string { return e.Resource }
 // Unwrap returns the sentinel and the service's response.
 func (e *LostError) Unwrap() []error { return chain(ErrLost, e.Err) }
 
-// UnknownError describes a request whose outcome is unknown.
-type UnknownError struct {
-	Op       string // "release", "change", "stamp", "write", …
-	Resource string
-	Why      string // what it means for the caller
-	Err      error  // the last response, or why there was none
-}
-
-func (e *UnknownError) Error() string {
-	text := e.Op + " " + e.Resource + ": outcome unknown"
-	if e.Why != "" {
-		text += ": " + e.Why
-	}
-	if e.Err != nil {
-		text += ": " + azerr.Summary(e.Err)
-	}
-	return text
-}
-
-// About returns the path of the resource.
-func (e *UnknownError) About() string { return e.Resource }
-
-// Unwrap returns the sentinel and the last response.
-func (e *UnknownError) Unwrap() []error { return chain(ErrOutcomeUnknown, e.Err) }
+// UnknownError describes a request whose outcome is unknown. It is the type that package optimistic returns, too.
+type UnknownError = azerr.UnknownError
 
 func chain(sentinel, cause error) []error {
 	if cause == nil {

@@ -29,7 +29,7 @@ type EventKind string
 
 // The kinds.
 const (
-	Waiting     EventKind = "waiting"      // another client holds it; Holder names it, if known
+	Waiting     EventKind = "waiting"      // another client holds it; Holder names it, if known. Repeated every minute
 	Acquired    EventKind = "acquired"     // Took is the time it took, waiting included
 	Renewed     EventKind = "renewed"      // Took is the round trip; Margin is the time that was left until the work would have stopped
 	RenewFailed EventKind = "renew-failed" // Err says why; Margin is how much time is left

@@ -23,6 +23,7 @@ type queue struct {
 	failed  int           // consecutive looks that failed
 	wish    time.Duration // the service's Retry-After in the last response
 	waited  time.Duration
+	told    time.Duration     // when the wait was last reported, as waited
 	seen    lease.Observation // the last observation
 }
 
@@ -33,8 +34,11 @@ func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.b
 // cannot continue. cause is the error of the last attempt.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.heard = true
-	q.remote.hooks.emit(Event{Kind: Waiting, Resource: q.remote.path, Holder: recordOf(q.seen).owner})
+	q.tell()
 	for {
+		if q.run()-q.told >= tellEvery {
+			q.tell()
+		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
 		}
@@ -43,6 +47,15 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 			return err
 		}
 	}
+}
+
+// tellEvery is the interval at which a wait is reported.
+const tellEvery = time.Minute
+
+// tell reports the wait.
+func (q *queue) tell() {
+	q.remote.hooks.emit(Event{Kind: Waiting, Resource: q.remote.path, Holder: recordOf(q.seen).owner})
+	q.told = q.run()
 }
 
 // sleep waits until the next look.

@@ -171,3 +171,26 @@ func TestANegativeMaxWaitIsRefused(t *testing.T) {
 		w.WantOps()
 	})
 }
+
+// A wait is reported when it begins, and every minute: the holder may have changed.
+func TestAWaitIsReportedEveryMinute(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		h := locked(t, w.direct(&LockerOptions{Owner: "first"}), "job", nil)
+		var seen events
+		k := w.lockerOf(&LockerOptions{Hooks: seen.hooks()})
+		if _, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: 150 * time.Second}); !errors.Is(err, ErrHeld) {
+			t.Error(err)
+		}
+		mustRelease(t, h.Lease)
+		last := time.Time{}
+		for _, e := range seen.all {
+			if e.Kind != Waiting || e.Holder != "first" || !last.IsZero() && (e.At.Sub(last) < time.Minute || e.At.Sub(last) > 65*time.Second) {
+				t.Errorf("%+v, after %v", e, e.At.Sub(last))
+			}
+			last = e.At
+		}
+		if len(seen.all) != 3 {
+			t.Errorf("%d events in two minutes and a half, want 3", len(seen.all))
+		}
+	})
+}

@@ -214,38 +214,48 @@ func (e *Election) Resign(ctx context.Context) (bool, error) {
 // that was leading when it was called leads no more. If the leader is not Preemptible, Preempt waits until its term
 // ends; if this process leads, or nobody does, it returns at once.
 //
-// Like Run, Preempt retries transient faults until ctx ends. Errors: the cause of ctx, ErrNotFound if the container
-// does not exist, or the service's refusal. Requests: one HEAD; if there is a leader, also those of Locker.Lock and one
-// HEAD per poll.
+// Like Run, Preempt retries transient faults until ctx ends, and acquires the second lock again if it is lost. Errors: the
+// cause of ctx, ErrNotFound if the container does not exist, or the service's refusal. Requests: one HEAD; if there is a
+// leader, also those of Locker.Lock and one HEAD per poll.
 func (e *Election) Preempt(ctx context.Context) error {
 	// Look before announcing the intent: the leader may be gone by the time it is announced.
 	first, err := e.leaderUntilHeard(ctx)
 	if err != nil || e.Leads() || !first.Held {
 		return err
 	}
-	h, err := e.locker.Lock(ctx, e.name+intentSuffix, &pessimistic.LockOptions{Patient: true})
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, h, pessimistic.ErrLost, func(ctx context.Context) error {
-		p := poll.Pace{Backoff: e.locker.Options().Poll}
-		for {
-			now, err := e.leaderUntilHeard(ctx)
-			if err != nil || !now.Held || e.Leads() {
-				return err
-			}
-			if now.ETag != first.ETag {
-				if now.Since.After(first.Observed) {
-					return nil // acquired after Preempt began, hence by another process
-				}
-				// The first look may have come between the leader's acquisition and its stamp.
-				first.ETag = now.ETag
-			}
-			if err := retry.Sleep(ctx, p.Next(ctx)); err != nil {
-				return err
-			}
+	for {
+		h, err := e.locker.Lock(ctx, e.name+intentSuffix, &pessimistic.LockOptions{Patient: true})
+		if err != nil {
+			return err
 		}
-	})
+		err = e.untilDeposed(h.Context(), &first)
+		_ = h.Release(ctx)
+		if lost := errors.Is(context.Cause(h.Context()), pessimistic.ErrLost); err == nil || !lost || ctx.Err() != nil {
+			return err
+		}
+		// The intent was lost, in an outage for example: announce it again.
+	}
+}
+
+// untilDeposed returns nil when the leader that was seen first leads no more.
+func (e *Election) untilDeposed(ctx context.Context, first *pessimistic.LockInfo) error {
+	p := poll.Pace{Backoff: e.locker.Options().Poll}
+	for {
+		now, err := e.leaderUntilHeard(ctx)
+		if err != nil || !now.Held || e.Leads() {
+			return err
+		}
+		if now.ETag != first.ETag {
+			if now.Since.After(first.Observed) {
+				return nil // acquired after Preempt began, hence by another process
+			}
+			// The first look may have come between the leader's acquisition and its stamp.
+			first.ETag = now.ETag
+		}
+		if err := retry.Sleep(ctx, p.Next(ctx)); err != nil {
+			return err
+		}
+	}
 }
 
 // leaderUntilHeard calls Leader until it is answered. A missing lock counts as a lock that nobody holds.

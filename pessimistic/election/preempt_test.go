@@ -108,3 +108,43 @@ func TestPreemptIsNotDeceivedByAStampThatComesLate(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// An outage that costs the second lock does not end the wish to take over.
+func TestPreemptSurvivesTheLossOfItsIntent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := pesstest.New(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var l led
+		var all sync.WaitGroup
+		one := electionOf(w, direct(w, nil), nil)
+		all.Go(func() { _ = one.Run(ctx, l.as("one")) })
+		bubble.Sleep(5 * time.Second)
+		two := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Duration: 15 * time.Second}), nil)
+		asked := make(chan error, 1)
+		go func() { asked <- two.Preempt(t.Context()) }()
+		bubble.Sleep(5 * time.Second) // it has the second lock
+		for range 2 {
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest})
+			bubble.Sleep(20 * time.Second)
+			w.Faults.SetFaults()
+			bubble.Sleep(20 * time.Second)
+		}
+		select {
+		case err := <-asked:
+			t.Errorf("Preempt returned while one leads: %v", err)
+		default:
+			if w.State("leader/intent") != lease.Leased {
+				t.Error("the intent is not announced any more")
+			}
+			cancel()
+			if err := <-asked; err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		all.Wait()
+		if got := w.State("leader/intent"); got != lease.Available {
+			t.Errorf("the intent is %v", got)
+		}
+	})
+}

@@ -147,17 +147,24 @@ func TestTwoConcurrentUploadsLeaveOneWholeContent(t *testing.T) {
 func TestAReadErrorBeforeTheFirstRangeChangesNothingAndALaterOneTears(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	whole := patterned(testSpan+8, 2)
+	after := func(n int, err error) io.Reader {
+		return io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(err))
+	}
 	for name, tt := range map[string]struct {
 		content io.Reader
 		size    int64
 		torn    bool
+		cause   error // nil: the content is not of the stated size
 	}{
-		"at once":        {iotest.ErrReader(unreadable), 8, false},
-		"too short":      {bytes.NewReader(whole[:5]), 8, false},
-		"too long":       {bytes.NewReader(whole[:9]), 8, false},
-		"later":          {io.MultiReader(bytes.NewReader(whole[:testSpan]), iotest.ErrReader(unreadable)), testSpan + 8, true},
-		"short later":    {bytes.NewReader(whole[:testSpan+1]), testSpan + 8, true},
-		"too long later": {bytes.NewReader(whole), testSpan + 7, true},
+		"at once":               {after(0, unreadable), 8, false, unreadable},
+		"broken":                {after(5, io.ErrUnexpectedEOF), 8, false, io.ErrUnexpectedEOF},
+		"broken after the last": {after(8, io.ErrUnexpectedEOF), 8, false, io.ErrUnexpectedEOF},
+		"too short":             {bytes.NewReader(whole[:5]), 8, false, nil},
+		"too long":              {bytes.NewReader(whole[:9]), 8, false, nil},
+		"later":                 {after(testSpan, unreadable), testSpan + 8, true, unreadable},
+		"broken later":          {after(testSpan+5, io.ErrUnexpectedEOF), testSpan + 8, true, io.ErrUnexpectedEOF},
+		"short later":           {bytes.NewReader(whole[:testSpan+1]), testSpan + 8, true, nil},
+		"too long later":        {bytes.NewReader(whole), testSpan + 7, true, nil},
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, []byte("abc"))
@@ -165,6 +172,9 @@ func TestAReadErrorBeforeTheFirstRangeChangesNothingAndALaterOneTears(t *testing
 			torn, isTorn := errors.AsType[*TornError](err)
 			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != lease.Available {
 				t.Errorf("%s: %+v, %v", name, out, err)
+			}
+			if tt.cause != nil && !errors.Is(err, tt.cause) || strings.Contains(fmt.Sprint(err), "stated size") != (tt.cause == nil) {
+				t.Errorf("%s: err = %v, want %v", name, err, tt.cause)
 			}
 			if isTorn && (torn.Written != testSpan || torn.Size != tt.size) {
 				t.Errorf("%s: %+v", name, torn)

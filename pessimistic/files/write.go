@@ -140,21 +140,31 @@ func newParts(from io.Reader, size, span int64) *parts {
 	return &parts{from: from, left: size, buffer: make([]byte, min(size, span))}
 }
 
-// next returns the next range, and checks that nothing follows the last one.
+// next returns the next range, and checks that the content ends after the last one. Only io.EOF is the end; io.ReadFull
+// would report it as io.ErrUnexpectedEOF, which is also what a reader of a truncated gzip or of a broken connection
+// returns.
 func (p *parts) next() ([]byte, error) {
 	part := p.buffer[:min(p.left, int64(len(p.buffer)))]
-	if n, err := io.ReadFull(p.from, part); err != nil {
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, fmt.Errorf("the content ended %d bytes before its stated size", p.left-int64(n))
+	for n := 0; n < len(part); {
+		m, err := p.from.Read(part[n:])
+		n += m
+		p.left -= int64(m)
+		switch {
+		case err == io.EOF && p.left > 0:
+			return nil, fmt.Errorf("the content ended %d bytes before its stated size", p.left)
+		case err != nil && err != io.EOF:
+			return nil, err
 		}
-		return nil, err
 	}
-	p.left -= int64(len(part))
-	if p.left == 0 {
-		var beyond [1]byte
-		if n, _ := io.ReadFull(p.from, beyond[:]); n > 0 {
-			return nil, errors.New("the content is longer than its stated size")
-		}
+	if p.left > 0 {
+		return part, nil
+	}
+	var beyond [1]byte
+	switch n, err := io.ReadFull(p.from, beyond[:]); {
+	case n > 0:
+		return nil, errors.New("the content is longer than its stated size")
+	case err != io.EOF:
+		return nil, err
 	}
 	return part, nil
 }
