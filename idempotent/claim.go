@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
@@ -39,7 +38,7 @@ func (d *delivery) ledger() markers.Ledger {
 
 // remember takes over the counts in the marker of a message that cannot carry them.
 func (d *delivery) remember(l markers.Ledger) {
-	if d.e.As == format.Envelope || l == (markers.Ledger{}) {
+	if d.carries || l == (markers.Ledger{}) {
 		return
 	}
 	d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
@@ -60,11 +59,11 @@ func (k *claim) hold(ctx context.Context) error {
 	}
 	defer k.renewing.Unlock()
 	o, d := k.o, k.d
-	if time.Until(k.until) > o.life/2 {
+	until := o.until(d, d.at.Add(time.Since(d.received)))
+	local := d.received.Add(until.Sub(d.at))
+	if time.Until(k.until) > o.life/2 || !local.After(k.until) {
 		return nil
 	}
-	began := time.Now()
-	until := d.at.Add(time.Since(d.received) + o.life).UTC()
 	taken := false
 	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
 		var m markers.Marker
@@ -83,7 +82,7 @@ func (k *claim) hold(ctx context.Context) error {
 	case err != nil && time.Now().After(k.until), taken:
 		return ErrOwnershipLost
 	case err == nil:
-		k.until = began.Add(o.life)
+		k.until = local
 	}
 	return nil // there is time to try again
 }
@@ -112,7 +111,7 @@ func (k *claim) free(ctx context.Context) error {
 		}
 		if err := tx.Merge(d.row, struct {
 			Freed int `json:"freed"`
-		}{d.m.Deliveries}); err != nil || d.e.As == format.Envelope {
+		}{d.m.Deliveries}); err != nil || d.carries {
 			return err
 		}
 		return tx.Merge(d.row, counts(d.ledger()))
@@ -171,7 +170,7 @@ func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker
 // forget records in the marker that nobody handles the message. Requests: 1; 2 if another consumer may have claimed it
 // since, whose claim stays; none if the message itself carries all there is to record.
 func (o *owner) forget(ctx context.Context, d *delivery) error {
-	if d.claim == nil || !d.claim.named && d.e.As == format.Envelope {
+	if d.claim == nil || !d.claim.named && d.carries {
 		return nil
 	}
 	return d.claim.free(ctx)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -28,18 +27,18 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// ClaimCheck stores bodies that do not fit into a message (REST: "Put Message", 64 KiB) in blobs of a container. A
-// Producer with a ClaimCheck compresses a body that is too large. If it is still too large, the Producer stores the
-// body first and sends a message with its location, length and SHA-256. A Consumer with a ClaimCheck fetches the body
-// before the handler runs, and deletes the blob only after the message was handled and deleted.
+// ClaimCheck stores bodies that do not fit into a message (REST: "Put Message", 64 KiB, of which 128 bytes are kept for its
+// counts) in blobs of a container. A Producer with a ClaimCheck compresses a body that is too large. If it is still too
+// large, the Producer stores the body first and sends a message with its location, length and SHA-256. A Consumer with a
+// ClaimCheck fetches the body before the handler runs, and deletes the blob only after the message was handled and deleted.
 //
 // A blob is named after its queue, its message's id and its content, so the same message has the same blob however
 // often it is sent. For copies this means that the body is deleted with the first copy that is handled. Markers, and
 // the modes based on them, detect the other copies without reading them; without Markers they go to the poison queue,
 // because they cannot be distinguished from messages whose body was deleted by another client.
 //
-// A blob remains if the message was never sent, is poison, expired unread or was a late copy, or if the deletion of the
-// blob failed. Its metadata says when its message expires. See GC.
+// A blob remains if the message was never sent, is poison, expired unread or was a late copy, if the marker that it was
+// handled could not be written, or if the deletion of the blob failed. Its metadata says when its message expires. See GC.
 //
 // A ClaimCheck is safe for concurrent use.
 type ClaimCheck struct {
@@ -51,7 +50,7 @@ type ClaimCheck struct {
 // ClaimCheckOptions configures a ClaimCheck. The zero value selects the defaults.
 type ClaimCheckOptions struct {
 	// MaxBody is the maximum size of a body, in bytes: larger ones are neither sent nor read. It bounds the memory per
-	// handler. Defaults to 64 MiB.
+	// handler, which is that of the body; to send one takes as much again, to compress it. Defaults to 64 MiB.
 	MaxBody int
 
 	_ struct{}
@@ -100,12 +99,14 @@ func (k *ClaimCheck) pack(ctx context.Context, queue string, e format.Message, t
 	p := format.Describe(e.Body)
 	body := e.Body
 	e.Packed, e.Body = &p, nil
-	p.Gzip = zipped
-	if _, err := e.Encode(format.Envelope); err == nil {
-		return e, nil
+	if zipped != nil && len(zipped) < format.MaxText {
+		p.Gzip = zipped
+		if _, err := e.EncodeNew(format.Envelope); err == nil {
+			return e, nil
+		}
+		p.Gzip = nil
 	}
-	p.Gzip = nil
-	if p.Zipped = len(zipped) < len(body); p.Zipped {
+	if p.Zipped = zipped != nil; p.Zipped {
 		body = zipped
 	}
 	p.Container, p.Blob, p.Bytes = k.path, claimName(queue, e.ID, p.SHA256), len(body)
@@ -223,20 +224,15 @@ func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error)
 	if p.Length > k.max || p.Bytes > k.max || p.Length < 0 || p.Bytes < 0 {
 		return nil, &bodyLost{fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.max)}
 	}
-	var kept []byte
+	var body []byte
 	err := send.Resend(ctx, fetchTries, claimTimeout(p.Bytes), func(ctx context.Context) (err error) {
-		kept, err = k.get(ctx, p)
+		body, err = k.get(ctx, p)
 		return err
 	})
-	if err == nil {
-		body, err := p.Unpack(kept, p.Zipped)
-		if err != nil {
-			return nil, &bodyLost{fmt.Errorf("blob %s: %w", at, err)}
-		}
-		return body, nil
-	}
 	_, lost := errors.AsType[*bodyLost](err)
 	switch {
+	case err == nil:
+		return body, nil
 	case lost:
 		return nil, err
 	case azerr.Has(err, "BlobNotFound"):
@@ -247,19 +243,22 @@ func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error)
 	return nil, fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
 }
 
-// get reads the blob once.
+// get reads the blob once. An intermediary may pass a response on without its length, and may cut it off: a body that is too
+// short is a response that was lost, unless the response itself says that the blob is.
 func (k *ClaimCheck) get(ctx context.Context, p format.Packed) ([]byte, error) {
 	resp, err := k.container.NewBlobClient(p.Blob).DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if n := ptr.Value(resp.ContentLength); n != int64(p.Bytes) {
-		return nil, &bodyLost{fmt.Errorf("blob %s/%s has %d bytes instead of the stored %d", p.Container, p.Blob, n, p.Bytes)}
+	if n := resp.ContentLength; n != nil && *n != int64(p.Bytes) {
+		return nil, &bodyLost{fmt.Errorf("blob %s/%s has %d bytes instead of the stored %d", p.Container, p.Blob, *n, p.Bytes)}
 	}
-	kept := make([]byte, p.Bytes)
-	_, err = io.ReadFull(resp.Body, kept)
-	return kept, err
+	body, err := p.Read(resp.Body)
+	if _, damaged := errors.AsType[*format.Damaged](err); damaged {
+		return nil, &bodyLost{fmt.Errorf("blob %s/%s: %w", p.Container, p.Blob, err)}
+	}
+	return body, err
 }
 
 // remove deletes a blob whose message is gone. It gives up soon: GC deletes what remains.

@@ -32,7 +32,8 @@ import (
 //
 // While another resource that it needs does not answer, a Consumer receives nothing, reports this in a
 // Failed event, and probes the resource about a dozen times in five minutes. No attempts are counted meanwhile. If the
-// resource is missing or access to it is forbidden, Run returns.
+// resource is missing or access to it is forbidden, Run returns. A missing table of the Markers is created, also if it was
+// deleted meanwhile and the service does not free its name at once.
 //
 // A Consumer is safe for concurrent use. It can be run once.
 type Consumer struct {
@@ -61,6 +62,7 @@ type Consumer struct {
 	// The contexts of Run. They are set before the first delivery.
 	stopping context.Context // ends when no more handlers may start
 	work     context.Context // ends when handlers have to return
+	holding  context.Context // ends when messages are renewed no more, although handlers may still run
 	settling context.Context // does not end: what settles messages bounds itself
 	stop     context.CancelCauseFunc
 
@@ -128,8 +130,10 @@ func (c *Consumer) Stats() Stats {
 	return Stats{Requests: int(c.requests.Load()), Handled: int(c.handled.Load())}
 }
 
-// StuckError reports that handlers did not return in time when the Consumer stopped. They continue to run, without
-// holding their messages.
+// StuckError reports that handlers did not return in time when the Consumer stopped. They continue to run, but their
+// messages are renewed no more: they are redelivered when Visibility has passed, and with Sessions, which end with the last
+// of these handlers, are handled by others after Patience at the latest. A handler that returns nil before that completes
+// its message.
 type StuckError struct{ Handlers int }
 
 func (e *StuckError) Error() string {
@@ -165,7 +169,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer consumers.add(c)()
 	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
-	c.work = work
+	holding, letGo := context.WithCancel(c.settling)
+	defer letGo()
+	c.work, c.holding = work, holding
 	err := c.receiveAll()
 	c.stop(nil)
 	done := make(chan struct{})

@@ -36,12 +36,12 @@ func (r *receipt) delete(ctx context.Context) error {
 	})
 }
 
-// discard deletes a message that was handled, itself or as a copy.
+// discard deletes a message that was handled, itself or as a copy, and its body if that is known and not presumed.
 func (d *delivery) discard() {
 	if d.settle(Duplicate, d.receipt.delete, nil) == nil && d.fate == finished && d.e.Packed != nil {
 		d.deleteBody()
 	}
-	d.concluded = true
+	d.concluded = d.fate != presumed
 }
 
 // deleteBody deletes the blob of a message that was handled and deleted.

@@ -14,8 +14,9 @@ import (
 type delivery struct {
 	c        *Consumer
 	m        *Message
-	e        format.Message // also carries the counts of a message that is not an envelope; see ledger
+	e        format.Message // with the counts of the message, even if its text does not carry them; see ledger
 	raw      string
+	carries  bool // its text carries its counts: it is an envelope that has room for them
 	receipt  *receipt
 	window   time.Duration // how long each renewal hides the message
 	margin   time.Duration // how long before others can receive the message its handler's context ends
@@ -27,6 +28,7 @@ type delivery struct {
 	fate     decision
 	why      error         // why the fate is unclear or unkeyed
 	original *delivery     // if fate is copied: the delivery in this process that it is a copy of
+	owner    string        // the message that the marker names in place of this one; read when original is settled
 	pause    time.Duration // if fate is busy: time until the other copy's claim ends
 	holder   error         // the session that may be handling it
 	overdue  error         // the session it was taken over from
@@ -43,6 +45,7 @@ type delivery struct {
 	began   time.Time    // when its handler was started
 	handled atomic.Bool  // its handler was started
 	counted bool         // the start of its handler is recorded
+	unsaid  bool         // its marker does not say that it was handled: a copy may be handled, and need the body
 
 	settled   chan struct{} // closed when live returns; after that the following may be read
 	concluded bool          // known to be handled
@@ -68,6 +71,7 @@ const (
 	undecided decision = iota
 	run
 	duplicate // a copy was handled: delete this one
+	presumed  // a copy was claimed by an earlier version: delete this one, and conclude nothing from it
 	finished  // it was handled before: delete it
 	replayed  // a copy was handled before and has left a result
 	copied    // a copy is in this process: wait for its outcome
@@ -80,22 +84,28 @@ const (
 // live takes a delivery from its decision to its end.
 func (d *delivery) live() {
 	c := d.c
+	if d.fate == copied {
+		c.move(d, copying)
+		if d.follow() {
+			c.move(d, waiting)
+			d.fate, d.original = undecided, nil
+			c.decide([]*delivery{d})
+			return
+		}
+		c.done(d)
+		return
+	}
 	defer c.done(d)
 	if d.overdue != nil && d.fate == run {
 		c.tell(Event{Kind: Failed, Message: d.m, Err: d.overdue})
 	}
-	switch d.fate {
-	case run:
+	if d.fate == run {
 		d.handle()
-		return
-	case copied:
-		c.move(d, copying)
-		d.follow()
 		return
 	}
 	c.move(d, closing)
 	switch d.fate {
-	case duplicate, finished:
+	case duplicate, presumed, finished:
 		d.discard()
 	case replayed:
 		d.replay()
@@ -123,15 +133,14 @@ func (d *delivery) release() {
 // errBusy reports that a copy of a message is being handled.
 var errBusy = errors.New("a copy of it is being handled")
 
-// putOff puts back a copy whose original is claimed elsewhere: the copy must not be deleted before the original is
-// known to be handled. The pause doubles with every delivery, and is at most the given one unless that is zero.
+// putOff puts back a copy: it must not be deleted before its original is known to be handled. The pause doubles with every
+// delivery, so that a copy returns a few times while its original is handled, and waits for at most about as long again
+// after that: 5 min, or a third of Visibility if that is longer. It is at most the given one unless that is zero.
 func (d *delivery) putOff(most time.Duration) {
-	o := &d.c.o
-	pause := max(time.Second, o.Visibility/3)
-	if o.Replay == nil { // with Replay, a sender may be waiting for the answer
-		for range min(d.e.Excused, 10) {
-			pause = min(2*pause, max(time.Minute, o.Visibility/3))
-		}
+	pause := max(time.Second, d.c.o.Visibility/3)
+	limit := max(leastClaim, pause)
+	for range min(d.e.Excused, 10) {
+		pause = min(2*pause, limit)
 	}
 	if most > 0 {
 		pause = min(pause, most)
@@ -146,9 +155,10 @@ func (d *delivery) wait() {
 		fmt.Errorf("it may still be handled: %w", d.holder))
 }
 
-// follow waits for the outcome of the delivery that this one is a copy of. The copy is not renewed meanwhile: when a
-// third of its time is left, it is put back.
-func (d *delivery) follow() {
+// follow waits for the outcome of the delivery that this one is a copy of, and reports whether this one now stands for
+// their key: the marker names it as the owner, so that the other could not be handled. The copy is not renewed meanwhile:
+// when a third of its time is left, it is put back.
+func (d *delivery) follow() (stands bool) {
 	c, original := d.c, d.original
 	until, _ := d.receipt.deadline()
 	timer := time.NewTimer(time.Until(until) - d.window/3)
@@ -158,18 +168,21 @@ func (d *delivery) follow() {
 	case <-timer.C:
 	case <-c.stopping.Done():
 	}
-	c.move(d, closing)
+	over := false
 	select {
 	case <-original.settled:
+		over = true
 	default:
-		if c.stopping.Err() != nil {
-			d.giveBack(Returned, 0, errUnhandled)
-			return
-		}
-		d.putOff(0)
-		return
 	}
+	if over && !original.concluded && original.owner == d.m.ID {
+		return true
+	}
+	c.move(d, closing)
 	switch {
+	case !over && c.stopping.Err() != nil:
+		d.giveBack(Returned, 0, errUnhandled)
+	case !over:
+		d.putOff(0)
 	case original.concluded && original.replays:
 		d.result = original.result
 		d.replay()
@@ -177,8 +190,9 @@ func (d *delivery) follow() {
 		d.fate = duplicate
 		d.discard()
 	default:
-		d.giveBack(Returned, time.Second, errBusy)
+		d.putOff(original.pause)
 	}
+	return false
 }
 
 // replay passes the result of a copy to ConsumerOptions.Replay, and deletes the message.

@@ -25,8 +25,10 @@
 //
 // # States of a marker
 //
-//	claimed     a message with the key is being handled, or will be again; a copy is put back
-//	            the claim ends after 5 min or twice Visibility unless it is renewed; then a copy takes its place
+//	claimed     a message with the key is being handled, or will be again; a copy is put back, longer each time,
+//	            up to 5 min
+//	            the claim ends after 5 min or twice Visibility unless it is renewed, or when the message has expired;
+//	            then a copy takes its place
 //	done        one was handled; copies are deleted
 //	poisoned    one went to the poison queue; a copy takes its place
 //

@@ -19,6 +19,7 @@ import (
 type outage struct {
 	err   error
 	probe func(context.Context) error // asks, with one request, whether the outage is over
+	mends bool                        // probe creates what is missing
 }
 
 func (e *outage) Error() string { return e.err.Error() }
@@ -94,7 +95,7 @@ func (c *Consumer) suspend(why error) bool {
 		c.tell(Event{Kind: Failed, Err: why})
 		return false
 	}
-	if failed.probe == nil || hopeless(out) {
+	if failed.probe == nil || hopeless(out) && !failed.mends {
 		c.tell(Event{Kind: Failed, Err: why})
 		c.end(why)
 		return false

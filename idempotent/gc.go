@@ -142,6 +142,9 @@ func (o *Once) GC(ctx context.Context, age time.Duration) (deleted int, err erro
 	list := &aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("PartitionKey,RowKey"), Format: to.Ptr(aztables.MetadataFormatFull)} // with ETags
 	for pages := o.table.NewListEntitiesPager(list); pages.More(); {
 		page, err := pages.NextPage(ctx)
+		if markers.Missing(err) {
+			return 0, nil
+		}
 		if err != nil {
 			return 0, azerr.Clean(err)
 		}

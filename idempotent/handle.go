@@ -14,13 +14,18 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// begin decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
-// deliveries are tried again for as long as their messages are hidden.
+// begin takes a batch from the receive on.
 func (c *Consumer) begin(batch []*delivery) {
-	until := batch[0].received.Add(batch[0].window - batch[0].margin)
 	for _, d := range batch {
 		c.tell(Event{Kind: Received, Message: d.m})
 	}
+	c.decide(batch)
+}
+
+// decide decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
+// deliveries are tried again for as long as their messages are hidden.
+func (c *Consumer) decide(batch []*delivery) {
+	until := batch[0].received.Add(batch[0].window - batch[0].margin)
 	var err error
 	for open := batch; len(open) > 0; {
 		if c.stopping.Err() == nil {
@@ -63,18 +68,24 @@ func (d *delivery) handle() {
 	ctx, cancel := context.WithCancelCause(c.work)
 	defer cancel(nil)
 	heart := d.keepHidden(cancel)
-	began := time.Now()
-	err := d.attempt(ctx)
-	ended := outcome{err: err, cause: context.Cause(ctx), took: time.Since(began)}
-	ended.verdict, ended.after = judge(err)
+	began, err := time.Now(), errExited
+	defer func() { d.finish(heart, outcome{err: err, cause: context.Cause(ctx), took: time.Since(began)}) }()
+	err = d.attempt(ctx)
+}
+
+// finish disposes of the message after an attempt, and ends its renewals.
+func (d *delivery) finish(heart *heart, ended outcome) {
+	c := d.c
+	ended.verdict, ended.after = judge(ended.err)
 	if d.concluded = ended.verdict == done || ended.verdict == drop; d.concluded {
 		// If this fails, the message is deleted all the same: it was handled, and must not be handled again.
 		if err := c.dedupe.conclude(c.settling, d, wasHandled); err != nil {
 			c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the marker of a handled message was not written, and will be written later: %w", err)})
 			c.suspend(err)
+			d.unsaid = true
 		}
-	} else if errors.As(err, new(*outage)) {
-		c.suspend(err) // before there is room for another message
+	} else if errors.As(ended.err, new(*outage)) {
+		c.suspend(ended.err) // before there is room for another message
 	}
 	c.move(d, closing)
 	heart.stop() // no renewal may follow the decision below
@@ -92,6 +103,9 @@ type outcome struct {
 
 // errUnhandled reports that the handler was not run.
 var errUnhandled = errors.New("the consumer is stopping")
+
+// errExited reports that the handler did not return. runtime.Goexit runs the deferred functions of its goroutine, and no others.
+var errExited = errors.New("the handler called runtime.Goexit")
 
 // errSuspended reports that the handler was not run because a resource that the consumer needs does not answer.
 var errSuspended = errors.New("a resource that the consumer needs does not answer")
@@ -130,8 +144,9 @@ func (d *delivery) attempt(ctx context.Context) error {
 		defer end()
 	}
 	ctx, traced := c.o.Trace(ctx, "handle", d.m)
-	err := guarded(ctx, d.m, c.handler)
-	traced(err)
+	err := errExited
+	defer func() { traced(err) }()
+	err = guarded(ctx, d.m, c.handler)
 	return err
 }
 
@@ -209,7 +224,7 @@ func (d *delivery) resolve(ctx context.Context) error {
 	var err error
 	switch k := c.o.ClaimCheck; {
 	case p.Blob == "":
-		if d.m.Body, err = p.Unpack(p.Gzip, true); err != nil {
+		if d.m.Body, err = p.Inflate(); err != nil {
 			err = &bodyLost{err}
 		}
 	case k == nil:
@@ -244,7 +259,7 @@ func (k *ClaimCheck) failed(p format.Packed, err error) error {
 	if _, lost := errors.AsType[*bodyLost](err); lost {
 		return err
 	}
-	return &outage{err, func(ctx context.Context) error {
+	return &outage{err: err, probe: func(ctx context.Context) error {
 		_, err := k.container.NewBlobClient(p.Blob).GetProperties(ctx, nil)
 		if noSuchBlob(err) || azerr.Classify(err).Code == "" && azerr.Classify(err).Status == http.StatusNotFound { // HEAD has no body, and a proxy no code
 			return nil

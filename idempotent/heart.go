@@ -29,7 +29,7 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) *heart {
 			h.mu.Unlock()
 			return
 		}
-		ctx, quit := context.WithCancel(d.c.settling)
+		ctx, quit := context.WithCancel(d.c.holding)
 		defer quit()
 		h.quit, h.beating = quit, make(chan struct{})
 		h.mu.Unlock()

@@ -115,7 +115,7 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 	if own != nil && hopeless(out) && send.Once(ctx, probe) == nil {
 		return err // of something else that change called
 	}
-	return &outage{err, probe}
+	return &outage{err: err, probe: probe}
 }
 
 func (i *Inbox) resource(partition, row string) string {

@@ -20,9 +20,9 @@ import (
 // A process that is killed repeats the messages that it has handled and not yet recorded: at most 2*Concurrency + 127
 // per Consumer.
 //
-// A claim ends after five minutes, or twice Visibility if that is longer. A consumer whose handler takes longer renews
-// it. A copy that arrives after the claim has ended is handled in place of the message that had claimed the key, which
-// may have expired or been cleared.
+// A claim ends after five minutes, or twice Visibility if that is longer, and no later than Visibility after its message
+// expires. A consumer whose handler takes longer renews it. A copy that arrives after the claim has ended is handled in
+// place of the message that had claimed the key, which may have expired or been cleared.
 //
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day encoded in it: every
 // copy looks in the same place. A key that is too long for a row key is hashed.
@@ -87,8 +87,12 @@ func (k *Markers) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &outage{fmt.Errorf("markers in table %s: %w", k.table.Path, azerr.Clean(err)), func(ctx context.Context) error {
-		return probeTable(ctx, k.table.Client)
+	return &outage{err: fmt.Errorf("markers in table %s: %w", k.table.Path, azerr.Clean(err)), mends: markers.Missing(err), probe: func(ctx context.Context) error {
+		err := probeTable(ctx, k.table.Client)
+		if markers.Missing(err) { // the name of a table that was deleted is not free at once
+			return k.table.Create(ctx)
+		}
+		return err
 	}}
 }
 

@@ -23,9 +23,9 @@ type Message struct {
 	// Headers are those of Outgoing. Nil for messages that are not envelopes.
 	Headers map[string]string
 
-	// Attempt counts the handler runs that have failed, plus this one: 1 for the first. For messages that are not
-	// envelopes, which cannot carry the count, it is Deliveries; with Sessions, minus the deliveries for which it was
-	// not handled.
+	// Attempt counts the handler runs that have failed, plus this one: 1 for the first. For messages that cannot carry
+	// the count, because they are not envelopes or have no room for it, the Markers of DedupeOwner and DedupeComplete
+	// do. Without those it is Deliveries, minus the deliveries that this Consumer has given back.
 	Attempt int
 
 	// Deliveries counts how often the service has delivered the message, for whatever reason.
@@ -67,7 +67,8 @@ func (t Token) String() string { return fmt.Sprintf("%s/%d", t.MessageID, t.Deli
 
 // Handler handles a message. Its context ends when the consumer no longer holds the message (ErrOwnershipLost), when
 // the consumer is stopping (ErrStopping), or when HandlerTimeout has passed; the handler must return soon then. Nil
-// deletes the message; an error redelivers it, unless it is the result of RetryAfter, Postpone, Poison or Drop.
+// deletes the message; an error redelivers it, unless it is the result of RetryAfter, Postpone, Poison or Drop. A panic
+// counts as an error, and so does runtime.Goexit.
 type Handler func(ctx context.Context, m *Message) error
 
 var (
@@ -137,8 +138,8 @@ func Poison(err error) error { return &steered{poison, 0, err} }
 func Drop(err error) error { return &steered{drop, 0, err} }
 
 // Postpone returns an error for a handler that cannot begin yet: the message is redelivered after d, and neither the
-// attempt nor the delivery counts, however often that happens. For a message that is not an envelope, without Markers,
-// the Consumer remembers this only while it runs.
+// attempt nor the delivery counts, however often that happens. For a message that is not an envelope, or a full one, without
+// Markers, the Consumer remembers this only while it runs.
 func Postpone(d time.Duration) error { return &steered{postpone, max(d, 0), nil} }
 
 // judge interprets a handler's error. A negative pause stands for ConsumerOptions.Backoff.

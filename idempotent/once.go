@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
@@ -49,7 +50,7 @@ type Once struct {
 
 // NewOnce returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
 // partition named after the Locker's container and prefix: a key locked elsewhere is a different key. It sends no
-// request.
+// request: the table is created before a function first runs.
 //
 // The first use of a key creates a lock, whose fence takes up to a second; see pessimistic.LockerOptions.QuickFirst for
 // when that can be avoided.
@@ -57,7 +58,7 @@ func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker or no table client")
 	}
-	return &Once{locks: locks, table: table, partition: "once-" + url.PathEscape(strings.TrimSuffix(locks.Path(""), "/"))}, nil
+	return &Once{locks: locks, table: table, partition: markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))}, nil
 }
 
 // Outcome is the result of Do.
@@ -81,13 +82,13 @@ const (
 	maxResult = 64 << 10
 )
 
-// Do runs fn for key unless that was done before, and returns the result. payload is the operation that the key stands for, such as
+// Do runs fn for key, of 1 to 200 bytes, unless that was done before, and returns the result. payload is the operation that the key stands for, such as
 // a request: its hash is stored, and a different payload under the same key is refused.
 //
 // fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
 // *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.
 //
-// Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before.
+// Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before; 1 more if the table does not exist.
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (Outcome, error) {
 	a, out, err := o.Begin(ctx, key, payload)
 	if a == nil {
@@ -121,7 +122,11 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*OnceRun,
 	}
 	sum := sha256.Sum256(payload)
 	hash := hex.EncodeToString(sum[:])
-	if out, done, err := o.look(ctx, key, hash); done || err != nil {
+	out, done, err := o.look(ctx, key, hash)
+	if markers.Missing(err) { // before fn runs, so that its result can be stored
+		_, err = tables.EnsureTable(ctx, o.table)
+	}
+	if done || err != nil {
 		return nil, out, err
 	}
 	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
@@ -165,7 +170,11 @@ func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
 	if err := checkKey(key); err != nil {
 		return Outcome{}, false, err
 	}
-	return o.look(ctx, key, "")
+	out, done, err := o.look(ctx, key, "")
+	if markers.Missing(err) {
+		err = nil
+	}
+	return out, done, err
 }
 
 // Forget deletes the result stored for a key, as if the key had never been used; the next caller runs the function
@@ -175,7 +184,7 @@ func (o *Once) Forget(ctx context.Context, key string) (bool, error) {
 		return false, err
 	}
 	_, err := optimistic.Delete(ctx, o.entity(key), optimistic.State{}, nil)
-	if errors.Is(err, optimistic.ErrNotFound) {
+	if errors.Is(err, optimistic.ErrNotFound) || markers.Missing(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -203,5 +212,8 @@ func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error
 }
 
 func (o *Once) entity(key string) tables.Entity[onceResult] {
-	return tables.NewEntity[onceResult](o.table, o.partition, url.PathEscape(key))
+	return tables.NewEntity[onceResult](o.table, o.partition, onceRow(key))
 }
+
+// onceRow returns the row key of a key: the key, escaped, or its hash if that is too long. An escaped key has no "!".
+func onceRow(key string) string { return markers.RowUnder("", "!", key) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,4 +166,96 @@ func TestAFaultAtAnyRequestOfAOnceLosesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The function of a key that no row can hold, escaped, ran each time, since its result could not be stored.
+func TestEveryKeyIsDoneOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		o, runs := r.once(r.service), 0
+		long := strings.Repeat("長", 66)
+		for n, key := range []string{strings.Repeat("長", 57), long, strings.Repeat("/", 200), strings.Repeat("\x00", 200), strings.Repeat("x", 200), "\xff!'#?", onceRow(long)} {
+			for range 2 {
+				out, err := o.Do(t.Context(), key, nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte(key), nil })
+				if err != nil || string(out.Result) != key {
+					t.Errorf("%.20q: %q, %v", key, out.Result, err)
+				}
+			}
+			if out, done, err := o.Look(t.Context(), key); runs != n+1 || !done || string(out.Result) != key {
+				t.Errorf("%.20q: %d runs, then done %v, %v", key, runs, done, err)
+			}
+			if gone, err := o.Forget(t.Context(), key); !gone || err != nil {
+				t.Errorf("%.20q: forgotten %v, %v", key, gone, err)
+			}
+		}
+	})
+}
+
+// A prefix of the locks that makes a partition key too long was an error only when the function had run.
+func TestAnOnceWhoseLocksHaveALongPrefixStoresItsResults(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.service.BlockBlob("locks", "any") // makes the container
+		locks, err := pessimistic.NewLocker(r.service.Container("locks"), &pessimistic.LockerOptions{Prefix: strings.Repeat("/", 400)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := NewOnce(locks, r.service.Table("results"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := 0
+		for range 2 {
+			if _, err := o.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return nil, nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		if runs != 1 {
+			t.Errorf("%d runs", runs)
+		}
+	})
+}
+
+// The table had to exist: without it the function ran, and its result could not be stored.
+func TestOnceCreatesItsTable(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		o, runs := r.once(r.service), 0
+		work := func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte("result"), nil }
+		if _, err := o.Do(t.Context(), "warm", nil, work); err != nil { // the first time also makes the lock
+			t.Fatal(err)
+		}
+		if _, err := r.service.Table("results").Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if _, done, err := o.Look(t.Context(), "k"); done || err != nil {
+			t.Errorf("looked at without a table: %v, %v", done, err)
+		}
+		if gone, err := o.Forget(t.Context(), "k"); gone || err != nil {
+			t.Errorf("forgotten without a table: %v, %v", gone, err)
+		}
+		if n, err := o.GC(t.Context(), time.Hour); n != 0 || err != nil {
+			t.Errorf("collected without a table: %d, %v", n, err)
+		}
+		r.service.Reset()
+		for n, requests := range []int{9, 1} {
+			if out, err := o.Do(t.Context(), "k", nil, work); err != nil || string(out.Result) != "result" || r.service.Requests() != requests || runs != 2 {
+				t.Errorf("%d: %q, %v, %d runs, %d requests, want %d: %v", n, out.Result, err, runs, r.service.Requests(), requests, r.ops())
+			}
+			r.service.Reset()
+		}
+	})
+}
+
+func TestOnceRunsNothingIfItsTableCannotBeCreated(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		wire := aztest.Inject(r.service, 1)
+		o := r.once(wire)
+		if _, err := r.service.Table("results").Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Create Table")})
+		_, err := o.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { t.Error("it runs"); return nil, nil })
+		if err == nil || !strings.Contains(err.Error(), "results") {
+			t.Errorf("err = %v", err)
+		}
+	})
 }

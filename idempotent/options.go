@@ -40,8 +40,9 @@ type ConsumerOptions struct {
 	Dedupe Dedupe
 
 	// Replay is called, with DedupeComplete, in place of the handler for a copy of a message that was handled before,
-	// with its result, so that the sender can be answered again. It must finish within Visibility; after an error the
-	// copy is redelivered. Defaults to none.
+	// with its result, so that the sender can be answered again. A copy that comes while its original is handled is put
+	// back, and may be answered late by as long as it has waited, at most 5 min. Replay must finish within Visibility;
+	// after an error the copy is redelivered. Defaults to none.
 	Replay func(ctx context.Context, m *Message, result []byte) error
 
 	// Sessions show a Consumer whether another one is alive, so that a message is not handled by a second
@@ -59,8 +60,8 @@ type ConsumerOptions struct {
 
 	// MaxDeliveries bounds how often the handler of a message may start without a known outcome, as when it crashes the
 	// process; a negative value means no bound. A message that has been redelivered twice that way is handled alone,
-	// and its starts are counted from then on, at 1 request each. For a message that is not an envelope, without
-	// Markers or with DedupeRedelivery, all deliveries count except those that this Consumer has itself given back.
+	// and its starts are counted from then on, at 1 request each. For a message that is not an envelope, or a full one,
+	// without Markers or with DedupeRedelivery, all deliveries count except those that this Consumer has itself given back.
 	// Defaults to 20.
 	MaxDeliveries int
 
@@ -98,7 +99,9 @@ type ConsumerOptions struct {
 	// HardStop is how long handlers may take to return after their contexts have ended. Nil means 5 s.
 	HardStop *time.Duration
 
-	// CreateQueue creates the queue if it does not exist. Defaults to false: Run returns the service's error.
+	// CreateQueue creates the queue if it does not exist, also if it is deleted while the Consumer runs: the service
+	// frees its name after 30 s or more, for which Run waits, up to 2 min. Defaults to false: Run returns the service's
+	// error.
 	CreateQueue bool
 
 	// Middleware wraps the handler, the first one outermost. It sees what the handler returns before the Consumer acts

@@ -241,3 +241,51 @@ func TestAFailureOfTheEffectIsAnAttempt(t *testing.T) {
 		}
 	})
 }
+
+// A table that is deleted while a consumer runs ended it with TableNotFound: the service frees the name only later.
+func TestADeletedTableOfMarkersIsAnOutage(t *testing.T) {
+	for _, d := range []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery} {
+		for _, reads := range []string{"TableBeingDeleted", "TableNotFound"} { // what the service answers to reads meanwhile
+			t.Run(fmt.Sprint(d, "/", reads), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *rig) {
+					r.send("old")
+					r.receiveAndDie(1, 10*time.Second) // it is redelivered meanwhile, which has DedupeRedelivery read
+					r.send("a")
+					p := r.process()
+					var runs tally
+					c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
+						&ConsumerOptions{Markers: p.markers, Dedupe: d, Poll: pollEvery(time.Second)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan error, 1)
+					go func() { ended <- c.Run(ctx) }()
+					pass(5 * time.Second)
+					if _, err := r.service.Table("markers").Delete(t.Context(), nil); err != nil {
+						t.Fatal(err)
+					}
+					if reads == "TableNotFound" {
+						p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 404, Code: reads, Match: func(q *aztest.Request) bool {
+							return strings.Contains(q.Op, "Entit") && q.At.Before(time.Date(2000, 1, 1, 0, 0, 40, 0, time.UTC))
+						}})
+					}
+					r.send("b", "c")
+					pass(10 * time.Minute)
+					cancel()
+					if err := <-ended; err != nil {
+						t.Errorf("Run: %v", err)
+					}
+					for _, key := range []string{"a", "b", "c", "old"} {
+						if runs.n[key] != 1 {
+							t.Errorf("%s was handled %d times", key, runs.n[key])
+						}
+					}
+					if n := len(r.left(r.queue)); n != 0 {
+						t.Errorf("%d messages left", n)
+					}
+				})
+			})
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
-	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -21,6 +20,7 @@ import (
 //	its own                              it renews the claim, and runs; see Sessions
 //	done                                 it is deleted
 //	of another, claim has not ended      it is put back
+//	of another, by an earlier version    it is deleted, unless the other is in this process, which then runs
 //	of another, claim has ended          it claims the key, and runs
 //	poisoned                             it claims the key, and runs
 type owner struct {
@@ -32,8 +32,11 @@ type owner struct {
 	late  *markers.Late
 }
 
+// leastClaim is the least time that a claim lasts unless it is renewed.
+const leastClaim = 5 * time.Minute
+
 func newOwner(c *Consumer) *owner {
-	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(5*time.Minute, 2*c.o.MaxVisibility)}
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.MaxVisibility)}
 	o.notes = markers.NewWriter(o.k.table, c.pool.Run)
 	o.late = markers.NewLate(o.k.table)
 	c.idle = o.notes.Flush
@@ -139,22 +142,32 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 
 // marker returns the marker of a delivery's claim.
 func (o *owner) marker(d *delivery, by *claimer) markers.Marker {
-	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: d.at.Add(o.life).UTC(), Buried: d.buried}
+	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: o.until(d, d.at), Buried: d.buried}
 	if by.session != "" {
 		m.Holding = markers.Holding{Session: by.session, Delivery: d.m.Deliveries, Waited: d.waited}
 	}
-	if d.e.As != format.Envelope {
+	if !d.carries {
 		m.Ledger = d.ledger()
 	}
 	return m
 }
 
+// until returns when a claim ends that is made or renewed at a time of the queue's clock. If the message expires before, the
+// context of its handler ends when it cannot be renewed any more.
+func (o *owner) until(d *delivery, at time.Time) time.Time {
+	until := at.Add(o.life)
+	if over := d.m.Expires.Add(d.window); over.Before(until) {
+		until = over
+	}
+	return until.UTC()
+}
+
 // claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends no later than
 // until, since the request that received the message was sent before the time that the queue's clock reported.
 func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
-	d.fate = run
+	d.fate, d.owner = run, ""
 	d.claim = &claim{o: o, d: d, named: by.session != "", until: d.received.Add(until.Sub(d.at))}
-	if d.e.As != format.Envelope && d.waited > 0 && d.e.Attempts == 0 {
+	if !d.carries && d.waited > 0 && d.e.Attempts == 0 {
 		d.m.Attempt = max(1, d.m.Deliveries-d.e.Excused-d.waited)
 	}
 }
@@ -213,6 +226,9 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 	}
 	m := v.Value
 	mine := m.Owner == d.m.ID
+	if !mine {
+		d.owner = m.Owner
+	}
 	d.buried = m.Buried || m.State == markers.Poisoned
 	switch {
 	case m.State == markers.Done:
@@ -229,7 +245,7 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 			return nil
 		}
 	case m.State == markers.Owned && m.Until.IsZero() && time.Now().Before(m.Expires):
-		if d.fate = finished; o.kept {
+		if d.fate = presumed; o.kept {
 			d.fate = busy
 		}
 		return nil

@@ -42,7 +42,8 @@ type ProducerOptions struct {
 	// most.
 	Tries int
 
-	// CreateQueue creates the queue if it does not exist when a message is sent. Defaults to false: the error is
+	// CreateQueue creates the queue if it does not exist when a message is sent. If it was just deleted, the service
+	// frees its name after 30 s or more, for which Send waits, up to 2 min. Defaults to false: the error is
 	// QueueNotFound. Requests: 2 more if the queue does not exist, otherwise none.
 	CreateQueue bool
 
@@ -129,12 +130,12 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 		m.ID = id.String()
 	}
 	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
-	text, err := e.Encode(format.Encoding(p.opts.Encoding))
+	text, err := e.EncodeNew(format.Encoding(p.opts.Encoding))
 	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
 		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, m.TTL, p.opts.Tries); err != nil {
 			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
 		}
-		text, err = e.Encode(format.Encoding(p.opts.Encoding))
+		text, err = e.EncodeNew(format.Encoding(p.opts.Encoding))
 	}
 	if err != nil {
 		return Sent{}, err
@@ -158,7 +159,7 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 		Try:    send.TryTimeout,
 		Budget: retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
 		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-			if f.Outcome.Code != "QueueNotFound" || !p.opts.CreateQueue || created {
+			if !p.opts.CreateQueue || created || !absent(f.Err) {
 				return f.Usual()
 			}
 			if err := p.create(ctx); err != nil {
@@ -191,10 +192,35 @@ func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.Enqueue
 	return sent, nil
 }
 
-// create creates the queue. A queue that already exists is not an error.
+// absent reports whether the queue does not exist, or does no longer.
+func absent(err error) bool { return azerr.Has(err, "QueueNotFound", beingDeleted) }
+
+// beingDeleted is the code of requests to a queue that was deleted, until the service frees its name (REST: "Delete Queue",
+// at least 30 s). nameTimeout bounds the wait for that.
+const (
+	beingDeleted = "QueueBeingDeleted"
+	nameTimeout  = 2 * time.Minute
+)
+
+// create creates the queue, once its name is free. A queue that already exists is not an error.
 func (p *Producer) create(ctx context.Context) error {
-	err := send.Resend(ctx, p.opts.Tries, send.TryTimeout, func(ctx context.Context) error {
-		p.counted()
+	failures, elapsed := 0, nameTimeout
+	if p.opts.Tries < 0 {
+		elapsed = -1
+	}
+	again := wire.Again{
+		Try:    send.TryTimeout,
+		Budget: retry.Budget{Attempts: -1, Elapsed: elapsed, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
+		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			if f.Outcome.Code != beingDeleted {
+				if failures++; failures == p.opts.Tries {
+					return wire.Final, f.Err
+				}
+			}
+			return f.Usual()
+		},
+	}
+	_, err := wire.Wire{Count: p.counted}.Send(ctx, "create", again, func(ctx context.Context) error {
 		_, err := p.queue.Create(ctx, nil)
 		return err
 	})

@@ -172,3 +172,40 @@ func FuzzDecodingNeverLosesABody(f *testing.F) {
 		}
 	})
 }
+
+// The creation of a queue that had been deleted just before gave up after a few seconds; the service frees the name after 30 s
+// at the earliest.
+func TestAQueueIsCreatedWhenItsNameIsFree(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		if _, err := r.queue.Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProducer(r.queue, &ProducerOptions{CreateQueue: true, Tries: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.service.Reset()
+		if _, err := p.Send(t.Context(), Outgoing{ID: "m"}); err != nil || r.service.Requests() > 25 {
+			t.Errorf("%v after %d requests", err, r.service.Requests())
+		}
+	})
+	inBubble(t, func(t *testing.T, r *rig) {
+		var runs tally
+		c := r.consumer(func(_ context.Context, m *Message) error { runs.add(m.Key); return nil }, ConsumerOptions{CreateQueue: true, Poll: pollEvery(time.Second)})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		for _, id := range []string{"a", "b"} {
+			if _, err := r.queue.Delete(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			pass(2 * time.Minute)
+			r.send(id)
+			pass(10 * time.Second)
+		}
+		cancel()
+		if err := <-ended; err != nil || len(runs.n) != 2 {
+			t.Errorf("%v, handled %v", err, runs.n)
+		}
+	})
+}

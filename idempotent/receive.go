@@ -31,12 +31,14 @@ func (c *Consumer) receiveAll() error {
 		}
 		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
 		batch, err := c.receive(ctx, n)
+		created = created && err != nil
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
-		case err != nil && c.o.CreateQueue && !created && azerr.Has(err, "QueueNotFound"):
+		case err != nil && c.o.CreateQueue && !created && absent(err):
 			created = true
-			if err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: c.count}).create(ctx); err != nil {
+			err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: c.count}).create(ctx)
+			if err != nil && ctx.Err() == nil {
 				return err
 			}
 			continue
@@ -142,10 +144,13 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window tim
 		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime),
 	}
 	if d.e.As == format.Envelope {
-		d.m.Key, d.m.Attempt = d.e.ID, d.e.Attempts+1
+		d.m.Key, d.carries = d.e.ID, d.e.HasRoom(d.raw)
+	}
+	if d.carries {
+		d.m.Attempt = d.e.Attempts + 1
 	}
 	d.m.stopping, d.settled = c.stopping, make(chan struct{})
-	if l, ok := c.recalled[id]; ok && d.e.As != format.Envelope {
+	if l, ok := c.recalled[id]; ok && !d.carries {
 		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
 		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
 	}

@@ -178,7 +178,7 @@ func Open(text string, as Encoding) (Opened, error) {
 	if p := e.Packed; p != nil && p.Blob != "" {
 		o.Body, o.Blob = nil, p.Container+"/"+p.Blob
 	} else if p != nil {
-		o.Body, err = p.Unpack(p.Gzip, true)
+		o.Body, err = p.Inflate()
 	}
 	return o, err
 }

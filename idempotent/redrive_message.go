@@ -80,7 +80,7 @@ func describeBuried(m *azqueue.DequeuedMessage, e format.Message, facts *format.
 	if p := e.Packed; p != nil && p.Blob != "" {
 		b.Blob = p.Container + "/" + p.Blob
 	} else if p != nil {
-		b.Body, _ = p.Unpack(p.Gzip, true) // a body that cannot be decoded is moved as it is
+		b.Body, _ = p.Inflate() // a body that cannot be decoded is moved as it is
 	}
 	if facts != nil {
 		b.Reason, b.Queue, b.Inserted, b.Deliveries = facts.Reason, facts.Queue, facts.Inserted, facts.Deliveries

@@ -165,7 +165,7 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 		owner, _ := url.PathUnescape(seen.Metadata[session.OwnerKey])
 		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another")), nil
 	}
-	return nil, &outage{fmt.Errorf("session %s may be alive: %w", name, azerr.Clean(err)), func(ctx context.Context) error {
+	return nil, &outage{err: fmt.Errorf("session %s may be alive: %w", name, azerr.Clean(err)), probe: func(ctx context.Context) error {
 		if _, err := look(ctx); err != nil && !noSuchBlob(err) {
 			return err
 		}

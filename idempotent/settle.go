@@ -43,8 +43,8 @@ func (d *delivery) dispose(o outcome) {
 		d.giveBack(Retried, o.after, o.err)
 	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled):
 		d.giveBack(Returned, 0, o.err)
-	case c.o.MaxAttempts > 0 && d.m.Attempt >= c.o.MaxAttempts && c.o.Poison != nil:
-		d.poison(fmt.Errorf("failed %d times: %w", d.m.Attempt, o.err))
+	case d.exhausted(d.m.Attempt):
+		d.poison(&failedOften{d.m.Attempt, o.err})
 	default:
 		if o.after < 0 {
 			o.after = c.o.Backoff.Wait(d.m.Attempt - 1)
@@ -52,6 +52,21 @@ func (d *delivery) dispose(o outcome) {
 		d.fail(o.after, o.err)
 	}
 }
+
+// exhausted reports whether a message that has failed so often is not handled again.
+func (d *delivery) exhausted(attempts int) bool {
+	o := &d.c.o
+	return o.MaxAttempts > 0 && attempts >= o.MaxAttempts && o.Poison != nil
+}
+
+// failedOften is why a message is poison whose attempts are used up.
+type failedOften struct {
+	attempts int
+	last     error
+}
+
+func (e *failedOften) Error() string { return fmt.Sprintf("failed %d times: %v", e.attempts, e.last) }
+func (e *failedOften) Unwrap() error { return e.last }
 
 // excusable reports whether a handler's error concerns a resource that the consumer needs, rather than the message.
 func excusable(err error) bool {
@@ -67,8 +82,12 @@ func (d *delivery) undeleted() {
 	}
 }
 
-// fail redelivers the message after a pause. The attempt counts.
+// fail redelivers the message after a pause. The attempt counts, if the handler has run.
 func (d *delivery) fail(after time.Duration, why error) {
+	if !d.handled.Load() {
+		d.giveBack(Retried, after, why)
+		return
+	}
 	_ = d.settle(Retried, func(ctx context.Context) error {
 		e := d.e
 		e.Attempts, e.LastError = d.m.Attempt, format.Clip(why.Error())
@@ -91,13 +110,15 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 	if d.counted {
 		e.Unfinished--
 	}
-	if e.As == format.Envelope && d.decoded == nil {
+	if d.carries {
 		if d.claim != nil && d.claim.named {
 			e.Freed = d.m.Token().String()
 		}
-		if text, err := e.Encode(format.Envelope); err == nil { // otherwise there is no room for what has happened
-			return d.receipt.rewrite(ctx, wholeSeconds(after), text)
+		text, err := e.EncodeCounts()
+		if err != nil {
+			return err
 		}
+		return d.receipt.rewrite(ctx, wholeSeconds(after), text)
 	}
 	d.e = e
 	d.c.recall(d)
@@ -126,14 +147,15 @@ func wholeSeconds(d time.Duration) time.Duration {
 
 // poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
 // another copy be handled, then it deletes the message. After a crash in between there is a second copy with the same
-// id, or nothing is left undone.
+// id, or nothing is left undone. A message that cannot be moved now is put back, and is not handled again if its attempts
+// are used up.
 func (d *delivery) poison(why error) {
 	c := d.c
 	if c.o.Poison == nil {
 		d.fail(c.o.Backoff.Cap, why)
 		return
 	}
-	_ = d.settle(Poisoned, func(ctx context.Context) error {
+	err := d.settle(Poisoned, func(ctx context.Context) error {
 		facts := format.Poison{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.As}
 		until, _ := d.receipt.deadline()
 		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), send.TryTimeout))
@@ -149,6 +171,12 @@ func (d *delivery) poison(why error) {
 		}
 		return d.receipt.delete(ctx)
 	}, why)
+	if err != nil && !errors.Is(err, ErrOwnershipLost) {
+		if often, ok := errors.AsType[*failedOften](why); ok {
+			why = often.last
+		}
+		d.fail(c.o.Backoff.Wait(d.e.Attempts+d.e.Excused), why)
+	}
 }
 
 // settle carries out the decision. The context of do does not end: do bounds itself by the time for which the message is
@@ -166,7 +194,7 @@ func (d *delivery) settle(kind EventKind, do func(context.Context) error, why er
 		return err
 	}
 	c.tell(Event{Kind: kind, Message: d.m, Err: why})
-	if d.e.Packed != nil && (kind == Completed || kind == Dropped) {
+	if d.e.Packed != nil && !d.unsaid && (kind == Completed || kind == Dropped) {
 		d.deleteBody()
 	}
 	return nil

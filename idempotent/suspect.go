@@ -1,11 +1,12 @@
 package idempotent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -22,10 +23,13 @@ func (d *delivery) screen() error {
 	if d.decoded != nil {
 		return d.decoded
 	}
-	unexplained, counted := d.m.Deliveries-1-d.e.Attempts-d.e.Excused-d.waited, d.e.As == format.Envelope
-	d.suspect = unexplained >= suspicion && (counted || d.known || unexplained >= d.c.o.MaxAttempts)
+	if d.exhausted(d.e.Attempts) { // and could not be moved to the poison queue
+		return &failedOften{d.e.Attempts, errors.New(cmp.Or(d.e.LastError, "its last error is not recorded"))}
+	}
+	unexplained := d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
+	d.suspect = unexplained >= suspicion && (d.carries || d.known || unexplained >= d.c.o.MaxAttempts)
 	starts := unexplained
-	if counted || d.claim != nil {
+	if d.carries || d.claim != nil {
 		starts = d.e.Unfinished
 	}
 	if limit := d.c.o.MaxDeliveries; limit > 0 && starts >= limit {
@@ -34,16 +38,16 @@ func (d *delivery) screen() error {
 	return nil
 }
 
-// countStart records that the handler of a suspect message starts. Requests: 1 for an envelope, which also extends its
-// hiding; 1 for the marker of another message; none without a marker.
+// countStart records that the handler of a suspect message starts. Requests: 1 for a message that carries its counts, which
+// also extends its hiding; 1 for the marker of another message; none without a marker.
 func (d *delivery) countStart(ctx context.Context) error {
 	e := d.e
 	e.Unfinished++
 	switch {
-	case e.As == format.Envelope:
-		text, err := e.Encode(format.Envelope)
+	case d.carries:
+		text, err := e.EncodeCounts()
 		if err != nil {
-			return nil // there is no room for it
+			return &excused{err}
 		}
 		if err := d.receipt.rewrite(ctx, d.window, text); err != nil {
 			return &excused{err}

@@ -17,7 +17,8 @@ import (
 type WorkerOptions struct {
 	// ConsumerOptions are those of the Consumer, with these defaults: Poison is the queue "<queue>-poison", and Markers are
 	// in the table "azconcmarkers" of the same account, unless Dedupe is DedupeInbox or DedupeNone. Both are created when
-	// they are first needed. The queue itself is created only if CreateQueue is set: a wrong name is an error.
+	// they are first needed. The queue itself is created only if CreateQueue is set: a wrong name is an error. So is a
+	// name of more than 56 characters, to which "-poison" cannot be added, unless Poison is set.
 	ConsumerOptions
 
 	// Client configures the clients that are created.
@@ -26,8 +27,14 @@ type WorkerOptions struct {
 	_ struct{}
 }
 
-// workerMarkers is the table of the markers, which queue consume of the command line uses too.
-const workerMarkers = "azconcmarkers"
+// The defaults of a worker, which are also those of queue consume of the command line: the table of the markers, and the end of
+// the name of the poison queue.
+const (
+	workerMarkers = "azconcmarkers"
+	poisonSuffix  = "-poison"
+
+	maxQueueName = 63 // REST: "Naming queues and metadata"
+)
 
 // NewWorker returns a Consumer of the queue at a URL such as https://account.queue.core.windows.net/orders, with a poison
 // queue and with markers, so that of several copies of a message one is handled. It creates the clients that these need,
@@ -90,7 +97,11 @@ type worker struct {
 
 func (w worker) consumer(handler Handler, o ConsumerOptions) (*Consumer, error) {
 	if o.Poison == nil {
-		o.Poison = w.queues.NewQueueClient(w.queue + "-poison")
+		poison := w.queue + poisonSuffix
+		if len(poison) > maxQueueName {
+			return nil, fmt.Errorf("worker: the queue's name has %d characters, so %s, of more than %d, cannot be its poison queue: set Poison", len(w.queue), poison, maxQueueName)
+		}
+		o.Poison = w.queues.NewQueueClient(poison)
 	}
 	if o.Markers == nil && o.Dedupe != DedupeInbox && o.Dedupe != DedupeNone {
 		if w.tables == nil {

@@ -104,6 +104,7 @@ func TestAWorkerIsCheckedWhenItIsConstructed(t *testing.T) {
 		{"https://proxy.example/orders", nil, `the host proxy.example has no ".queue."`},
 		{"https://proxy.example/orders", &WorkerOptions{ConsumerOptions: ConsumerOptions{Dedupe: DedupeInbox}}, ""},
 		{"https://a.queue.core.windows.net/", nil, "does not name a queue"},
+		{"https://a.queue.core.windows.net/" + strings.Repeat("q", 57), nil, "cannot be its poison queue: set Poison"},
 		{"orders?sig=secret", nil, "not the URL of a queue"},
 		{"https://a.queue.core.windows.net/orders", &WorkerOptions{ConsumerOptions: ConsumerOptions{Concurrency: -1}}, "Concurrency"},
 	} {

@@ -29,6 +29,9 @@ const (
 // MaxText is the maximum length of a message's text (REST: "Put Message", 64 KiB).
 const MaxText = 64 << 10
 
+// Room is how many bytes of an envelope are left for what happens to it: three counts of up to seven digits, and Freed.
+const Room = 128
+
 const envelopeVersion = 1
 
 // ErrTooLarge reports that a body does not fit into a message.
@@ -142,6 +145,9 @@ func escapedRune(text string) (r rune, ok bool) {
 
 // Encode returns the text of a message. Unless it is an envelope, everything but the body is lost.
 func (e Message) Encode(as Encoding) (string, error) {
+	if len(e.Body) > MaxText { // no text is shorter
+		return "", fmt.Errorf("the body has %d bytes, more than the service's limit of %d for a message: %w", len(e.Body), MaxText, ErrTooLarge)
+	}
 	var text string
 	switch as {
 	case Text:
@@ -172,6 +178,42 @@ func (e Message) Encode(as Encoding) (string, error) {
 		return "", fmt.Errorf("the message has %d bytes as %s, more than the service's limit of %d: %w", len(text), as, MaxText, ErrTooLarge)
 	}
 	return text, nil
+}
+
+// EncodeNew returns the text of a message to be sent, in which an envelope has room for what happens to it.
+func (e Message) EncodeNew(as Encoding) (string, error) {
+	text, err := e.Encode(as)
+	if err == nil && as == Envelope && len(text) > MaxText-Room {
+		err = fmt.Errorf("the message has %d bytes as %s, more than the service's limit of %d, of which %d are kept for counts: %w", len(text), as, MaxText, Room, ErrTooLarge)
+	}
+	return text, err
+}
+
+// HasRoom reports whether an envelope, decoded from text, has room for what happens to it. Producers of earlier versions and
+// others leave none.
+func (e Message) HasRoom(text string) bool {
+	// Encode writes a time if there is none, and escapes these characters.
+	const sent, escaped = 64, len(`\uffff`) - len("\uffff")
+	grows := sent
+	for _, c := range []string{"\u2028", "\u2029", "\ufffe", "\uffff"} {
+		grows += strings.Count(text, c) * escaped
+	}
+	if len(text)+grows <= MaxText-Room {
+		return true
+	}
+	e.Attempts, e.Excused, e.Unfinished, e.LastError, e.Freed = 0, 0, 0, "", ""
+	_, err := e.EncodeNew(Envelope)
+	return err == nil
+}
+
+// EncodeCounts returns the text of an envelope that has room for its counts: without the last error, if that does not fit.
+func (e Message) EncodeCounts() (string, error) {
+	text, err := e.Encode(Envelope)
+	if err != nil {
+		e.LastError = ""
+		text, err = e.Encode(Envelope)
+	}
+	return text, err
 }
 
 // ForbiddenInXML reports whether XML 1.0 cannot represent a character (W3C: "Extensible Markup Language 1.0",

@@ -2,8 +2,10 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -26,37 +28,117 @@ func Describe(body []byte) Packed {
 	return Packed{Length: len(body), SHA256: sum[:]}
 }
 
-// Compress returns body compressed with gzip.
+// Compress returns body compressed with gzip, or nil if that is not shorter. It takes no more memory than the body.
 func Compress(body []byte) ([]byte, error) {
-	var b bytes.Buffer
+	b := shorter{make([]byte, 0, len(body))} // of which the system provides what is written
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(body); err != nil {
-		return nil, err
+	_, err := w.Write(body)
+	if err == nil {
+		err = w.Close()
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
+	if errors.Is(err, errNotShorter) {
+		return nil, nil
 	}
-	return b.Bytes(), nil
+	return b.data, err
 }
 
-// Unpack restores the body from what was stored, and verifies it against the recorded facts. It never decompresses more
-// than the recorded length. After an error, no retry will help.
-func (p Packed) Unpack(kept []byte, zipped bool) ([]byte, error) {
-	body := kept
-	if zipped {
-		r, err := gzip.NewReader(bytes.NewReader(kept))
-		if err != nil {
-			return nil, fmt.Errorf("the body is not gzip: %w", err)
-		}
-		if body, err = io.ReadAll(io.LimitReader(r, int64(p.Length)+1)); err != nil {
-			return nil, fmt.Errorf("the body cannot be decompressed: %w", err)
-		}
+// shorter keeps what is written, for as long as it is shorter than its capacity.
+type shorter struct{ data []byte }
+
+var errNotShorter = errors.New("not shorter")
+
+func (b *shorter) Write(p []byte) (int, error) {
+	if len(b.data)+len(p) >= cap(b.data) {
+		return 0, errNotShorter
 	}
-	if len(body) != p.Length {
-		return nil, fmt.Errorf("the body does not have the original length of %d bytes", p.Length)
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+// Damaged is an error of what is stored: no retry will help.
+type Damaged struct{ Err error }
+
+func (e *Damaged) Error() string { return e.Err.Error() }
+func (e *Damaged) Unwrap() error { return e.Err }
+
+func damaged(format string, args ...any) error { return &Damaged{fmt.Errorf(format, args...)} }
+
+// Inflate restores a body that is in the message. The error is a *Damaged.
+func (p Packed) Inflate() ([]byte, error) {
+	return p.unpack(&stored{from: bytes.NewReader(p.Gzip), left: len(p.Gzip)}, true)
+}
+
+// Read restores a body from its blob, which from reads. It takes no more memory than the body. The error is a *Damaged if the
+// blob is not what was stored; otherwise it is that of from, and io.ErrUnexpectedEOF if from ends early.
+func (p Packed) Read(from io.Reader) ([]byte, error) {
+	return p.unpack(&stored{from: from, left: p.Bytes}, p.Zipped)
+}
+
+// mostInflated bounds how many times longer than its compressed form a body is (RFC 1951: 258 bytes take at least 2 bits).
+const mostInflated = 1032
+
+// unpack restores the body from what was stored, and verifies it against the recorded facts.
+func (p Packed) unpack(s *stored, zipped bool) ([]byte, error) {
+	wrong := damaged("the body does not have the original length of %d bytes", p.Length)
+	if p.Length < 0 || p.Length/mostInflated > s.left {
+		return nil, wrong
+	}
+	var from io.Reader = s
+	if zipped {
+		r, err := gzip.NewReader(s)
+		if err != nil {
+			return nil, cmp.Or(s.err, damaged("the body is not gzip: %v", err))
+		}
+		from = r
+	}
+	body, err := readAll(from, make([]byte, p.Length+1))
+	switch {
+	case err != nil:
+		return nil, cmp.Or(s.err, damaged("the body cannot be decompressed: %v", err))
+	case len(body) != p.Length:
+		return nil, wrong
 	}
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], p.SHA256) {
-		return nil, fmt.Errorf("the body differs from the one that was sent: its SHA-256 is %x, not %x", sum, p.SHA256)
+		return nil, damaged("the body differs from the one that was sent: its SHA-256 is %x, not %x", sum, p.SHA256)
 	}
 	return body, nil
+}
+
+// stored reads what was stored, of known length.
+type stored struct {
+	from io.Reader
+	left int
+	err  error // why it cannot be read, if it cannot
+}
+
+func (s *stored) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	switch s.left -= n; {
+	case s.left < 0:
+		s.err = damaged("it has more than the stored bytes")
+	case err == io.EOF && s.left > 0:
+		s.err = io.ErrUnexpectedEOF // the response was cut off
+	case err != io.EOF:
+		s.err = err
+	}
+	if s.err != nil {
+		err = s.err
+	}
+	return n, err
+}
+
+// readAll fills into with what r has, up to its end.
+func readAll(r io.Reader, into []byte) ([]byte, error) {
+	n := 0
+	for n < len(into) {
+		m, err := r.Read(into[n:])
+		n += m
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return into[:n], nil
 }

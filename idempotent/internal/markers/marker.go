@@ -13,7 +13,8 @@ const (
 )
 
 // Marker is the stored entity. One without Until was written by a version that recorded handling only by deleting the
-// owner: until it expires, its owner counts as handled.
+// owner: until it expires, its owner is presumed to be handled, or to be handled later. So a copy is deleted, but the owner
+// is handled when it is received, and nothing else is concluded.
 type Marker struct {
 	Owner   string    `json:"owner"` // the service's id of the message
 	State   string    `json:"state"`
@@ -34,7 +35,7 @@ type Holding struct {
 	Freed    int       `json:"freed,omitempty"`    // the delivery given back, if the message does not say
 }
 
-// Ledger holds the counts that a marker stores for a message that is not an envelope and cannot carry them.
+// Ledger holds the counts that a marker stores for a message that cannot carry them.
 type Ledger struct {
 	Attempts   int `json:"attempts,omitempty"`
 	Excused    int `json:"excused,omitempty"`

@@ -32,14 +32,15 @@ func PartitionOf(queue, key string) string {
 // QueueName returns the last segment of a queue's path.
 func QueueName(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// maxRow is the maximum length of a row key in characters (REST: "Understanding the Table service data model", 1 KiB of
-// UTF-16).
+// maxRow is the maximum length of a row or partition key in characters (REST: "Understanding the Table service data model",
+// 1 KiB of UTF-16).
 const maxRow = 512
 
 // RowOf returns the row key of a key: the key, escaped, or its hash if that is too long.
 func RowOf(key string) string { return RowUnder("k-", "h-", key) }
 
-// RowUnder returns the row key of a key under a prefix; hashed is the prefix of a key that is hashed.
+// RowUnder returns the row or partition key of a key under a prefix: the key, escaped, or its hash if that is too long. hashed
+// is the prefix of a hash, which no escaped key has.
 func RowUnder(prefix, hashed, key string) string {
 	if row := prefix + url.PathEscape(key); len(row) <= maxRow {
 		return row

@@ -79,17 +79,25 @@ func (t *Table) Submit(ctx context.Context, partition string, how aztables.Trans
 			_, err := batch.Submit(ctx, t.Client, actions)
 			return err
 		})
-		if created || !azerr.Has(err, "TableNotFound") {
+		if created || !Missing(err) {
 			return err
 		}
-		err = send.Once(ctx, func(ctx context.Context) error {
-			_, err := t.Client.CreateTable(ctx, nil)
+		if err := t.Create(ctx); err != nil {
 			return err
-		})
-		if err != nil && !azerr.Has(err, "TableAlreadyExists") {
-			return fmt.Errorf("create table %s: %w", t.Path, err)
 		}
 	}
+}
+
+// Create creates the table, unless it exists. Requests: 1.
+func (t *Table) Create(ctx context.Context) error {
+	err := send.Once(ctx, func(ctx context.Context) error {
+		_, err := t.Client.CreateTable(ctx, nil)
+		return err
+	})
+	if err != nil && !azerr.Has(err, "TableAlreadyExists") {
+		return fmt.Errorf("create table %s: %w", t.Path, err)
+	}
+	return nil
 }
 
 // States returns, by row, the owner and the state of the markers that match a filter. Requests: 1.

@@ -25,14 +25,19 @@ func (p *Pool) Run(f func()) {
 
 func (p *Pool) work(f func()) {
 	for {
-		f()
-		p.busy.Done()
+		p.call(f)
 		select {
 		case f = <-p.tasks:
 		case <-p.over:
 			return
 		}
 	}
+}
+
+// call runs f. If f calls runtime.Goexit, which ends the goroutine, f counts as having returned.
+func (p *Pool) call(f func()) {
+	defer p.busy.Done()
+	f()
 }
 
 // Wait waits until all functions have returned.

@@ -1,0 +1,104 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/idempotent/internal/format"
+)
+
+// sendFull sends an envelope with so many bytes left in it, as a producer of an earlier version did.
+func (r *rig) sendFull(id string, left int) {
+	r.t.Helper()
+	e := format.Message{ID: id, Sent: time.Now().UTC()}
+	text, err := e.Encode(format.Envelope)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	e.Body = []byte(strings.Repeat("x", format.MaxText-len(text)-len(`,"text":""`)-left))
+	if text, err = e.Encode(format.Envelope); err != nil || len(text) != format.MaxText-left {
+		r.t.Fatalf("%d bytes: %v", len(text), err)
+	}
+	if _, err := r.queue.EnqueueMessage(context.Background(), text, nil); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// A message with no room for counts failed 22 times until it was poison, and with no room at all for ever.
+func TestMaxAttemptsHoldForAFullMessage(t *testing.T) {
+	for _, m := range modes {
+		for _, left := range []int{0, 1, 14, 15, 40, 60, 100, 200, 1000} {
+			t.Run(fmt.Sprint(m.name, "/", left), func(t *testing.T) {
+				inSessionBubble(t, func(t *testing.T, r *rig) {
+					r.sendFull("m", left)
+					runs := 0
+					o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, Backoff: pollEvery(time.Second)}
+					if m.sessions {
+						o.Sessions = r.sessions(r.service, nil)
+					}
+					r.consume(func(_ context.Context, msg *Message) error {
+						if runs++; msg.Attempt != runs || msg.Key != "m" {
+							t.Errorf("run %d is attempt %d of %s", runs, msg.Attempt, msg.Key)
+						}
+						return errors.New(strings.Repeat("no such order ", 100))
+					}, o)
+					if runs != 5 || len(r.left(r.poison)) != 1 {
+						t.Errorf("%d runs, %d poison: %v", runs, len(r.left(r.poison)), r.kinds())
+					}
+				})
+			})
+		}
+	}
+}
+
+// What is not a failure does not count either, for as long as the Consumer runs or with a marker for longer.
+func TestAFullMessageMayBePostponed(t *testing.T) {
+	for _, m := range modes {
+		inSessionBubble(t, func(t *testing.T, r *rig) {
+			r.sendFull("m", 0)
+			runs := 0
+			o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, Backoff: pollEvery(time.Second), MaxDeliveries: 3}
+			if m.sessions {
+				o.Sessions = r.sessions(r.service, nil)
+			}
+			r.consume(func(context.Context, *Message) error {
+				if runs++; runs <= 30 {
+					return Postpone(time.Second)
+				}
+				return errors.New("no")
+			}, o)
+			if runs != 35 || len(r.left(r.poison)) != 1 {
+				t.Errorf("%s: %d runs, %d poison: %v", m.name, runs, len(r.left(r.poison)), r.kinds())
+			}
+		})
+	}
+}
+
+// A Producer leaves room for what happens to a message.
+func TestAProducerLeavesRoomForCounts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p, err := NewProducer(r.queue, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest := 0
+		for n := format.MaxText; largest == 0; n-- {
+			switch _, err := p.Send(t.Context(), Outgoing{ID: "m", Body: []byte(strings.Repeat("x", n))}); {
+			case err == nil:
+				largest = n
+			case !errors.Is(err, ErrTooLarge):
+				t.Fatal(err)
+			}
+		}
+		text := peekTexts(t, r.queue)[0]
+		e := format.Detect(text)
+		e.Attempts, e.Excused, e.Unfinished, e.Freed = 9999, 9999, 9999, Token{strings.Repeat("0", 36), 99999}.String()
+		if full, err := e.Encode(format.Envelope); err != nil {
+			t.Errorf("a body of %d bytes leaves no room: %d bytes, %v", largest, len(full), err)
+		}
+	})
+}
