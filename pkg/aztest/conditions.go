@@ -46,7 +46,8 @@ func conditionNotMet(status int) *answer {
 }
 
 // write evaluates the conditions of a write on b, which is nil if there is no blob. create marks the operations that
-// make a blob: for them If-None-Match: * is a guard against overwriting.
+// make a blob: for them If-None-Match: * is a guard against overwriting, except for a blob with an active lease,
+// where the lease id decides.
 func (c conditions) write(b *blobState, create bool) *answer {
 	given := 0
 	for _, set := range []bool{c.match != "", c.noneMatch != "", c.hasModified, c.hasUnmodified} {
@@ -63,7 +64,9 @@ func (c conditions) write(b *blobState, create bool) *answer {
 	case c.match != "" && (b == nil || !matches(c.match, b.etag)):
 		return unmet()
 	case c.noneMatch == "*" && b != nil && create:
-		return fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+		if !b.lease.active() {
+			return fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+		}
 	case c.noneMatch != "" && b != nil && matches(c.noneMatch, b.etag):
 		return unmet()
 	}

@@ -2,11 +2,14 @@ package explore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -22,11 +25,11 @@ type blobAccount interface {
 }
 
 // updates is a client that adds 1 so many times, with a lineage of one entry.
-func updates(n int) part {
+func updates(n int, confirm optimistic.Confirm) part {
 	return func(ctx context.Context, c blobAccount) (o outcomes) {
 		for range n {
 			_, err := optimistic.Update(ctx, blobs.NewJSON[int](c.BlockBlob("box", "n")), func(_ context.Context, n *int) error { *n++; return nil },
-				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), Sending: optimistic.Sending{LineageSize: 1, Pause: steady(100 * time.Millisecond)}})
+				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), Sending: optimistic.Sending{LineageSize: 1, Pause: steady(100 * time.Millisecond), ConfirmConflicts: confirm}})
 			o.add(err)
 		}
 		return o
@@ -39,6 +42,20 @@ func overwrite(ctx context.Context, c blobAccount) outcomes {
 	return outcomes{foreign: true}
 }
 
+// keep is a client outside azconc: it replaces the content that it has read, on the condition that it is unchanged, and
+// keeps the metadata.
+func keep(ctx context.Context, c blobAccount) outcomes {
+	blob := c.BlockBlob("box", "n")
+	if p, err := blob.GetProperties(ctx, nil); err == nil {
+		_, _ = blob.UploadBuffer(ctx, []byte("100"), &blockblob.UploadBufferOptions{Metadata: p.Metadata, AccessConditions: ifMatch(p.ETag)})
+	}
+	return outcomes{foreign: true}
+}
+
+func ifMatch(etag *azcore.ETag) *blob.AccessConditions {
+	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: etag}}
+}
+
 // recreate is a client outside azconc: it deletes the blob and uploads another.
 func recreate(ctx context.Context, c blobAccount) outcomes {
 	_, _ = c.BlockBlob("box", "n").Delete(ctx, nil)
@@ -47,17 +64,17 @@ func recreate(ctx context.Context, c blobAccount) outcomes {
 
 // rings is a program of one client that updates a blob once, and others that let its lineage expire, wipe it, or delete
 // the blob. The blob's number says nothing any more: what counts is how many of a client's writes were applied.
-func rings(others ...part) func(clients int) func(*explore.World) explore.Program {
+func rings(confirm optimistic.Confirm, others ...part) func(clients int) func(*explore.World) explore.Program {
 	return func(clients int) func(*explore.World) explore.Program {
 		return func(w *explore.World) explore.Program {
 			p := increments(clients, nil)(w)
 			// With a lineage that begins before the clients do, its beginning proves nothing about their writes.
-			if o := updates(1)(context.Background(), w.Service); o.applied != 1 {
+			if o := updates(1, confirm)(context.Background(), w.Service); o.applied != 1 {
 				panic("the first update was not applied")
 			}
 			told := make([]outcomes, clients)
 			for i := range p.Clients {
-				does := updates(1)
+				does := updates(1, confirm)
 				if i > 0 {
 					does = others[(i-1)%len(others)]
 				}
@@ -76,15 +93,16 @@ func rings(others ...part) func(clients int) func(*explore.World) explore.Progra
 // same client of the SDK. A lineage of one entry remembers only the latest write of each.
 func twins(clients int) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
-		p := rings(updates(1))(clients)(w)
+		const always = optimistic.ConfirmAlways
+		p := rings(always, updates(1, always))(clients)(w)
 		told := make([]outcomes, clients)
 		for i := range p.Clients {
 			p.Clients[i] = func(ctx context.Context, c *explore.Client) error {
 				shared := sharedBlob{c.BlockBlob("box", "n")}
 				var once outcomes
 				var both sync.WaitGroup
-				both.Go(func() { once = updates(1)(ctx, shared) })
-				twice := updates(2)(ctx, shared)
+				both.Go(func() { once = updates(1, always)(ctx, shared) })
+				twice := updates(2, always)(ctx, shared)
 				both.Wait()
 				told[i] = outcomes{applied: once.applied + twice.applied, unknown: once.unknown + twice.unknown}
 				return nil
@@ -123,10 +141,56 @@ func TestALineageThatIsTooShortNeverErrsInAnySchedule(t *testing.T) {
 	}
 }
 
+// others are the clients that make a lineage useless to another one.
+func others(confirm optimistic.Confirm) map[string][]part {
+	return map[string][]part{
+		"that expires": {updates(2, confirm)}, "that a foreign writer replaces": {overwrite}, "that a foreign writer keeps": {keep}, "of a blob that is deleted": {recreate},
+		"of all": {updates(2, confirm), recreate},
+	}
+}
+
+// TestALineageNeverErrsInAnySchedule: with a network that delivers requests twice, a conflict that the lineage does not
+// confirm is an unknown outcome.
 func TestALineageNeverErrsInAnySchedule(t *testing.T) {
-	for name, others := range map[string][]part{
-		"that expires": {updates(2)}, "that a foreign writer replaces": {overwrite}, "of a blob that is deleted": {recreate}, "of all": {updates(2), recreate},
-	} {
-		t.Run(name, func(t *testing.T) { explored(t, and(usual, 2, 3, 0), rings(others...), explore.Options{}) })
+	for name, others := range others(optimistic.ConfirmAlways) {
+		t.Run(name, func(t *testing.T) {
+			explored(t, and(usual, 2, 3, 0), rings(optimistic.ConfirmAlways, others...), explore.Options{})
+		})
+	}
+}
+
+// TestAConflictIsBelievedWhereNothingDeliversTwice: on such a path every other fault leaves the outcomes true, although
+// conflicts are believed.
+func TestAConflictIsBelievedWhereNothingDeliversTwice(t *testing.T) {
+	for _, confirm := range []optimistic.Confirm{optimistic.ConfirmByPath, optimistic.ConfirmNever} {
+		for name, others := range others(confirm) {
+			t.Run(fmt.Sprintf("%s, confirm %d", name, confirm), func(t *testing.T) {
+				explored(t, and(usual, 2, 3, 0), rings(confirm, others...), explore.Options{Kinds: withoutTwice})
+			})
+		}
+	}
+}
+
+// TestNothingIsUnknownInAnyScheduleWithoutAFault, whoever else writes, deletes or drops the lineage.
+func TestNothingIsUnknownInAnyScheduleWithoutAFault(t *testing.T) {
+	for name, others := range others(optimistic.ConfirmByPath) {
+		t.Run(name, func(t *testing.T) {
+			certain := func(clients int) func(*explore.World) explore.Program {
+				return func(w *explore.World) explore.Program {
+					p := rings(optimistic.ConfirmByPath, others...)(clients)(w)
+					check := p.Check
+					p.Check = func() error {
+						for i, err := range w.Errors() {
+							if errors.Is(err, optimistic.ErrOutcomeUnknown) {
+								return fmt.Errorf("client %d: %w", i, err)
+							}
+						}
+						return check()
+					}
+					return p
+				}
+			}
+			explored(t, []bounds{{2, 0, 0, false}, {3, 0, 0, false}}, certain, explore.Options{})
+		})
 	}
 }

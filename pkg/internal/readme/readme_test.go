@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,11 @@ func TestEveryGoSnippetIsPartOfAnExampleThatRuns(t *testing.T) {
 			examples[name] = text
 		}
 	}
+	newcomer, err := os.ReadFile(filepath.Join(root, "cmd", "azconc", "testdata", "newcomer", "main.go.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples["newcomer"] = string(newcomer)
 	total := 0
 	for name, text := range files(t, "README.md") {
 		missing, n := unfounded(text, examples)
@@ -81,6 +87,16 @@ func TestEveryGoSnippetIsPartOfAnExampleThatRuns(t *testing.T) {
 	}
 	if missing, _ := unfounded("```go\nerr := nobody.WroteThis()\n```", examples); len(missing) != 1 {
 		t.Error("a snippet that stands nowhere was not noticed")
+	}
+}
+
+// TestANewcomerCanFollowTheReadmes of cmd/azconc runs the shell snippets of two files; those of a third run tests.
+func TestNoOtherReadmeHasShellSnippets(t *testing.T) {
+	run := []string{"README.md", "cmd/azconc/README.md", "pkg/aztest/explore/README.md"}
+	for name, text := range files(t, "README.md") {
+		if strings.Contains(text, "```sh\n") && !slices.Contains(run, name) {
+			t.Errorf("%s has shell snippets, which no test runs", name)
+		}
 	}
 }
 

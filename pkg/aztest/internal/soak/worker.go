@@ -136,7 +136,7 @@ func (l *lane) done(ctx context.Context, n note, err error) string {
 		l.rest(ctx, 500*time.Millisecond)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		if resolved := optimistic.Resolve(ctx, unknown); resolved == nil || errors.Is(resolved, optimistic.ErrConflict) {
+		if resolved := unknown.Resolve(ctx); resolved == nil || errors.Is(resolved, optimistic.ErrConflict) {
 			err = resolved
 		}
 	}
