@@ -201,6 +201,7 @@ func TestNothingOutlivesTheLock(t *testing.T) {
 			signalTo(watchdog, syscall.SIGSTOP)(h)
 			unreachable(h)
 		}},
+		{"watchdog stopped", "", signalTo(watchdog, syscall.SIGSTOP)},
 		{"stopped", "", signalTo(azconc, syscall.SIGSTOP)},
 		{"killed", "", signalTo(azconc, syscall.SIGKILL)},
 		{"broken", "--kill-after 2s", func(h *holding) { h.must("lock", "break", "locks/tree") }},

@@ -1,14 +1,17 @@
+//go:build unix
+
 package main
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,81 +20,157 @@ import (
 
 var shellSnippet = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// stage is the world of the snippets: the files, blobs, queues and commands that they name. What runs until it is stopped
-// runs until there is nothing left to do, and nothing is installed: the azconc under test is on the path already.
-const stage = `
-set -eu
-azconc() {
-	case "$*" in
-	"queue consume "*--exit-when-empty*) command azconc "$@" ;;
-	"queue consume "*) command azconc "$@" --exit-when-empty ;;
-	*) command azconc "$@" ;;
-	esac
+// ownFiles makes the user's own commands and documents, which the snippets name, in a folder.
+const ownFiles = `
+own_files() {
+	for script in nightly.sh deploy.sh encode.sh scheduler report.sh charge.sh handle print-order; do
+		printf '#!/bin/sh\ncat >/dev/null\n' >$script
+	done
+	printf '#!/bin/sh\ncat >/dev/null\necho "{\\"op\\": \\"insert\\", \\"row\\": \\"17\\", \\"entity\\": {\\"n\\": 1}}"\n' >order-to-rows
+	chmod +x *.sh scheduler handle print-order order-to-rows
+	echo '{"n": 1}' | tee new.json >f.json
+	echo pears >more.txt
 }
-go() { :; }
-for script in nightly.sh deploy deploy.sh encode.sh scheduler report.sh charge.sh handle print-order; do
-	printf '#!/bin/sh\ncat >/dev/null\n' >$script
-done
-printf '#!/bin/sh\ncat >/dev/null\necho "{\\"order\\": 17}"\n' >order-to-rows
-chmod +x *
-echo '{"n": 1}' >new.json
-echo '{"n": 1}' >f.json
-echo pears >more.txt
-mkdir mount
-export EDITOR=true
-{
-	azconc container create jobs
-	echo '{"n": 0}' | azconc blob put jobs/state.json --file -
-	echo 'a: 1' | azconc blob put jobs/config.yaml --file -
-	azconc table create jobs
-	azconc table create orders
-	azconc queue create orders
-	azconc queue create orders-poison
-	azconc share create reports
-	echo '{"n": 0}' | azconc file put reports/state.json --file -
-	echo q3 | azconc file put reports/q3.xlsx --file -
-} >/dev/null
-ETAG=$(azconc blob show jobs/state.json -o json | grep -o '0x[0-9A-F]*' | head -n 1)
 `
 
-// TestEverySnippetOfTheReadmesRuns runs the shell snippets as they are printed, each file's in one shell after the other.
-func TestEverySnippetOfTheReadmesRuns(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIP: the snippets are for a POSIX shell")
+// inATerminalOfItsOwn is the line "azconc dev up" as a user carries it out: the shell goes on with the line that it prints.
+const inATerminalOfItsOwn = `
+azconc dev up >"$STATE/up.sh" 2>"$STATE/up.err" &
+trap "kill -TERM $!; wait $! || true" EXIT
+until [ -s "$STATE/up.sh" ]; do sleep 0.1; done
+. "$STATE/up.sh"
+`
+
+// TestANewcomerCanFollowTheReadmes does what the README files say, from the clone on, in one shell and on an account that is
+// empty at first. The lines run as they are printed. The Go program is in a module of its own.
+func TestANewcomerCanFollowTheReadmes(t *testing.T) {
+	needAzurite(t)
+	repository, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		t.Skip("SKIP: there is no git repository to clone")
 	}
-	azconc, err := exec.LookPath("azconc")
+	home, state := t.TempDir(), t.TempDir()
+	script := "set -eu\nexport EDITOR=true\n" + ownFiles + "cd " + home + "\n"
+	for _, name := range []string{"../../README.md", "README.md"} {
+		for _, snippet := range snippets(t, name) {
+			switch {
+			case strings.HasPrefix(snippet, "git clone "):
+				snippet = strings.Replace(snippet, "scripts/demo\n", "own_files\n", 1) // see TestTheDemoShowsTheBugAndTheCure
+			case snippet == "azconc dev up\n":
+				snippet = inATerminalOfItsOwn
+			case strings.HasPrefix(snippet, "go mod tidy\n"):
+				snippet = "cp ../azconc/cmd/azconc/testdata/newcomer/main.go.txt main.go\n" +
+					"echo '{\"order\": 1}' | azconc queue send orders --file -\n" + snippet + "own_files\n" +
+					"azconc blob get jobs/state.json >\"$STATE/state.json\"\n"
+			case strings.Contains(snippet, "azconc share create"): // an emulator has no File service
+				snippet = "(export AZURE_STORAGE_CONNECTION_STRING='" + inMemory(t) + "'\n" + snippet + ")\n"
+			}
+			script += snippet
+		}
+	}
+	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"../../README.md", "README.md"} {
-		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+	caches := strings.Fields(string(cache))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-x", "-c", script)
+	shell.WaitDelay = 20 * time.Second
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGTERM) }
+	shell.Env = append(os.Environ(), "STATE="+state, "AZURE_STORAGE_CONNECTION_STRING=",
+		// The clone has the commits of this repository, the installation stays here, packages are built once for all folders, and
+		// the modules are those of this repository, which have been verified.
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+strings.TrimSpace(string(repository))+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/azconc/azconc",
+		"GOPATH="+filepath.Join(home, "go"), "GOBIN=", "GOCACHE="+caches[0], "GOMODCACHE="+caches[1], "GOFLAGS=-trimpath", "GOSUMDB=off")
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		t.Fatalf("%v after\n%s", err, strings.Join(lines[max(0, len(lines)-25):], "\n"))
+	}
+	if got, _ := os.ReadFile(filepath.Join(state, "state.json")); !strings.Contains(string(got), `"orders":1`) {
+		t.Errorf("the Go program has left %s", got)
+	}
+}
+
+// Two replicas start the job of a night, the second one while the job runs or after it. Under a lock, that would run it again.
+func TestTheNightlyLineOfTheReadmeRunsOnce(t *testing.T) {
+	line := ""
+	for _, snippet := range snippets(t, "../../README.md") {
+		for l := range strings.Lines(snippet) {
+			if strings.Contains(l, "./nightly.sh") {
+				line += l
+			}
+		}
+	}
+	if strings.Count(line, "\n") != 1 {
+		t.Fatalf("the README has %q, want one line with ./nightly.sh", line)
+	}
+	for name, job := range map[string]string{
+		"the second comes after the first": "echo ran >>runs; echo result",
+		"the second comes meanwhile":       "echo ran >>runs; until [ -e second ]; do sleep 0.05; done; sleep 1; echo result",
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(name)
-			if err != nil {
+			s := newShell(t, inMemory(t))
+			if code, _, said := s.run("container", "create", "jobs"); code != 0 {
+				t.Fatal(said)
+			}
+			if err := os.WriteFile(filepath.Join(s.dir, "nightly.sh"), []byte("#!/bin/sh\n"+job+"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			script := stage
-			for _, m := range shellSnippet.FindAllStringSubmatch(string(text), -1) {
-				switch {
-				case m[1] == "scripts/demo\n": // see TestTheDemoShowsTheBugAndTheCure
-				case strings.Contains(m[1], "azconc dev run"): // it starts an Azurite: see testdata/dev/run.txtar
-					script += "unset -f azconc\n(unset AZURE_STORAGE_CONNECTION_STRING\n" + m[1] + ")\n"
-					needAzurite(t)
-				default:
-					script += strings.ReplaceAll(m[1], "/mnt/reports/", "./mount/")
+			replica := func() <-chan error {
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+				cmd.Dir, cmd.Env = s.dir, s.env
+				ended := make(chan error, 1)
+				go func() {
+					out, err := cmd.CombinedOutput()
+					if err == nil && string(out) != "result\n" {
+						err = fmt.Errorf("it prints %q", out)
+					}
+					ended <- err
+				}()
+				return ended
+			}
+			first := replica()
+			s.eventually("runs", 1)
+			if strings.HasSuffix(name, "after the first") {
+				if err := <-first; err != nil {
+					t.Error("the first replica:", err)
+				}
+				first = nil
+			}
+			second := replica()
+			if first != nil {
+				if err := os.WriteFile(filepath.Join(s.dir, "second"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-first; err != nil {
+					t.Error("the first replica:", err)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			shell := exec.CommandContext(ctx, "bash", "-x", "-c", script)
-			shell.Dir = t.TempDir()
-			shell.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+inMemory(t), "PATH="+filepath.Dir(azconc)+string(os.PathListSeparator)+os.Getenv("PATH"))
-			if out, err := shell.CombinedOutput(); err != nil {
-				lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-				t.Errorf("%v after\n%s", err, strings.Join(lines[max(0, len(lines)-12):], "\n"))
+			if err := <-second; err != nil {
+				t.Error("the second replica:", err)
+			}
+			if runs := s.lines("runs"); len(runs) != 1 {
+				t.Errorf("the job has run %d times", len(runs))
 			}
 		})
 	}
+}
+
+// snippets returns the shell snippets of a README file, in order.
+func snippets(t *testing.T, name string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range shellSnippet.FindAllStringSubmatch(string(text), -1) {
+		all = append(all, m[1])
+	}
+	return all
 }
 
 // inMemory returns the connection string of a service in memory with all four of its parts on loopback.

@@ -19,6 +19,9 @@ func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
 	p.StringVar(&c.AccountName, "account-name", "", "`name` of the account")
 	p.StringVar(&c.AccountKey, "account-key", "", "`key` of the account")
 	p.StringVar(&c.SASToken, "sas-token", "", "shared access signature `token`")
+	p.StringVar(&c.ConnectionStringFile, "connection-string-file", "", "`file` with the connection string; - is stdin")
+	p.StringVar(&c.AccountKeyFile, "account-key-file", "", "`file` with the key; - is stdin")
+	p.StringVar(&c.SASTokenFile, "sas-token-file", "", "`file` with the token; - is stdin")
 	p.StringVar(&c.AuthMode, "auth-mode", "", "{login | key}: Entra ID, or the given key or SAS")
 	p.StringVar(&c.BlobEndpoint, "blob-endpoint", "", "`URL` of the Blob service, if not the default")
 	p.StringVar(&c.TableEndpoint, "table-endpoint", "", "`URL` of the Table service")
@@ -30,6 +33,15 @@ func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
 func (f *Factory) account() (*azaccount.Account, error) {
 	if f.resolved != nil {
 		return f.resolved, nil
+	}
+	for _, file := range []string{f.flags.ConnectionStringFile, f.flags.AccountKeyFile, f.flags.SASTokenFile} {
+		if file == "-" {
+			stdin, err := f.stdin("a secret of the account")
+			if err != nil {
+				return nil, err
+			}
+			f.flags.Stdin = untilEnd(f.ctx, stdin)
+		}
 	}
 	a, err := azaccount.Resolve(f.flags, f.Env.Get)
 	if err != nil {

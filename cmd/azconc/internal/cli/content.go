@@ -25,7 +25,11 @@ func ContentType(name string) string {
 // OpenContent opens the file that --file names, or stdin for "-", and returns its size, -1 if that is unknown.
 func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
-		return untilEnd(ctx, f.In), -1, nil
+		stdin, err := f.stdin("content")
+		if err != nil {
+			return nil, 0, err
+		}
+		return untilEnd(ctx, stdin), -1, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -46,8 +50,22 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 	return file, info.Size(), nil
 }
 
+// stdin returns stdin for one of the flags that take "-". It can hold one thing only.
+func (f *Factory) stdin(what string) (io.Reader, error) {
+	if f.stdinFor != "" && f.stdinFor != what {
+		return nil, fail.WithHint(fail.Usagef("stdin cannot hold both content and a secret of the account"), "give a file for one of them")
+	}
+	f.stdinFor = what
+	return f.In, nil
+}
+
 // WholeContent reads the file that --file names, up to limit bytes, for requests that carry all content at once.
 func (f *Factory) WholeContent(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return f.ContentUpTo(ctx, name, limit, "the limit of one request")
+}
+
+// ContentUpTo reads the file that --file names, up to limit bytes. A longer file is a usage error, which says what has the limit.
+func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, what string) ([]byte, error) {
 	content, size, err := f.OpenContent(ctx, name)
 	if err != nil {
 		return nil, err
@@ -61,7 +79,7 @@ func (f *Factory) WholeContent(ctx context.Context, name string, limit int64) ([
 		size = int64(len(data))
 	}
 	if size > limit {
-		return nil, fail.Usagef("--file %s is longer than %d bytes, the limit of one request", name, limit)
+		return nil, fail.Usagef("--file %s is longer than %d bytes, %s", name, limit, what)
 	}
 	return data, nil
 }

@@ -41,6 +41,7 @@ type Factory struct {
 	flags     azaccount.Flags
 	urls      map[azaccount.Service]ref.Account
 	resolved  *azaccount.Account // by account
+	stdinFor  string             // what is read from stdin, if anything
 	Redactor  *redactor
 	transport *http.Transport
 	Wire      policy.Transporter // in place of transport, for tests
@@ -76,13 +77,16 @@ func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result, only messages and the exit code")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
-	p.DurationVar(&f.timeout, "timeout", 0, "end the whole command after this long, with exit code 124")
+	flags.Duration(p, &f.timeout, "timeout", false, "end the whole command after this long, with exit code 124")
 	addConnectionFlags(p, &f.flags)
 }
 
 // Begin is the root's PersistentPreRunE: a command must not have its own.
 func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	f.ctx = cmd.Context()
+	if cmd.Name() == cobra.ShellCompRequestCmd {
+		return nil // its arguments are those of another command, and incomplete
+	}
 	if err := flags.CheckGiven(cmd, args); err != nil {
 		return err
 	}
@@ -94,9 +98,6 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	}
 	if err := f.localNames(cmd, args); err != nil {
 		return err
-	}
-	if f.timeout < 0 {
-		return fail.Usagef("--timeout %v is negative", f.timeout)
 	}
 	if f.timeout > 0 {
 		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &fail.TimeoutError{After: f.timeout})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 // NewGroupCmd returns a command that only has verbs. Without a verb it prints its help; for an unknown one it suggests
@@ -19,11 +20,20 @@ func NewGroupCmd(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func RunGroup(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
+func RunGroup(cmd *cobra.Command, _ []string) error {
+	if err := UnknownVerb(cmd); err != nil {
+		return err
 	}
-	return UnknownCommand(cmd, args[0])
+	return cmd.Help()
+}
+
+// UnknownVerb returns the error for a group that was given a word that is none of its verbs. It is nil for any other command
+// line, and for a command that is no group.
+func UnknownVerb(cmd *cobra.Command) error {
+	if !cmd.HasSubCommands() || cmd.Flags().NArg() == 0 {
+		return nil
+	}
+	return UnknownCommand(cmd, cmd.Flags().Arg(0))
 }
 
 // suggestions returns the verbs that the user may have meant, the most likely first.
@@ -48,12 +58,16 @@ func inCommon(a, b string) (n int) {
 
 // ResourceArgs accepts exactly the arguments in the usage line.
 func ResourceArgs(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
 			return fail.Usagef("%s is missing", names[len(args)])
 		case len(args) > len(names):
-			return fail.Usagef("unexpected argument %q", args[len(names)])
+			err := fail.Usagef("unexpected argument %q", args[len(names)])
+			if cmd != nil && cmd.Flags().Lookup("file") != nil && !cmd.Flags().Changed("file") {
+				return fail.WithHint(err, "a file is given with --file "+show.Quote(args[len(names)]))
+			}
+			return err
 		}
 		return nil
 	}

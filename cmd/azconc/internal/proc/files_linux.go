@@ -29,17 +29,22 @@ func inherited() []int {
 }
 
 // passing arranges files for exec.Cmd.ExtraFiles such that what azconc has inherited, and keep, get the numbers they have
-// here, and own the next free ones, which are returned. The copies are to be closed after the start.
+// here, and own the lowest that are free, which are returned. The copies are to be closed after the start.
 func passing(keep, own []*os.File) (extra, copies []*os.File, numbers []int, err error) {
 	fds := inherited()
 	for _, f := range keep {
 		fds = append(fds, int(f.Fd()))
 	}
-	next := 3
-	for _, fd := range fds {
-		next = max(next, fd+1)
+	// What was opened before the limit was lowered is inherited as it is, since nothing can be put at its number any more.
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, nil, nil, os.NewSyscallError("getrlimit", err)
 	}
-	extra = make([]*os.File, next-3, next-3+len(own))
+	fds = slices.DeleteFunc(fds, func(fd int) bool { return uint64(fd) >= limit.Cur })
+	put := func(f *os.File, fd int) {
+		extra = append(extra, make([]*os.File, max(fd-2-len(extra), 0))...)
+		extra[fd-3] = f
+	}
 	for _, fd := range fds {
 		duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err != nil {
@@ -47,12 +52,16 @@ func passing(keep, own []*os.File) (extra, copies []*os.File, numbers []int, err
 			return nil, nil, nil, os.NewSyscallError("fcntl", err)
 		}
 		f := os.NewFile(uintptr(duplicate), "inherited")
-		extra[fd-3], copies = f, append(copies, f)
+		copies = append(copies, f)
+		put(f, fd)
 	}
-	for i := range own {
-		numbers = append(numbers, next+i)
+	for fd := 3; len(numbers) < len(own); fd++ {
+		if !slices.Contains(fds, fd) {
+			put(own[len(numbers)], fd)
+			numbers = append(numbers, fd)
+		}
 	}
-	return append(extra, own...), copies, numbers, nil
+	return extra, copies, numbers, nil
 }
 
 func closeAll(files []*os.File) {

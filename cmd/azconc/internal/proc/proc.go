@@ -3,12 +3,17 @@
 // On Linux every command is started by a watchdog: the same binary in a session of its own, and a child subreaper. So
 // every process that the command starts remains a descendant of the watchdog, whatever process group or session it moves
 // to and whether or not its parent lives. The watchdog gets orders from azconc through a pipe: pass a signal on, end the command, the next
-// deadline. It kills all of its descendants at the deadline if no later one has come, and at once when the pipe closes,
-// which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which kills them.
+// deadline. It kills all of its descendants at the deadline if no later one has come, earlier if they are many, and at once
+// when the pipe closes, which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which
+// kills them. A watchdog that is silent when it should be at work is killed by azconc.
+//
+// Where a cgroup can be created (by root, or in a delegated one), the command gets one, because the kernel ends all that is in
+// a cgroup at once, whoever it runs as.
 //
 // What can still escape on Linux: everything, if azconc and the watchdog are killed at the same time (the command itself is
-// killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user; a process
-// that a service outside of the tree starts on behalf of the command (a container, a systemd unit, a cron or at job).
+// killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user, if there is no
+// cgroup, which is reported (see Status); a process that a service outside of the tree starts on behalf of the command (a
+// container, a systemd unit, a cron or at job).
 //
 // On other Unix systems the command gets a process group of its own, and on Windows a job object. A process that leaves the
 // group is not ended, and if azconc is killed or stopped the command goes on (on Windows the job ends with azconc).
@@ -67,7 +72,7 @@ type Command struct {
 type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
 	Signal string // the name of that signal, "" if it ended by itself
-	Left   bool   // a process that it has started still runs: it belongs to another user, or hangs in the kernel
+	Left   bool   // a process that it has started may still run: it belongs to another user, hangs in the kernel, or cannot be seen
 	Cut    bool   // its output was still open when it ended, and may be incomplete
 }
 
@@ -127,7 +132,7 @@ type ending struct {
 	killed bool
 }
 
-// within sends TERM, and arranges a KILL after d, or at once if d is not positive. An earlier KILL stays due.
+// within sends TERM, the first time, and arranges a KILL after d, or at once if d is not positive. An earlier KILL stays due.
 func (e *ending) within(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -139,11 +144,13 @@ func (e *ending) within(d time.Duration) {
 	case e.killed:
 		return
 	}
-	now := time.Now()
-	if due := now.Add(d); e.at.IsZero() || due.Before(e.at) {
+	now, first := time.Now(), e.at.IsZero()
+	if due := now.Add(d); first || due.Before(e.at) {
 		e.at, e.half, e.due = due, now.Add(d/2), time.After(d)
 	}
-	e.terminate()
+	if first {
+		e.terminate()
+	}
 }
 
 // hopeless reports whether the processes that were killed have had enough time to end.

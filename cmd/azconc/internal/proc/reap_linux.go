@@ -49,7 +49,8 @@ func Reap() (stop func()) {
 func reapOrphans(seen map[id]bool) (fresh map[id]bool) {
 	self := os.Getpid()
 	fresh = map[id]bool{}
-	for _, p := range processes() {
+	all, _ := processes(func() {}) // what is missing is reaped when it is seen
+	for _, p := range all {
 		switch {
 		case p.parent != self || !p.zombie():
 		case seen[p.id()]:

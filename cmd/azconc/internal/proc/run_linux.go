@@ -18,9 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overdue is how long after a KILL is due the watchdog may take to report the end. After that it must be stopped
-// itself, and is killed.
-const overdue = 150 * time.Millisecond
+// answerWithin is how long the watchdog may take to acknowledge a deadline, twice: if this process was stopped, it may be this one
+// that is late.
+var answerWithin = 5 * time.Second
+
+// overdue is how long after a KILL is due the watchdog may be silent. After that it must be stopped itself, and is killed.
+var overdue = 150 * time.Millisecond
 
 // run is a running command.
 type run struct {
@@ -33,11 +36,17 @@ type run struct {
 	tty      *os.File   // the controlling terminal if the command is part of azconc's job, or nil
 	stops    chan os.Signal
 	ended    *endedEvent
+	cgroup   *cgroup // the command's, if the watchdog could create one
+
+	heard  time.Time        // when the last event came
+	answer <-chan time.Time // an event is due that answers a deadline, or nil
+	late   bool             // it was due before
+	fault  error            // why the watchdog has not reported the end
 }
 
-// Run runs the command, and returns when none of its processes is left, or when the remaining ones cannot be stopped (see
-// Status). A duration from stop ends it: TERM, and after that duration KILL for every process it has started; KILL at once if
-// the duration is not positive. Stop may deliver more than one; the shorter counts.
+// Run runs the command, and returns when none of its processes is left, or when the remaining ones cannot be stopped: then
+// Status.Left is set, also beside an error. A duration from stop ends it: TERM, and after that duration KILL for every process
+// it has started; KILL at once if the duration is not positive. Stop may deliver more than one; the shorter counts.
 //
 // TERM reaches the command, its process group and every process whose parent has ended; others get it when their parent
 // ends, or when half of the time is over.
@@ -51,6 +60,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return Status{}, startError(err)
 	}
+	Reserve()
 	// If the watchdog is killed, its descendants become azconc's.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	r := &run{Command: c, events: make(chan event), stops: make(chan os.Signal, 4)}
@@ -83,14 +93,12 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	}
 	_ = r.orders.Close()
 	waited := r.watchdog.Wait()
-	if err != nil {
-		return Status{Left: end.Left}, err
-	}
+	r.cgroup.remove()
 	s := Status{Code: end.Code, Left: end.Left, Cut: end.Cut || errors.Is(waited, exec.ErrWaitDelay)}
 	if end.Signal != 0 {
 		s.Signal = end.Signal.String()
 	}
-	return s, nil
+	return s, err
 }
 
 // start starts the watchdog and orders it to start the command.
@@ -155,13 +163,14 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 		}
 		select {
 		case e, ok := <-r.events:
+			r.hear()
 			switch {
 			case !ok:
 				return r.orphaned()
 			case e.Refused != 0:
 				return endedEvent{}, startError(&os.PathError{Op: "fork/exec", Path: r.Args[0], Err: e.Refused})
-			case e.Started != 0 && r.Started != nil:
-				r.Started(e.Started)
+			case e.Started != 0:
+				r.started(e)
 			case e.Stopped != 0 && r.tty != nil:
 				r.suspend(e.Stopped)
 			case e.Ended != nil:
@@ -175,16 +184,41 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 			r.suspend(s.(syscall.Signal))
 		case d := <-r.Deadlines:
 			r.order(order{Deadline: &d})
+			if r.answer == nil {
+				r.answer = time.After(answerWithin)
+			}
+		case <-r.answer:
+			if r.late {
+				r.fault = errNoAnswer
+				r.takeOver()
+			}
+			r.late, r.answer = true, time.After(answerWithin)
 		case after := <-stop:
 			r.end(after)
 		case <-r.due:
 			r.due = nil
-			r.within(0)
+			if silent := time.Since(r.heard); silent < overdue { // it is at it
+				r.due = time.After(overdue - silent)
+			} else {
+				r.within(0)
+			}
 		}
 	}
 }
 
-// end orders the end, and forces it if the watchdog is late.
+// hear notes that the watchdog is at work.
+func (r *run) hear() { r.heard, r.late, r.answer = time.Now(), false, nil }
+
+func (r *run) started(e event) {
+	if e.Cgroup != "" {
+		r.cgroup = openCgroup(e.Cgroup)
+	}
+	if r.Started != nil {
+		r.Started(e.Started)
+	}
+}
+
+// end orders the end, and forces it if the watchdog is silent when it is due.
 func (r *run) end(after time.Duration) {
 	r.order(order{Stop: &after})
 	r.within(max(after, 0) + overdue)
@@ -206,22 +240,29 @@ func (r *run) order(o order) {
 // takeOver kills the watchdog. Its descendants become azconc's.
 func (r *run) takeOver() { _ = r.watchdog.Process.Kill() }
 
-// orphaned ends everything after the watchdog was killed.
+// orphaned ends everything after the watchdog has ended without a report.
 func (r *run) orphaned() (endedEvent, error) {
 	_ = r.watchdog.Process.Kill()
-	_ = r.watchdog.Wait()
+	// Its descendants are azconc's when it has ended. Cmd.Wait would also wait for them to close their output.
+	_ = unix.Waitid(unix.P_PID, r.watchdog.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	out := endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
-	self := os.Getpid()
+	var err error
+	nothing := func() {}
+	find := func() (all []process) {
+		all, err = descendants(isWatchdogOf(os.Getpid()), nothing)
+		return all
+	}
 	for began := time.Now(); ; pause(killEvery) {
-		left := killDescendants(isWatchdogOf(self))
+		r.cgroup.kill()
+		left := killAll(find, nothing)
 		switch {
-		case left == 0 && r.killed: // it was us
+		case left == 0 && err == nil && r.killed: // the end was ordered
 			return out, nil
-		case left == 0:
-			return out, errWatchdog
+		case left == 0 && err == nil:
+			return out, cmp.Or(r.fault, errWatchdog)
 		case time.Since(began) > gone:
 			out.Left = true
-			return out, errWatchdog
+			return out, err
 		}
 	}
 }
@@ -232,7 +273,7 @@ func isWatchdogOf(pid int) func(process) bool {
 		if p.parent != pid {
 			return false
 		}
-		line, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+		line, err := os.ReadFile(procfs + "/" + strconv.Itoa(p.pid) + "/cmdline")
 		args := strings.Split(string(line), "\x00")
 		return err == nil && len(args) > 5 && args[1] == verb && args[4] == strconv.Itoa(pid)
 	}

@@ -17,6 +17,9 @@ func After(time.Duration) Deadline { return 0 }
 // Watchdog returns false: there is no watchdog here.
 func Watchdog([]string) bool { return false }
 
+// Reserve does nothing: without a watchdog, a command can outlive azconc anyway.
+func Reserve() {}
+
 // Reap does nothing: orphans go to the first process.
 func Reap() (stop func()) { return func() {} }
 

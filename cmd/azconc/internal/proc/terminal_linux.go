@@ -38,6 +38,7 @@ func (r *run) suspend(s syscall.Signal) {
 	for waiting := true; waiting; {
 		select {
 		case e, ok := <-r.events:
+			r.hear()
 			switch {
 			case !ok, e.Frozen:
 				waiting = false

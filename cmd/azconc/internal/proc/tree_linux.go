@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"syscall"
@@ -16,6 +17,9 @@ type process struct {
 	state              byte
 	started            uint64 // in clock ticks; with pid it identifies the process
 }
+
+// procfs is where processes are described.
+var procfs = "/proc"
 
 // id identifies a process for as long as the machine runs.
 type id struct {
@@ -31,9 +35,9 @@ func (p process) zombie() bool { return p.state == 'Z' || p.state == 'X' }
 // stopped reports whether the process is stopped by a signal, or by a tracer.
 func (p process) stopped() bool { return p.state == 'T' || p.state == 't' }
 
-// inspect reads what /proc says about a process.
+// inspect reads what /proc says about a process. The error is fs.ErrNotExist or ESRCH if it has ended.
 func inspect(pid int) (process, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	stat, err := os.ReadFile(procfs + "/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return process{}, err
 	}
@@ -50,32 +54,39 @@ func inspect(pid int) (process, error) {
 	return p, nil
 }
 
-// processes returns all processes in /proc.
-func processes() []process {
-	dir, err := os.Open("/proc")
+// processes returns all processes that this one can see; those of other users may be hidden. With an error, some are missing. It
+// calls each for every one.
+func processes(each func()) ([]process, error) {
+	dir, err := os.Open(procfs)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	names, _ := dir.Readdirnames(-1)
+	names, err := dir.Readdirnames(-1)
 	_ = dir.Close()
 	all := make([]process, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+		each()
+		pid, notOne := strconv.Atoi(name)
+		if notOne != nil {
 			continue
 		}
-		if p, err := inspect(pid); err == nil {
+		switch p, hidden := inspect(pid); {
+		case hidden == nil:
 			all = append(all, p)
+		case !errors.Is(hidden, fs.ErrNotExist) && !errors.Is(hidden, fs.ErrPermission) && !errors.Is(hidden, syscall.ESRCH):
+			err = hidden
 		}
 	}
-	return all
+	return all, err
 }
 
 // descendants returns the living descendants of this process, without those that skip holds back, and their descendants. A
-// process that starts meanwhile may be missing: to find all, call it until it returns none.
-func descendants(skip func(process) bool) []process {
+// process that starts meanwhile may be missing: to find all, call it until it returns none. With an error, any may be
+// missing.
+func descendants(skip func(process) bool, each func()) ([]process, error) {
+	everything, err := processes(each)
 	children := map[int][]process{}
-	for _, p := range processes() {
+	for _, p := range everything {
 		children[p.parent] = append(children[p.parent], p)
 	}
 	var all []process
@@ -92,47 +103,61 @@ func descendants(skip func(process) bool) []process {
 		}
 	}
 	walk(os.Getpid())
-	return all
+	return all, err
 }
 
-// send sends signals to a process, unless its id was reused. It reports whether the first one was sent.
-func (p process) send(signals ...syscall.Signal) bool {
+// send sends signals to a process, unless its id was reused. Where the kernel has no process descriptors, or a filter of
+// system calls refuses them, the id could be reused between the last look and the signal. The id of a process whose start is
+// not known belongs to a child that was not reaped yet.
+func (p process) send(signals ...syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		ok := true
-		for i, s := range signals {
-			if err := syscall.Kill(p.pid, s); i == 0 && err != nil {
-				ok = false
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	described := err == nil
+	if described {
+		defer func() { _ = unix.Close(fd) }()
+	}
+	if p.started != 0 {
+		if now, err := inspect(p.pid); err != nil || now.started != p.started {
+			return
+		}
+	}
+	for _, s := range signals {
+		if described {
+			if err := unix.PidfdSendSignal(fd, s, nil, 0); err == nil || errors.Is(err, unix.ESRCH) {
+				continue
 			}
 		}
-		return ok
+		_ = syscall.Kill(p.pid, s)
 	}
-	if err != nil {
-		return false
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if now, err := inspect(p.pid); err != nil || now.started != p.started {
-		return false
-	}
-	ok := true
-	for i, s := range signals {
-		if err := unix.PidfdSendSignal(fd, s, nil, 0); i == 0 && err != nil {
-			ok = false
-		}
-	}
-	return ok
 }
 
-// killDescendants sends KILL to all descendants but those held back, twice, so that what the first round has missed because
-// it was being started does not have to wait for the next call. It returns how many there still were.
-func killDescendants(skip func(process) bool) int {
-	left := 0
-	for range 2 {
-		all := descendants(skip)
-		for _, p := range all {
-			p.send(syscall.SIGKILL)
+// mostRounds bounds the attempts to stop everything before it is killed.
+const mostRounds = 10
+
+// killAll sends KILL to the processes that find returns, and returns how many there were. They are stopped before: where a limit
+// of processes is reached, each that ended would let the others start one more. What was being started meanwhile may be missed,
+// so it has to be called until there are none. It calls each for every signal.
+func killAll(find func() []process, each func()) int {
+	held := map[id]bool{}
+	for range mostRounds {
+		before := len(held)
+		for _, p := range find() {
+			if !held[p.id()] {
+				held[p.id()] = true
+				p.send(syscall.SIGSTOP)
+				each()
+			}
 		}
-		left = len(all)
+		if len(held) == before {
+			break
+		}
 	}
-	return left
+	all := find()
+	for _, p := range all {
+		p.send(syscall.SIGKILL)
+		each()
+	}
+	return len(all)
 }

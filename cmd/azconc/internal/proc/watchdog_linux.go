@@ -3,10 +3,10 @@ package proc
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -24,6 +24,7 @@ const (
 	settle       = 200 * time.Millisecond // for the processes that received a Ctrl-Z to stop by themselves
 	frozenWithin = 3 * time.Second        // for all processes to stop
 	once         = 100 * time.Millisecond // within which a repeated signal counts once
+	busyEvery    = 25 * time.Millisecond  // between two events that only say that the watchdog is at work
 )
 
 // Watchdog makes this process the watchdog of a command if args, those of the process, say so. It returns false if they do
@@ -43,6 +44,7 @@ func Watchdog(args []string) bool {
 	if numbers[2] != os.Getppid() {
 		return true // azconc has already ended
 	}
+	Reserve()
 	// The command is killed when the thread that started it ends.
 	runtime.LockOSThread()
 	for _, fd := range numbers[:2] {
@@ -51,6 +53,7 @@ func Watchdog(args []string) bool {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	w := &watchdog{azconc: numbers[2], asked: map[id]bool{}, stoppedByUs: map[id]bool{}, passed: map[syscall.Signal]time.Time{},
 		events: json.NewEncoder(os.NewFile(uintptr(numbers[1]), "events"))}
+	w.fewest = math.MaxInt
 	w.ending = ending{terminate: w.ask, kill: w.kill}
 	w.run(os.NewFile(uintptr(numbers[0]), "orders"), args[5:])
 	return true
@@ -72,8 +75,13 @@ type watchdog struct {
 	outputs []string // the names in /proc of the outputs that azconc reads
 
 	asked       map[id]bool // processes that have got a TERM
+	groupAsked  bool        // the process group has, as it was then
 	stoppedByUs map[id]bool
 	passed      map[syscall.Signal]time.Time // when a signal was last passed on
+
+	cgroup *cgroup
+	fewest int       // processes that were left at any time since KILL was due
+	told   time.Time // when the last Busy event was sent
 }
 
 // run starts the command and returns when none of its processes is left.
@@ -105,14 +113,9 @@ func (w *watchdog) run(from *os.File, argv []string) {
 	notify(relayed, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	signal.Notify(children, syscall.SIGCHLD)
 	files := inherited()
-	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if s.Job {
-		sys.Pgid = s.Group
-	}
-	pid, err := syscall.ForkExec(s.Path, argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys})
-	w.pid, w.job, w.azconcs = pid, pid, s.Job
-	if s.Job {
-		w.job = s.Group
+	alarm, err := newAlarm()
+	if err == nil {
+		err = w.launch(s, argv)
 	}
 	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session.
 	if unix.Setpgid(0, s.Group) == nil {
@@ -130,15 +133,33 @@ func (w *watchdog) run(from *os.File, argv []string) {
 		w.tell(event{Refused: errno})
 		return
 	}
-	w.tell(event{Started: pid})
-	alarm, err := newAlarm()
-	if err != nil {
-		w.kill()
-	} else {
-		alarm.set(s.Deadline)
-	}
+	w.tell(event{Started: w.pid, Cgroup: w.cgroup.path()})
+	alarm.set(s.Deadline)
 	w.watch(s, orders, relayed, children, alarm)
+	w.cgroup.remove()
 	w.tell(event{Ended: w.ended})
+}
+
+// launch starts the command, in a cgroup of its own if that is possible.
+func (w *watchdog) launch(s startOrder, argv []string) (err error) {
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if w.azconcs = s.Job; s.Job {
+		sys.Pgid = s.Group
+	}
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
+	if w.cgroup = newCgroup(); w.cgroup != nil {
+		if w.pid, err = w.cgroup.launch(s.Path, argv, attr); err != nil { // that of the cgroup, or of the command
+			w.cgroup.remove()
+			w.cgroup = nil
+		}
+	}
+	if w.cgroup == nil {
+		w.pid, err = syscall.ForkExec(s.Path, argv, attr)
+	}
+	if w.job = w.pid; s.Job {
+		w.job = s.Group
+	}
+	return err
 }
 
 // watch returns when the command has ended and none of its processes is left, or none that can be ended.
@@ -173,7 +194,7 @@ func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-
 			w.due = nil
 			w.within(0)
 		case <-alarm.rang:
-			if alarm.over() {
+			if !w.killed && alarm.again(len(w.descendants())) {
 				w.within(0)
 			}
 		case sig := <-relayed:
@@ -196,6 +217,7 @@ func (w *watchdog) obey(o order, alarm *alarm) {
 	switch {
 	case o.Deadline != nil:
 		alarm.set(*o.Deadline)
+		w.tell(event{Noted: true})
 	case o.Stop != nil:
 		w.within(*o.Stop)
 	case o.Signal != 0:
@@ -232,43 +254,6 @@ func (w *watchdog) reap() (empty bool) {
 			w.ended, w.since = &e, time.Now()
 		}
 	}
-}
-
-// writing reports whether a process has an output open that azconc reads, and so may still write to it.
-func (w *watchdog) writing() bool {
-	if len(w.outputs) == 0 {
-		return false
-	}
-	for _, p := range descendants(nil) {
-		dir := "/proc/" + strconv.Itoa(p.pid) + "/fd/"
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if name, err := os.Readlink(dir + e.Name()); err == nil && slices.Contains(w.outputs, name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// goOn takes the next step towards the end.
-func (w *watchdog) goOn() {
-	switch {
-	case w.killed:
-		killDescendants(nil)
-	case !w.at.IsZero():
-		w.ask()
-	}
-}
-
-func (w *watchdog) kill() { killDescendants(nil) }
-
-// unreachable gives up on processes that cannot be ended.
-func (w *watchdog) unreachable() {
-	if w.ended == nil {
-		w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
-	}
-	w.ended.Left = true
 }
 
 // tell writes an event. If azconc has ended, the event is lost, which does not matter.

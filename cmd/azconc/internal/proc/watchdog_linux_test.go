@@ -1,10 +1,15 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What moves to another session and loses its parent is ended at the deadline all the same.
@@ -44,5 +49,131 @@ func TestFilesKeepTheirNumbers(t *testing.T) {
 	<-startWith(t, &Command{Inherit: []*os.File{file}}, fmt.Sprintf(`echo text >&%d`, file.Fd())).status
 	if text, err := os.ReadFile(file.Name()); err != nil || string(text) != "text\n" {
 		t.Errorf("written %q, %v", text, err)
+	}
+}
+
+// It takes longer to end many processes, so that begins earlier.
+func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
+	a, err := newAlarm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.timer.Close()
+	for _, c := range []struct {
+		left time.Duration
+		n    int
+		over bool
+	}{
+		{time.Minute, 1_000_000, false}, {3 * time.Second, 2000, false}, {2 * time.Second, 2000, true}, {3 * time.Second, 10_000, true}, {100 * time.Millisecond, 10, false},
+	} {
+		if a.set(After(c.left)); a.again(c.n) != c.over {
+			t.Errorf("%v are left to end %d processes: over is %v", c.left, c.n, !c.over)
+		}
+	}
+	if a.set(0); a.again(1) {
+		t.Error("the deadline has come, and there is none")
+	}
+}
+
+// The promise, that all are gone half a second after the deadline, is kept for many processes.
+func TestADeadlineEndsManyProcessesInTime(t *testing.T) {
+	const n = 500
+	deadlines := make(chan Deadline)
+	r := startWith(t, &Command{Deadline: After(time.Hour), Deadlines: deadlines}, fmt.Sprintf(`trap '' TERM; for i in $(seq %d); do sleep 300 & done; echo up; wait`, n))
+	r.out.wait(1)
+	began := time.Now()
+	deadlines <- After(3 * time.Second)
+	s := <-r.status
+	if took := time.Since(began); s.Signal != "killed" || s.Left || took > 3500*time.Millisecond {
+		t.Errorf("%+v after %v", s, took)
+	} else {
+		t.Logf("ended %v before the end of the lease", 3500*time.Millisecond-took)
+	}
+}
+
+// The output that the processes of a killed watchdog keep open does not keep azconc from ending them.
+func TestWhatAKilledWatchdogHasLeftIsEndedAtOnce(t *testing.T) {
+	out, ended := new(lines), make(chan error, 1)
+	out.more.L = &out.mu
+	go func() {
+		_, err := (&Command{Args: []string{"sh", "-c", away}, Stdout: out}).Run(nil)
+		ended <- err
+	}()
+	all := pids(out.wait(3))
+	began := time.Now()
+	_ = syscall.Kill(all[0], syscall.SIGKILL)
+	if err := <-ended; !errors.Is(err, errWatchdog) || time.Since(began) >= linger {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	if left := living(all); len(left) != 0 {
+		t.Errorf("processes %v are still there", left)
+	}
+}
+
+// A watchdog that is stopped would not notice that azconc has died. Azconc sees that it does not answer, and ends everything.
+func TestAWatchdogThatDoesNotAnswerIsReplaced(t *testing.T) {
+	defer func(d time.Duration) { answerWithin = d }(answerWithin)
+	answerWithin = 500 * time.Millisecond
+	deadlines := make(chan Deadline)
+	out, ended := new(lines), make(chan error, 1)
+	out.more.L = &out.mu
+	go func() {
+		_, err := (&Command{Args: []string{"sh", "-c", away}, Stdout: out, Deadline: After(time.Hour), Deadlines: deadlines}).Run(nil)
+		ended <- err
+	}()
+	all := pids(out.wait(3))
+	for range 3 {
+		deadlines <- After(time.Hour)
+		<-time.After(answerWithin)
+	}
+	if !alive(all[1]) {
+		t.Fatal("the watchdog answers, and the command was ended")
+	}
+	_ = syscall.Kill(all[0], syscall.SIGSTOP)
+	deadlines <- After(time.Hour)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errNoAnswer) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the command goes on, with a watchdog that is stopped")
+		_ = syscall.Kill(all[0], syscall.SIGKILL)
+		<-ended
+	}
+	if left := living(all); len(left) != 0 {
+		t.Errorf("processes %v are still there", left)
+	}
+}
+
+// A file that was opened before the limit of files was lowered is inherited, although nothing can be put at its number.
+func TestAFileAboveTheLimitKeepsItsNumber(t *testing.T) {
+	const number, limit = 700, 600
+	file, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := unix.Dup3(int(file.Fd()), number, 0); err != nil {
+		t.Skipf("SKIP: no file can have the number %d here: %v", number, err)
+	}
+	defer unix.Close(number)
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &before)
+	r := start(t, fmt.Sprintf(`echo text >/proc/self/fd/%d; ls /proc/self/fd /proc/$PPID/fd`, number))
+	if s := <-r.status; s.Code != 0 {
+		t.Errorf("%+v", s)
+	}
+	if text, err := os.ReadFile(file.Name()); err != nil || string(text) != "text\n" {
+		t.Errorf("written %q, %v", text, err)
+	}
+	if strings.Count(r.out.wait(0), fmt.Sprint(number)) != 1 {
+		t.Errorf("the file is open in other processes than the command: %s", r.out.wait(0))
 	}
 }

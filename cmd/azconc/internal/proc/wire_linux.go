@@ -34,8 +34,11 @@ type startOrder struct {
 type event struct {
 	Refused syscall.Errno  `json:",omitempty"` // it could not be started
 	Started int            `json:",omitempty"` // the process id
+	Cgroup  string         `json:",omitempty"` // with Started: the directory of its cgroup, if it has one of its own
+	Busy    bool           `json:",omitempty"` // the processes are being ended
 	Stopped syscall.Signal `json:",omitempty"` // the command was stopped by a signal that azconc did not send
 	Frozen  bool           `json:",omitempty"`
+	Noted   bool           `json:",omitempty"` // a deadline has arrived
 	Ended   *endedEvent    `json:",omitempty"` // the last event
 }
 
@@ -46,7 +49,10 @@ type endedEvent struct {
 	Cut    bool
 }
 
-var errWatchdog = errors.New("the watchdog of the command was killed; all of the command was ended")
+var (
+	errWatchdog = errors.New("the watchdog of the command was killed; all of the command was ended")
+	errNoAnswer = errors.New("the watchdog of the command does not answer; all of the command was ended")
+)
 
 // After returns the deadline in d from now, which passes even while the machine is suspended.
 func After(d time.Duration) Deadline { return max(boottime()+Deadline(d), 1) }

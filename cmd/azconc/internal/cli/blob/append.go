@@ -53,7 +53,7 @@ the new end. If they are the same, another writer may have appended the same byt
 			flags.Int(set, &opts.Position, "position", 0, "only if the blob ends at this `offset`")
 			flags.Int(set, &opts.MaxSize, "max-size", 1, "only if the blob is then no longer than this many `bytes`")
 			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist")
-			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of a blob that is created")
+			flags.Header(set, &opts.ContentType, "content-type", "Content-Type of a blob that is created")
 			set.BoolVar(&opts.Record, "record", false, "frame the content with an id")
 			set.BoolVar(&opts.Unique, "unique", false, "assert that no other writer appends the same bytes")
 			opts.Sending.Add(set)

@@ -113,7 +113,7 @@ A missing block, one that was never staged or that another commit discarded, is 
 			return nil
 		},
 		Flags: func(opts *blockCommitOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
+			flags.Header(set, &opts.ContentType, "content-type", "Content-Type of the blob (default by its name)")
 			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
 			flags.Pairs(set, &opts.Tags, "tag", "index tag `name=value`", parseTags)
 			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)

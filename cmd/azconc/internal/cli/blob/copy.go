@@ -54,7 +54,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			flags.ETag(set, &source.IfNoneMatch, "source-if-none-match", "only if the source does not have this `ETag`")
 			flags.Time(set, &source.IfModifiedSince, "source-if-modified-since", "only if the source changed after this `time`")
 			flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
-			set.StringVar(&source.IfTags, "source-if-tags", "", "only if the source's index tags satisfy this `predicate`")
+			flags.Header(set, &source.IfTags, "source-if-tags", "only if the source's index tags satisfy this `predicate`")
 		},
 		Parse: func(opts *copyOptions, in cli.Input) (err error) {
 			if opts.From, err = ref.ParseBlob(in.Args[0]); err != nil {

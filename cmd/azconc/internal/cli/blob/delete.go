@@ -64,9 +64,10 @@ type deletion struct {
 
 func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
 	all := d.opts.Conditions
-	all.IfMatch, all.IfTags, all.LeaseID = base.ETag, c.IfTags, c.LeaseID
-	if base.ETag == "" {
-		all.IfMatch = d.opts.Conditions.IfMatch // "*", or none
+	all.IfTags, all.LeaseID = c.IfTags, c.LeaseID
+	// A repetition after a lost response names the version that was found, unless other conditions depend on it.
+	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {
+		all.IfMatch = base.ETag
 	}
 	o := blob.DeleteOptions{AccessConditions: flags.BlobAccess(all)}
 	if d.opts.Snapshots {

@@ -3,7 +3,6 @@ package blob
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -37,6 +36,7 @@ var headerFields = []struct {
 }
 
 func headersSetVerb() cli.Verb[headersSetOptions] {
+	values := make([]string, len(headerFields))
 	return cli.Verb[headersSetOptions]{
 		Use:   "set <container/blob> --<header> <value>…",
 		Short: "Set some of a blob's HTTP headers and keep the rest",
@@ -48,8 +48,8 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 		Example: `  azconc blob headers set site/app.js --cache-control 'max-age=3600' --content-type text/javascript
   azconc blob headers set site/app.js --content-encoding ''`,
 		Flags: func(opts *headersSetOptions, set *pflag.FlagSet) {
-			for _, h := range headerFields {
-				set.String(h.flag, "", fmt.Sprintf("%s to serve the blob with", h.name))
+			for i, h := range headerFields {
+				flags.Header(set, &values[i], h.flag, h.name+" to serve the blob with")
 				flags.AllowEmpty(set, h.flag)
 			}
 			flags.MaxAttempts(set, &opts.MaxAttempts)
@@ -61,9 +61,9 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 		},
 		Parse: func(opts *headersSetOptions, in cli.Input) error {
 			opts.Set = map[string]string{}
-			for _, h := range headerFields {
-				if flag := in.Flags.Lookup(h.flag); flag.Changed {
-					opts.Set[h.flag] = flag.Value.String()
+			for i, h := range headerFields {
+				if in.Flags.Changed(h.flag) {
+					opts.Set[h.flag] = values[i]
 				}
 			}
 			if len(opts.Set) == 0 {

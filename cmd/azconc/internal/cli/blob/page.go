@@ -56,7 +56,7 @@ must not exist.`,
 		Flags: func(opts *pageCreateOptions, set *pflag.FlagSet) {
 			set.Int64Var(&opts.Size, "size", 0, "length in `bytes`, a multiple of 512")
 			flags.Int(set, &opts.Sequence, "sequence", 0, "sequence `number` to begin with")
-			set.StringVar(&opts.ContentType, "content-type", "", "Content-Type of the blob (default by its name)")
+			flags.Header(set, &opts.ContentType, "content-type", "Content-Type of the blob (default by its name)")
 			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
 			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},

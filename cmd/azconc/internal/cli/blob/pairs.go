@@ -24,7 +24,7 @@ type pairsOptions struct {
 	Conditions  optimistic.Conditions
 	OperationID string
 	MaxAttempts int
-	Trust       bool
+	Confirm     optimistic.Confirm
 
 	pairs []string
 }
@@ -84,7 +84,7 @@ func (kind pairsKind) flags(opts *pairsOptions, set *pflag.FlagSet) {
 	}
 	flags.AddOperationID(set, &opts.OperationID, kind.what, kind.remembers)
 	flags.MaxAttempts(set, &opts.MaxAttempts)
-	flags.AddTrustConflicts(set, &opts.Trust)
+	flags.AddConfirmConflicts(set, &opts.Confirm)
 	flags.WriteConditions(set, &opts.Conditions, kind.conditions)
 }
 
@@ -107,7 +107,7 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	update.TrustConflicts = opts.Trust
+	update.ConfirmConflicts = opts.Confirm
 	r, err := optimistic.Update(ctx, kind.target(client, opts.Conditions), func(_ context.Context, pairs *map[string]string) error {
 		// The target compares the result with the value that it read, so the change is made on a copy.
 		*pairs = maps.Clone(*pairs)

@@ -23,7 +23,7 @@ type putOptions struct {
 	Headers    flags.Headers
 	Sending    flags.Sending
 	Conditions optimistic.Conditions
-	Trust      bool
+	Confirm    optimistic.Confirm
 }
 
 func putVerb() cli.Verb[putOptions] {
@@ -43,7 +43,7 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
   tar c . | azconc blob put backup/src.tar --file -`,
 		Flags: func(opts *putOptions, set *pflag.FlagSet) {
 			flags.File(set, &opts.File, "`file` with the content; - is stdin")
-			flags.AddTrustConflicts(set, &opts.Trust)
+			flags.AddConfirmConflicts(set, &opts.Confirm)
 			opts.Headers.Add(set)
 			opts.Sending.Add(set)
 			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
@@ -68,7 +68,7 @@ func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 		headers.BlobContentType = ptr.Optional(cli.ContentType(opts.Blob.Blob))
 	}
 	sending := opts.Sending.Sending()
-	sending.TrustConflicts = opts.Trust
+	sending.ConfirmConflicts = opts.Confirm
 	p := f.Progress("put " + opts.Blob.String())
 	r, err := blobs.Upload(ctx, client, content, &blobs.UploadOptions{
 		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: sending,

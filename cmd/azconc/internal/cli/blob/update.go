@@ -27,7 +27,7 @@ type updateOptions struct {
 	DryRun      bool
 	OperationID string
 	MaxAttempts int
-	Trust       bool
+	Confirm     optimistic.Confirm
 
 	change change.Change
 }
@@ -51,7 +51,7 @@ code is 5.`,
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 			flags.AddOperationID(set, &opts.OperationID, "the content", optimistic.OperationsKept)
 			flags.MaxAttempts(set, &opts.MaxAttempts)
-			flags.AddTrustConflicts(set, &opts.Trust)
+			flags.AddConfirmConflicts(set, &opts.Confirm)
 			opts.Headers.Add(set)
 			opts.Sending.Add(set)
 			flags.AddMaxSize(set, &opts.MaxSize)
@@ -107,7 +107,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	update.TrustConflicts = opts.Trust
+	update.ConfirmConflicts = opts.Confirm
 	var before, after []byte
 	r, err := optimistic.Update(ctx, target, func(ctx context.Context, content *[]byte) (err error) {
 		before = *content

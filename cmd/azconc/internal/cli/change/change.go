@@ -2,6 +2,7 @@ package change
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -33,6 +34,8 @@ type ChangeFlags struct {
 	Set  []string
 	File string
 
+	AllowEmpty bool // of --exec
+
 	Properties bool // set an entity's properties, not members of a document
 }
 
@@ -41,6 +44,9 @@ func (c *ChangeFlags) Add(set *pflag.FlagSet) {
 	set.StringVar(&c.JQ, "jq", "", "jq `expression` for a JSON document; exactly one result")
 	set.StringArrayVar(&c.Set, "set", nil, "`path=value` to set in a JSON document, such as a.b=1; may be repeated")
 	set.StringVarP(&c.File, "file", "f", "", "`file` with the new content; - is stdin")
+	if !c.Properties { // an empty text is no entity
+		set.BoolVar(&c.AllowEmpty, "allow-empty", false, "with --exec, replace content by an empty output")
+	}
 }
 
 // Parse checks what can be checked without the content.
@@ -62,8 +68,10 @@ func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 		return nil, fail.WithHint(fail.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
 	}
 	switch {
+	case c.AllowEmpty && c.Exec == "":
+		return nil, fail.Usagef("--allow-empty applies to the output of --exec")
 	case c.Exec != "":
-		return &execChange{command: c.Exec, env: env}, nil
+		return &execChange{command: c.Exec, env: env, allowEmpty: c.AllowEmpty}, nil
 	case c.JQ != "":
 		return newJQChange(c.JQ, env)
 	case len(c.Set) > 0 && c.Properties:
@@ -115,7 +123,7 @@ func decodeJSON(data []byte) (any, error) {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
+		return nil, &fail.FilterError{What: "the content is not JSON", Err: cmp.Or(fail.ByteOrderMark(data), err)}
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, &fail.FilterError{What: "the content is more than one JSON value"}

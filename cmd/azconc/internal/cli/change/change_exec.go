@@ -13,9 +13,10 @@ import (
 
 // execChange pipes the content through a shell command.
 type execChange struct {
-	command string
-	env     cli.Env
-	stderr  io.Writer
+	command    string
+	env        cli.Env
+	stderr     io.Writer
+	allowEmpty bool
 }
 
 // filterGrace is the time between TERM and KILL for a filter.
@@ -37,6 +38,9 @@ func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error
 		return nil, &fail.FilterError{What: "the filter could not be run", Err: err}
 	case failed.What != "":
 		return nil, failed
+	case len(end.Out) == 0 && len(base.Data) > 0 && !c.allowEmpty:
+		return nil, fail.WithHint(&fail.FilterError{What: "the filter succeeded and printed nothing"},
+			"the status of a pipeline is that of its last command; to make the content empty, give --allow-empty")
 	}
 	return end.Out, nil
 }

@@ -48,6 +48,8 @@ func TestAJQThatCannotBeAppliedIsAFilterFailure(t *testing.T) {
 	for _, c := range []struct{ expr, base, want string }{
 		{".n += 1", `not json`, "not JSON"},
 		{".n += 1", `{} {}`, "more than one JSON value"},
+		{".n += 1", "\xef\xbb\xbf{}", "it begins with a byte order mark"},
+		{".n += 1", "\xff\xfe{\x00}\x00", "UTF-16"},
 		{"empty", `{}`, "no result"},
 		{".[]", `[1,2]`, "more than one result"},
 		{".a.b.c", `{"a":1}`, "jq: "},
@@ -109,6 +111,19 @@ func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
 	got, err = applied(t, &execChange{env: env, command: "echo x"}, strings.Repeat("y", 1<<20))
 	if err != nil || got != "x\n" {
 		t.Errorf("filter = %q, %v", got, err)
+	}
+	// A pipeline whose first command fails succeeds with no output.
+	_, err = applied(t, &execChange{env: env, command: "false | cat"}, "abc")
+	if fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(fail.HintOf(err), "--allow-empty") {
+		t.Errorf("filter that prints nothing: %v", err)
+	}
+	for _, c := range []struct {
+		change *execChange
+		base   string
+	}{{&execChange{env: env, command: "false | cat", allowEmpty: true}, "abc"}, {&execChange{env: env, command: "cat"}, ""}} {
+		if got, err := applied(t, c.change, c.base); err != nil || got != "" {
+			t.Errorf("%s on %q = %q, %v", c.change.command, c.base, got, err)
+		}
 	}
 	_, err = applied(t, &execChange{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
 	failed, ok := errors.AsType[*fail.FilterError](err)

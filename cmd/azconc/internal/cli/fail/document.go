@@ -2,6 +2,7 @@ package fail
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,11 +61,22 @@ func article(kind string) string {
 	return "a " + kind
 }
 
+// ByteOrderMark returns an error if data begins with a byte order mark, as Windows programs write it. JSON has none (RFC 8259,
+// section 8.1).
+func ByteOrderMark(data []byte) error {
+	for mark, in := range map[string]string{"\xef\xbb\xbf": "UTF-8", "\xff\xfe": "UTF-16", "\xfe\xff": "UTF-16"} {
+		if bytes.HasPrefix(data, []byte(mark)) {
+			return fmt.Errorf("it begins with a byte order mark, in %s: save it as UTF-8 without one", in)
+		}
+	}
+	return nil
+}
+
 // StrictJSON parses a document and refuses unknown members.
 func StrictJSON(data []byte, what string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := cmp.Or(ByteOrderMark(data), d.Decode(into)); err != nil {
 		return Usagef("the file is not %s: %s", what, show.OneLine(PlainJSON(err)))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

@@ -51,7 +51,7 @@ func addConditions(set *pflag.FlagSet, c *optimistic.Conditions, which Condition
 		last = Time(set, &c.IfUnmodifiedSince, "if-unmodified-since", "only if it did not change after this `time`")
 	}
 	if which&CondTags != 0 {
-		set.StringVar(&c.IfTags, "if-tags", "", "only if its index tags satisfy this `predicate`")
+		Header(set, &c.IfTags, "if-tags", "only if its index tags satisfy this `predicate`")
 	}
 	if which&CondLease != 0 {
 		last = LeaseID(set, &c.LeaseID, "`id` of the lease that you hold on it")
@@ -74,6 +74,7 @@ func CheckWrite(c optimistic.Conditions) error {
 		{match && modified, "--if-match", "--if-modified-since", "an ETag is stricter than a time: keep --if-match"},
 		{none && unmodified, "--if-none-match", "--if-unmodified-since", "an ETag is stricter than a time: keep --if-none-match"},
 		{modified && unmodified, "--if-modified-since", "--if-unmodified-since", "to pin a version use --if-match with its ETag"},
+		{c.IfNoneMatch == azcore.ETagAny && c.LeaseID != "", "--if-none-match '*'", "--lease-id", "with the id of its lease the service overwrites an existing blob: to create one, leave --lease-id out"},
 	} {
 		if pair.given {
 			return fail.WithHint(fail.Usagef("%s and %s cannot both be given on a write", pair.a, pair.b), pair.instead)

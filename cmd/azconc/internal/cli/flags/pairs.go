@@ -63,6 +63,9 @@ func ParsePairs(flag string, pairs []string) (map[string]string, error) {
 		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, settings.CreationKey) {
 			return nil, fail.Usagef("%s %s: the name is reserved for azconc", flag, name)
 		}
+		if err := headerText(flag+" "+name, value); err != nil {
+			return nil, err
+		}
 		out[name] = value
 	}
 	return out, nil

@@ -56,15 +56,24 @@ func (e *tooLargeError) Error() string {
 }
 func (e *tooLargeError) Unwrap() error { return e.err }
 
-// AddTrustConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
-func AddTrustConflicts(set *pflag.FlagSet, trust *bool) {
-	set.BoolVar(trust, "trust-conflicts", false, "report every refused write as a conflict, without a look at the resource to confirm\nit; only for networks without an intermediary that repeats requests")
+// AddConfirmConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
+func AddConfirmConflicts(set *pflag.FlagSet, confirm *optimistic.Confirm) {
+	const name = "confirm-conflicts"
+	values := map[string]optimistic.Confirm{"auto": optimistic.ConfirmByPath, "always": optimistic.ConfirmAlways, "never": optimistic.ConfirmNever}
+	v := Text(set, confirm, name, "whether a conflict that nothing in the resource confirms has an unknown outcome (exit\ncode 5); auto: unless TLS to the service or a loopback connection rules out that a\nproxy delivered the write twice: {auto | always | never}", func(text string) (optimistic.Confirm, error) {
+		c, ok := values[text]
+		if !ok {
+			return 0, fail.Usagef("--%s %q is neither auto, always nor never", name, text)
+		}
+		return c, nil
+	})
+	v.text, set.Lookup(name).DefValue = "auto", "auto"
 }
 
 // UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.
 func UnconfirmedHint(err error) error {
 	if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok && unknown.Unconfirmed {
-		return fail.WithHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --trust-conflicts makes this a conflict (exit code 4)")
+		return fail.WithHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --confirm-conflicts never makes this a conflict (exit code 4)")
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (n leaseNoun) parseBreak(opts *breakOptions, in cli.Input) (err error) {
 		return err
 	}
 	switch {
-	case opts.Stale != 0 && opts.Stale < 30*time.Second:
+	case in.Flags.Changed("stale") && opts.Stale < 30*time.Second:
 		return fail.Usagef("--stale %v is less than 30s: a heartbeat may be missed", opts.Stale)
 	case in.Flags.Changed("period") && opts.now:
 		return fail.Usagef("--period and --now cannot both be given")

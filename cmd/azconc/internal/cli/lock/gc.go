@@ -49,14 +49,15 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 }
 
 type gcResult struct {
-	Outcome  string   `json:"outcome"`
-	Locks    []string `json:"locks"`
-	Seen     int      `json:"seen"`
-	Deleted  int      `json:"deleted"`
-	Held     int      `json:"held"`
-	Recent   int      `json:"recent"`
-	Foreign  int      `json:"foreign"`
-	Requests int      `json:"requests"`
+	Outcome   string   `json:"outcome"`
+	Container string   `json:"resource"`
+	Locks     []string `json:"locks"`
+	Seen      int      `json:"seen"`
+	Deleted   int      `json:"deleted"`
+	Held      int      `json:"held"`
+	Recent    int      `json:"recent"`
+	Foreign   int      `json:"foreign"`
+	Requests  int      `json:"requests"`
 }
 
 func (r gcResult) Text(w io.Writer) {
@@ -74,7 +75,7 @@ func gcRun(ctx context.Context, f *cli.Factory, opts *gcOptions) error {
 	if err != nil {
 		return err
 	}
-	r := gcResult{Outcome: "deleted", Locks: []string{}}
+	r := gcResult{Outcome: "deleted", Container: opts.Container.Container, Locks: []string{}}
 	if opts.DryRun {
 		r.Outcome = "dry_run"
 	}

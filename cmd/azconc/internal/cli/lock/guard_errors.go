@@ -37,10 +37,16 @@ func (e *LostRunning) Verdict() fail.Verdict {
 
 // CommandLeft reports that a process of the command could not be stopped, so that the lease is not released. It expires
 // unless it is infinite.
-type CommandLeft struct{ Lost *pessimistic.LostError }
+type CommandLeft struct {
+	Lost *pessimistic.LostError // may be nil
+	Err  error                  // why it is unknown whether one is left; may be nil
+}
 
 func (e *CommandLeft) Error() string {
 	text := "a process of the command is still running and cannot be stopped; the lease is kept until it expires"
+	if e.Err != nil {
+		text = "a process of the command may still be running; the lease is kept until it expires: " + e.Err.Error()
+	}
 	if e.Lost != nil {
 		text += ": " + e.Lost.Error()
 	}

@@ -136,8 +136,8 @@ type Acquisition struct {
 	Facts   func(Held) map[string]any
 	inherit func(Held) []*os.File // files that the command keeps open; may be nil
 
-	// Breaking returns how long h keeps a lease that is being broken, 0 if it is over. Nil means that this is unknown: the
-	// command is then killed at once.
+	// Breaking returns after which time a lease that is being broken has certainly ended, 0 if it is over: see
+	// pessimistic.BrokenLock. Nil means that this is unknown: the command is then killed at once.
 	Breaking func(ctx context.Context, h Held) (time.Duration, error)
 
 	Out    io.Writer                               // where the command's output goes, if not to ours
@@ -182,6 +182,7 @@ func begin(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, ru
 		return err
 	}
 	defer status.close()
+	proc.Reserve() // where that is impossible, nothing is held yet
 	// As the first process of a container, azconc is the parent of every orphan in it.
 	defer proc.Reap()()
 	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
@@ -293,7 +294,7 @@ func (r *running) command(h Held) error {
 	s, err := c.Run(w.stop)
 	close(w.finished)
 	<-watched
-	if err != nil {
+	if err != nil && !s.Left {
 		return NotStarted(err)
 	}
 	lost := lossOf(h)
@@ -302,7 +303,7 @@ func (r *running) command(h Held) error {
 	}
 	status.write("exited", map[string]any{"status": s.Code})
 	if s.Left {
-		return &CommandLeft{Lost: lost}
+		return &CommandLeft{Lost: lost, Err: err}
 	}
 	if lost != nil {
 		return &LostRunning{Err: lost, Why: r.lost}

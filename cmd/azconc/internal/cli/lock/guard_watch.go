@@ -11,6 +11,10 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
+// roundedUp is how much less than BrokenLock.After may be left of a lease: a second, because the service answers in whole seconds,
+// and another where an emulator rounds them up.
+const roundedUp = 2 * time.Second
+
 // breakPatience bounds how long azconc asks the service for the remaining time of a lease that is being broken.
 const breakPatience = time.Second
 
@@ -29,8 +33,8 @@ type watch struct {
 	u        *UnderFlags
 	held     Held
 	status   *statusLines
-	woken    chan os.Signal // has an element after azconc was suspended and continues
-	breaking func(ctx context.Context, h Held) (time.Duration, error)
+	woken    chan os.Signal                                           // has an element after azconc was suspended and continues
+	breaking func(ctx context.Context, h Held) (time.Duration, error) // see Acquisition
 
 	stop      chan time.Duration
 	deadlines chan proc.Deadline
@@ -117,7 +121,7 @@ func (w *watch) stopInTime(ctx context.Context) {
 	if err != nil {
 		left = 0
 	}
-	left -= time.Second + releaseMargin + time.Since(asked) // the service counts in whole seconds
+	left -= roundedUp + releaseMargin + time.Since(asked)
 	w.move(proc.After(left))
 	w.order(min(left, grace-time.Since(asked)))
 }

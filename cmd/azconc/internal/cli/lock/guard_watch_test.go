@@ -112,9 +112,9 @@ func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
 		want []time.Duration // TERM comes first, in any case
 	}{
 		{"its natural end", 20 * time.Second, nil, []time.Duration{10 * time.Second, 10 * time.Second}},
-		{"a short period", 5 * time.Second, nil, []time.Duration{10 * time.Second, 5*time.Second - time.Second - releaseMargin}},
-		{"over by now", 0, nil, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
-		{"held by another by now", 0, pessimistic.ErrConflict, []time.Duration{10 * time.Second, -time.Second - releaseMargin}},
+		{"a short period", 5 * time.Second, nil, []time.Duration{10 * time.Second, 5*time.Second - roundedUp - releaseMargin}},
+		{"over by now", 0, nil, []time.Duration{10 * time.Second, -roundedUp - releaseMargin}},
+		{"held by another by now", 0, pessimistic.ErrConflict, []time.Duration{10 * time.Second, -roundedUp - releaseMargin}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()

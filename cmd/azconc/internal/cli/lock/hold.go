@@ -43,8 +43,8 @@ has to notice that azconc has exited.`,
 			if err := opts.parse(in.Flags); err != nil {
 				return err
 			}
-			if opts.For < 0 {
-				return fail.Usagef("--for %v is negative", opts.For)
+			if in.Flags.Changed("for") && opts.For <= 0 {
+				return fail.Usagef("--for %v is not positive", opts.For)
 			}
 			return nil
 		},

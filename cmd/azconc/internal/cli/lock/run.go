@@ -32,9 +32,10 @@ The lock is released when none of them is left.
 
 On Linux that includes processes in other process groups and sessions and daemons, and it holds even if azconc is stopped or
 killed: a watchdog, which is the command's parent process, kills everything half a second before another process can acquire the
-lease. It does not include processes of another user, or those that a service runs on behalf of the command, such as a
-container. On other systems it includes the command's process group (on Windows its job object), and if azconc is stopped or
-killed the command may continue without the lock (on Windows it ends).
+lease, or earlier if there are many processes. It does not include processes of another user that azconc may not kill, which
+keep it from releasing the lease, or those that a service runs on behalf of the command, such as a container. On other systems
+it includes the command's process group (on Windows its job object), and if azconc is stopped or killed the command may continue
+without the lock (on Windows it ends).
 
 On a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
 reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole job, so nothing is renewed meanwhile, and the
@@ -47,8 +48,9 @@ lost while the command ran.`
 
 func runVerb() cli.Verb[runOptions] {
 	return cli.Verb[runOptions]{
-		Use:   "run (<container/name> | --file <path>) [flags] -- <command> [<arg>...]",
-		Short: "Run a command under a lock",
+		Use:         "run (<container/name> | --file <path>) [flags] -- <command> [<arg>...]",
+		Annotations: map[string]string{cli.ResourceFlag: "file"},
+		Short:       "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
 
 The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
@@ -128,15 +130,19 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Lock.String(), opts.Lock.Blob, &opts.UnderFlags))
 }
 
-// waitingNote prints, on a terminal, which holder the command waits for.
+// waitingNote prints which holder the command waits for: at a terminal whenever the wait begins again, and elsewhere, where the
+// lines may go to a log, at most once a minute.
 func waitingNote(f *cli.Factory) pessimistic.Hooks {
-	if !f.ErrTerminal || f.Quiet {
+	if f.Quiet {
 		return pessimistic.Hooks{}
 	}
+	var last time.Time
 	return pessimistic.Hooks{Event: func(e pessimistic.Event) {
-		if e.Kind == pessimistic.Waiting {
-			f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
+		if e.Kind != pessimistic.Waiting || !f.ErrTerminal && e.At.Sub(last) < time.Minute {
+			return
 		}
+		last = e.At
+		f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
 	}}
 }
 
@@ -159,7 +165,8 @@ func acquisition(k *pessimistic.Locker, what, name string, u *UnderFlags) Acquis
 	}
 }
 
-// Breaking returns how long h keeps a lock that is being broken. Breaking it again returns that time and changes nothing.
+// Breaking returns after which time a lock that is being broken has certainly ended. Breaking it again returns that time and
+// changes nothing.
 func Breaking(ctx context.Context, k *pessimistic.Locker, h *pessimistic.Hold) (time.Duration, error) {
 	b, err := k.Break(ctx, h.Name(), &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: h.ETag()}})
 	return b.After, err

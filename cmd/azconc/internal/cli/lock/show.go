@@ -74,8 +74,9 @@ func listVerb() cli.Verb[listOptions] {
 }
 
 type listResult struct {
-	Outcome string  `json:"outcome"`
-	Locks   []shown `json:"locks"`
+	Outcome   string  `json:"outcome"`
+	Container string  `json:"resource"`
+	Locks     []shown `json:"locks"`
 }
 
 func (r listResult) Text(w io.Writer) {
@@ -93,7 +94,7 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 	if err != nil {
 		return err
 	}
-	r := listResult{Outcome: "listed", Locks: []shown{}}
+	r := listResult{Outcome: "listed", Container: opts.Container.Container, Locks: []shown{}}
 	for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: opts.Prefix, Held: opts.Held}) {
 		if err != nil {
 			return err

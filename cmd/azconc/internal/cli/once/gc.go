@@ -12,7 +12,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type gcOptions struct {
@@ -63,7 +62,7 @@ func gcRun(ctx context.Context, f *cli.Factory, opts *gcOptions) error {
 		return err
 	}
 	n, err := o.GC(ctx, opts.Age)
-	if err != nil && azerr.Absent(err) != "table" {
+	if err != nil {
 		if n > 0 {
 			f.Notef("%d were deleted", n)
 		}

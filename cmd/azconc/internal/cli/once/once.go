@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/optimistic/tables"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -68,22 +65,6 @@ func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idempotent.On
 		return nil, err
 	}
 	return idempotent.NewOnce(k, tables.NewClient(o.Results))
-}
-
-// withTable creates the table of the results if it is missing.
-func (o *options) withTable(ctx context.Context, f *cli.Factory, do func() error) error {
-	err := do()
-	if azerr.Absent(err) != "table" {
-		return err
-	}
-	service, err := f.TableService()
-	if err != nil {
-		return err
-	}
-	if _, err := tables.EnsureTable(ctx, service.NewClient(o.Results)); err != nil {
-		return err
-	}
-	return do()
 }
 
 // maxKept bounds the stored output of a command: what fits into a property as JSON.
@@ -138,7 +119,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 		return err
 	}
 	out, found, err := o.Look(ctx, opts.Key.Blob)
-	if err != nil && azerr.Absent(err) != "table" {
+	if err != nil {
 		return err
 	}
 	if !found {
@@ -185,7 +166,7 @@ func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
 		return err
 	}
 	found, err := o.Forget(ctx, opts.Key.Blob)
-	if err != nil && azerr.Absent(err) != "table" {
+	if err != nil {
 		return err
 	}
 	if !found {

@@ -137,12 +137,7 @@ func (o *runOptions) lockName() string {
 func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
 	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
 	for n := 0; ; n++ {
-		var a *idempotent.OnceRun
-		var out idempotent.Outcome
-		err := o.withTable(ctx, f, func() (err error) {
-			a, out, err = once.Begin(ctx, key, payload)
-			return err
-		})
+		a, out, err := once.Begin(ctx, key, payload)
 		left := o.Wait - time.Since(began)
 		switch {
 		case err == nil && a == nil:
@@ -152,7 +147,11 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent
 		case !errors.Is(err, idempotent.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
 			return nil, err
 		}
-		if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && !told && f.ErrTerminal && !f.Quiet {
+		held, ok := errors.AsType[*pessimistic.HeldError](err)
+		if ok && o.under(f, held) {
+			return nil, fail.WithHint(fmt.Errorf("%s would wait for itself: %w", o.Key, err), "the command of azconc once run must not run the same key")
+		}
+		if ok && !told && f.ErrTerminal && !f.Quiet {
 			f.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
 			told = true
 		}
@@ -164,6 +163,11 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent
 			return nil, err
 		}
 	}
+}
+
+// under reports whether the holder's command has started this one.
+func (o *runOptions) under(f *cli.Factory, held *pessimistic.HeldError) bool {
+	return f.Env.Get("AZCONC_LOCK_NAME") == o.lockName() && f.Env.Get("AZCONC_LOCK_FENCE") == held.Fence.String()
 }
 
 // mismatch reports that the key was completed with another command line or payload.

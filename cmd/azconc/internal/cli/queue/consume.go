@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,8 +34,11 @@ type consumeOptions struct {
 	inbox ref.Table
 }
 
-// defaultMarkers is the table of --markers.
-const defaultMarkers = "azconcmarkers"
+// The defaults of --markers and --poison, which are those of idempotent.NewWorker.
+const (
+	defaultMarkers = "azconcmarkers"
+	poisonSuffix   = "-poison"
+)
 
 func consumeVerb() cli.Verb[consumeOptions] {
 	var encoding string
@@ -51,8 +53,8 @@ what happens to the message:
 
   0   done: it is deleted
   75  postponed: it is redelivered after a growing delay, and the attempt does not count
-  65  poison: it goes to the poison queue at once
-  any other status, or a signal: it failed, and is redelivered after --backoff, up to --max-attempts times
+  65  poison: it goes to the poison queue, --poison, at once
+  any other status, or a signal: it failed, and is redelivered after --backoff; after --max-attempts failures it is poison
 
 While the command runs, azconc keeps its message hidden; if it cannot, it stops the command and every process it started before
 another consumer can receive the message. Output of the command passes through; with --concurrency above 1, when it has ended.
@@ -73,8 +75,11 @@ with a mark that the message was applied. The command itself can run again, so i
 partition records the messages, so --markers is not used unless it is given.
 
 After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
-redelivered.`,
-		Example: `  azconc queue consume orders --exec ./handle --poison orders-poison
+redelivered, and the exit code is 0.
+
+With --exit-when-empty or --max-messages, the exit code is 8 if a message failed or became poison, and was not handled since. A
+postponed message has not failed. --exit-when-empty reports how many hidden messages are left.`,
+		Example: `  azconc queue consume orders --exec ./handle
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
   azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
 		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
@@ -84,7 +89,7 @@ redelivered.`,
 			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
 			set.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
-			set.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing")
+			set.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
 			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
 			set.IntVar(&opts.Options.Concurrency, "concurrency", 1, "how many commands run at a time")
 			set.DurationVar(&opts.Options.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
@@ -99,10 +104,12 @@ redelivered.`,
 		},
 		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
-			if opts.Poison != "" {
-				if opts.Poison, err = parseQueue(opts.Poison); err != nil {
-					return err
+			if opts.Poison == "" {
+				if opts.Poison, err = parseQueue(opts.Queue + poisonSuffix); err != nil {
+					return fail.Usagef("--poison is missing: %s is too long for %s%s, the default", opts.Queue, opts.Queue, poisonSuffix)
 				}
+			} else if opts.Poison, err = parseQueue(opts.Poison); err != nil {
+				return err
 			}
 			if opts.Markers == "" && opts.Options.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || opts.Options.Dedupe != "") {
 				opts.Markers = defaultMarkers
@@ -174,17 +181,6 @@ func (opts *consumeOptions) check() error {
 	return nil
 }
 
-// consumeResult sums up what became of the messages.
-type consumeResult struct {
-	Outcome  string         `json:"outcome"`
-	Queue    string         `json:"resource"`
-	Messages map[string]int `json:"messages"`
-	Handled  int            `json:"handled"`
-	cli.Cost
-}
-
-func (r consumeResult) Text(io.Writer) {}
-
 func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
@@ -196,11 +192,10 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	if opts.Inbox != "" && opts.Markers == "" {
 		o.Dedupe = idempotent.DedupeInbox
 	}
-	if opts.Poison != "" {
-		if o.Poison, err = f.Queue(opts.Poison); err != nil {
-			return err
-		}
+	if o.Poison, err = f.Queue(opts.Poison); err != nil {
+		return err
 	}
+	o.CreateQueue = opts.Create
 	if opts.Create {
 		if err := createQueue(f, ctx, queue, opts.Queue); err != nil {
 			return err
@@ -226,6 +221,9 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 		return err
 	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.Progress("finished")}
+	if o.ExitWhenEmpty || o.MaxMessages > 0 {
+		counts.unhandled = map[string]idempotent.EventKind{}
+	}
 	o.Event = counts.add
 	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
 	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
@@ -275,7 +273,6 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	close(done)
 	hurry.Wait()
 	counts.progress.End()
-	stats := c.Stats()
 	if err == nil {
 		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
 			err = context.Cause(ctx) // the time was up
@@ -284,9 +281,5 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	if err != nil {
 		return err
 	}
-	if !f.JSON() {
-		return nil
-	}
-	return f.Print(consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: counts.n, Handled: stats.Handled,
-		Cost: f.Cost()})
+	return counts.conclude(ctx, queue, opts, c.Stats().Handled)
 }

@@ -1,12 +1,21 @@
 package queue
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"sync"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // messageCounts reports and counts the events of messages.
@@ -15,6 +24,10 @@ type messageCounts struct {
 	mu sync.Mutex
 	n  map[string]int
 
+	// unhandled has the messages, by the service's id, that failed and were not handled since. Nil for a consumer that does not
+	// end by itself, whose messages others may handle.
+	unhandled map[string]idempotent.EventKind
+
 	progress *cli.Progress
 }
 
@@ -22,6 +35,7 @@ func (m *messageCounts) add(e idempotent.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.n[string(e.Kind)]++
+	m.follow(e)
 	switch e.Kind {
 	case idempotent.Received:
 		return
@@ -41,4 +55,102 @@ func (m *messageCounts) add(e idempotent.Event) {
 		text += ": " + show.FirstLine(azerr.Clean(e.Err).Error())
 	}
 	m.f.Notef("%s", text)
+}
+
+// follow records whether a message has failed. A message that was postponed has not.
+func (m *messageCounts) follow(e idempotent.Event) {
+	if e.Message == nil || m.unhandled == nil {
+		return
+	}
+	_, postponed := errors.AsType[*postponement](e.Err)
+	switch e.Kind {
+	case idempotent.Retried, idempotent.Poisoned, idempotent.Lost:
+		if m.unhandled[e.Message.ID] = e.Kind; postponed {
+			delete(m.unhandled, e.Message.ID)
+		}
+	case idempotent.Completed, idempotent.Duplicate, idempotent.Dropped:
+		delete(m.unhandled, e.Message.ID)
+	}
+}
+
+// consumeResult sums up what became of the messages.
+type consumeResult struct {
+	Outcome  string         `json:"outcome"`
+	Queue    string         `json:"resource"`
+	Messages map[string]int `json:"messages"`
+	Handled  int            `json:"handled"`
+	Failed   *int           `json:"failed,omitempty"` // messages that failed, and were not handled since, if the consumer has ended by itself
+	Hidden   *int32         `json:"hidden,omitempty"` // messages that are left and cannot be received now
+	cli.Cost
+}
+
+func (r consumeResult) Text(io.Writer) {}
+
+// failedMessages reports that a consumer has ended by itself, and not all messages were handled.
+type failedMessages struct {
+	consumeResult
+	poisoned int
+	poison   string // queue
+}
+
+func (e *failedMessages) Error() string {
+	failed := *e.Failed
+	text := show.Plural(failed, "message") + " failed"
+	switch {
+	case e.poisoned == failed:
+		return text + ", and moved to " + e.poison
+	case e.poisoned > 0:
+		return text + fmt.Sprintf(": %d moved to %s, and %d to be redelivered", e.poisoned, e.poison, failed-e.poisoned)
+	}
+	return text + ", to be redelivered"
+}
+
+func (*failedMessages) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitFilter, Outcome: "handler_failed"}
+}
+
+func (e *failedMessages) Facts() map[string]any {
+	facts := map[string]any{"messages": e.Messages, "handled": e.Handled, "failed": *e.Failed, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
+	if e.Hidden != nil {
+		facts["hidden"] = *e.Hidden
+	}
+	return facts
+}
+
+// conclude prints the result of a consumer that has ended in order. If it has ended by itself and messages have failed, that is
+// an error.
+func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient, opts *consumeOptions, handled int) error {
+	r := consumeResult{Outcome: "stopped", Queue: opts.Queue, Messages: m.n, Handled: handled}
+	bySelf := ctx.Err() == nil
+	if bySelf && opts.Options.ExitWhenEmpty {
+		if r.Hidden = hidden(ctx, queue); ptr.Value(r.Hidden) > 0 && !m.f.Quiet {
+			m.f.Notef("%s has %s, which cannot be received now", opts.Queue, show.Plural(int(*r.Hidden), "hidden message"))
+		}
+	}
+	r.Cost = m.f.Cost()
+	if bySelf {
+		r.Failed = to.Ptr(len(m.unhandled))
+	}
+	if bySelf && len(m.unhandled) > 0 {
+		e := &failedMessages{consumeResult: r, poison: opts.Poison}
+		for _, kind := range m.unhandled {
+			if kind == idempotent.Poisoned {
+				e.poisoned++
+			}
+		}
+		return e
+	}
+	if !m.f.JSON() {
+		return nil
+	}
+	return m.f.Print(r)
+}
+
+// hidden returns how many messages are left in a queue in which none can be received, or nil if the credential cannot ask.
+func hidden(ctx context.Context, queue *azqueue.QueueClient) *int32 {
+	p, err := queue.GetProperties(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	return p.ApproximateMessagesCount
 }

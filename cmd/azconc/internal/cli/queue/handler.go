@@ -100,10 +100,15 @@ func (h *execHandler) failure(m *idempotent.Message, end proc.ShellEnd, why stri
 		return idempotent.Poison(errors.New(why))
 	case statusLater:
 		pause := max(time.Second, (h.backoff.Base + h.backoff.Wait(m.Deliveries-1)).Round(time.Second))
-		return fmt.Errorf("%s: %w", why, idempotent.Postpone(pause))
+		return &postponement{fmt.Errorf("%s: %w", why, idempotent.Postpone(pause))}
 	}
 	return errors.New(why)
 }
+
+// postponement is the error of a command that has postponed its message.
+type postponement struct{ error }
+
+func (e *postponement) Unwrap() error { return e.error }
 
 // applyIn returns a function that applies the output of a command as the effect of its message: writes of one partition, in one
 // transaction with the marker that the message was applied.

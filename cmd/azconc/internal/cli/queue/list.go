@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/pflag"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type listOptions struct {
@@ -66,8 +67,9 @@ func showVerb() cli.Verb[options] {
 	return cli.Verb[options]{
 		Use:   "show <queue>",
 		Short: "Show how many messages a queue holds",
-		Long: `Show how many messages a queue holds, approximately: the service's count is never too low, and includes hidden messages, which
-a consumer has received.`,
+		Long: `Show how many messages a queue holds, and how many of them can be received, and are hidden because a consumer has received
+them or they are delayed. The service's count of all is approximate, but never too low. It shows at most 32 messages that can be
+received; if there are as many, the number of hidden ones is not known.`,
 		Example: "  azconc queue show orders -o json",
 		Parse:   (*options).parse,
 		Run:     showRun,
@@ -78,11 +80,20 @@ type showResult struct {
 	Outcome  string            `json:"outcome"`
 	Queue    string            `json:"resource"`
 	Messages int32             `json:"approximate_message_count"`
+	Visible  *int              `json:"visible,omitempty"` // not set if the credential does not allow to ask
+	Hidden   *int              `json:"hidden,omitempty"`
 	Metadata map[string]string `json:"metadata"`
 }
 
 func (r showResult) Text(w io.Writer) {
 	show.Fields(w, "queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most"))
+	switch {
+	case r.Visible == nil:
+	case r.Hidden == nil:
+		show.Fields(w, "visible", fmt.Sprint(*r.Visible, " at least"))
+	default:
+		show.Fields(w, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
+	}
 	container.PrintMetadata(w, r.Metadata)
 }
 
@@ -95,5 +106,19 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return f.Print(showResult{Outcome: "found", Queue: opts.Queue, Messages: ptr.Value(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)})
+	r := showResult{Outcome: "found", Queue: opts.Queue, Messages: ptr.Value(p.ApproximateMessagesCount), Metadata: cli.OwnMetadata(p.Metadata)}
+	seen, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(maxPeek))})
+	switch n := len(seen.Messages); {
+	case azerr.Classify(err).Kind == azerr.Unauthorised: // it may be allowed to see the queue, and not its messages
+	case err != nil:
+		return err
+	case n < maxPeek:
+		r.Visible, r.Hidden = &n, to.Ptr(max(0, int(r.Messages)-n))
+	default:
+		r.Visible = &n
+	}
+	return f.Print(r)
 }
+
+// maxPeek is the largest number of messages of a Peek Messages (REST: "Peek Messages").
+const maxPeek = 32

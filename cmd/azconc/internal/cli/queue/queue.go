@@ -70,7 +70,7 @@ func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 }
 
 // createMarkers creates the table of the markers if it is missing, and says so. A credential may be good for a table that is
-// there and not for making one: whether it is there, its use shows.
+// there and not for making one: whether it is there, its use shows. If it was just deleted, the Consumer waits for its name.
 func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 	service, err := f.TableService()
 	if err != nil {
@@ -80,19 +80,19 @@ func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 	if r.Created {
 		f.Notef("created table %s, which records handled messages", table)
 	}
-	if azerr.Classify(err).Kind == azerr.Unauthorised {
+	if azerr.Classify(err).Kind == azerr.Unauthorised || azerr.Has(err, "TableBeingDeleted") {
 		return nil
 	}
 	return endOf(ctx, err)
 }
 
-// createQueue creates a queue if it is missing, and says so.
+// createQueue creates a queue if it is missing, and says so. If it was just deleted, the Consumer waits for its name.
 func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient, name string) error {
 	r, err := settings.CreateQueue(ctx, queue, nil)
 	if r.Created {
 		f.Notef("created queue %s", name)
 	}
-	if errors.Is(err, optimistic.ErrExists) {
+	if errors.Is(err, optimistic.ErrExists) || azerr.Has(err, "QueueBeingDeleted") {
 		return nil
 	}
 	return endOf(ctx, err)

@@ -68,6 +68,8 @@ a blob of that container until the message is handled: azconc queue consume need
 				return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
 				return fail.Usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
+			case m.TTL == 0 && in.Flags.Changed("ttl"):
+				return fail.WithHint(fail.Usagef("--ttl %v is no time to live", m.TTL), "omit it for 168h; a negative one never ends")
 			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
 				return fail.Usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
 			}
@@ -122,9 +124,8 @@ type sendResult struct {
 
 func (r sendResult) Text(w io.Writer) { fmt.Fprintln(w, r.ID) }
 
-// maxBody is more than any message can hold; the library reports smaller excesses more precisely.
 const (
-	maxBody    = 1 << 20
+	maxBody    = 64 << 10 // of a message as it is encoded: the library reports a shorter body that does not fit
 	maxClaimed = 64 << 20
 )
 
@@ -164,11 +165,11 @@ func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
 	if err != nil {
 		return err
 	}
-	limit := int64(maxBody)
+	limit, what := int64(maxBody), "the limit of a message without --claim-check"
 	if claims != nil {
-		limit = maxClaimed
+		limit, what = maxClaimed, "the limit of --claim-check"
 	}
-	if opts.Message.Body, err = f.WholeContent(ctx, opts.File, limit); err != nil {
+	if opts.Message.Body, err = f.ContentUpTo(ctx, opts.File, limit, what); err != nil {
 		return err
 	}
 	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create})

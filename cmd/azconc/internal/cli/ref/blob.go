@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
 
@@ -55,11 +56,13 @@ func (r Blob) At(snapshot string) (Blob, error) {
 // ParseBlob reads container/blob/path or a blob's URL.
 func ParseBlob(arg string) (Blob, error) {
 	r, err := parseBlobRef(arg)
-	if err != nil {
+	switch {
+	case err != nil && r.Container == arg && len(arg) <= longestContainer:
+		return r, fail.WithHint(fail.Usagef("%q names no container", arg), "a blob is named container/blob, as in "+show.Quote("jobs/"+arg))
+	case err != nil:
 		return r, err
-	}
-	if r.Blob == "" {
-		return r, fail.WithHint(fail.Usagef("%q names a container, not a blob", r.Container), "a blob is named container/path")
+	case r.Blob == "":
+		return r, fail.WithHint(fail.Usagef("%q names a container, not a blob", r.Container), "a blob is named container/blob")
 	}
 	return r, nil
 }
@@ -112,7 +115,7 @@ func parseBlobRef(arg string) (Blob, error) {
 	}
 	r.Container, r.Blob, _ = strings.Cut(path, "/")
 	if r.Container == "" && strings.HasPrefix(path, "/") {
-		return r, fail.WithHint(fail.Usagef("the resource begins with a slash"), "a blob is named container/path")
+		return r, fail.WithHint(fail.Usagef("the resource begins with a slash"), "a blob is named container/blob")
 	}
 	if strings.HasSuffix(path, "/") && r.Blob == "" {
 		return r, fail.Usagef("the name of the blob is missing after %q", r.Container+"/")
@@ -128,6 +131,9 @@ func parseBlobRef(arg string) (Blob, error) {
 	}
 	return r, nil
 }
+
+// longestContainer is the length of the longest name. A text that is longer may be a secret, so it is not repeated.
+const longestContainer = 63
 
 // ValidContainer checks a name against the rules of "Naming and referencing containers, blobs, and metadata".
 func ValidContainer(name string) error {
@@ -156,9 +162,8 @@ func ValidContainer(name string) error {
 			break
 		}
 	}
-	if why == "" && (len(name) < 3 || len(name) > 63) {
-		// A name that is too long may be a secret, so it is not repeated.
-		if len(name) > 63 {
+	if why == "" && (len(name) < 3 || len(name) > longestContainer) {
+		if len(name) > longestContainer {
 			return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
 		}
 		why = "it is too short"

@@ -147,3 +147,75 @@ func TestABareNumberIsSeconds(t *testing.T) {
 		t.Errorf("parseDuration = %v, %v", d, err)
 	}
 }
+
+// A text that HTTP cannot carry fails when it is sent, or spoils the signature. The walk finds the flags.
+func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
+	texts := map[string]string{"a\nb": `the character "\n"`, "a\x00": `the character "\x00"`, "ä": `the character "ä"`, "a\xff": `the character "\xff"`, " a": "white space", "a\t": "white space"}
+	headers := []string{"content-type", "content-encoding", "content-language", "content-disposition", "content-md5", "cache-control", "if-tags", "source-if-tags", "metadata"}
+	seen := map[string]bool{}
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		if !slices.Contains(headers, f.Name) || f.Value.Type() == "stringArray" && f.Usage == "`name=value`, as in an argument; may be repeated" {
+			return
+		}
+		seen[f.Name] = true
+		for text, want := range texts {
+			if f.Name == "metadata" {
+				text = "x=" + text
+			}
+			err := give(cmd.CommandPath(), "--"+f.Name+"="+text)
+			if fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), "--"+f.Name) || !strings.Contains(err.Error(), want) || fail.HintOf(err) == "" {
+				t.Errorf("%s --%s %q: %v, want a usage error about %s", cmd.CommandPath(), f.Name, text, err, want)
+			}
+		}
+		if f.Name != "metadata" {
+			if err := give(cmd.CommandPath(), "--"+f.Name+"=a b\tc;d=\"e\""); !errors.Is(err, errReached) {
+				t.Errorf("%s --%s: %v, which a header carries", cmd.CommandPath(), f.Name, err)
+			}
+		}
+	})
+	if len(seen) != len(headers) {
+		t.Errorf("the walk finds %v of %v", seen, headers)
+	}
+	for _, command := range []string{"blob metadata set jobs/a", "blob metadata update jobs/a", "blob metadata set jobs/a --metadata", "container metadata set jobs", "container metadata update jobs", "queue metadata set orders"} {
+		for text, want := range texts {
+			r := runOn(t.Context(), silent(t), nil, nil, append(strings.Fields(command), "x="+text)...)
+			if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "metadata x ") || !strings.Contains(r.stderr, want) {
+				t.Errorf("azconc %s x=%q: exit %d, %s", command, text, r.code, r.stderr)
+			}
+		}
+	}
+	r := runOn(t.Context(), silent(t), nil, nil, "table", "merge", "jobs/eu/17", "--set", "n=1", "--if-match", "W/\"a\nb\"")
+	if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "not a table's ETag") {
+		t.Errorf("an ETag of two lines: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// Zero is the value of an option that is not given, and must not be taken for that when it is.
+func TestAZeroIsNotTheDefault(t *testing.T) {
+	refused := map[string]string{
+		"azconc --timeout":                "version --timeout 0",
+		"azconc table query --top":        "table query jobs --top 0",
+		"azconc lock hold --for":          "lock hold jobs/nightly --for 0s",
+		"azconc queue send --ttl":         "queue send orders --file - --ttl 0",
+		"azconc file lease break --stale": "file lease break jobs/a --stale 0",
+	}
+	for flag, line := range refused {
+		r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(line)...)
+		if r.code != fail.ExitUsage || r.out != "" || !strings.Contains(r.stderr, "--") {
+			t.Errorf("%s: exit %d, %s", flag, r.code, r.stderr)
+		}
+	}
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		name := cmd.CommandPath() + " --" + f.Name
+		numeric := f.Value.Type() == "duration" || strings.HasPrefix(f.Value.Type(), "int")
+		if !numeric || !strings.Contains(f.Usage, "(default ") || refused[name] != "" {
+			return
+		}
+		if f.Name == "wait" && f.Shorthand == "w" { // --wait 0 does not wait
+			return
+		}
+		if err := give(cmd.CommandPath(), "--"+f.Name+"=0"); fail.Judge(err).Code != fail.ExitUsage {
+			t.Errorf("%s 0: %v, want a usage error: %s", name, err, f.Usage)
+		}
+	})
+}

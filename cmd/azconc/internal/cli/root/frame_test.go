@@ -43,6 +43,16 @@ func TestHelpAndVersion(t *testing.T) {
 		{"--version", 0, "azconc ", ""},
 		{"--version -o json", 0, `{"outcome":"ok","version":`, ""},
 		{"blob --version", 2, "", "unknown flag: --version"},
+		{"nosuch --help", 2, "", `unknown command "nosuch" for "azconc"`},
+		{"-v nosuch -h", 2, "", `unknown command "nosuch" for "azconc"`},
+		{"blob upate --help", 2, "", "azconc: hint: did you mean update"},
+		{"blob lease nosuch jobs/a --help", 2, "", `unknown command "nosuch" for "azconc blob lease"`},
+		{"table put jobs/eu/17 --set n=1", 2, "", `table: unknown command "put" for "azconc table"`},
+		{"table put --set n=1 jobs/eu/17", 2, "", `table: unknown command "put" for "azconc table"`},
+		{"table --set n=1", 2, "", "unknown flag: --set"},
+		{"blob --help", 0, "usage: azconc blob <command>", ""},
+		{"blob put --help jobs/a", 0, "usage: azconc blob put <container/blob>", ""},
+		{"help blob put --help", 0, "usage: azconc help", ""},
 	} {
 		r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(c.args)...)
 		if r.code != c.code || !strings.Contains(r.out, c.out) || !strings.Contains(r.stderr, c.stderr) || (c.code == 0) != (r.stderr == "") || (c.code != 0) != (r.out == "") {

@@ -49,7 +49,7 @@ const exitCodesHelp = `Exit codes are the same for all commands.
     5  outcome unknown: the write may or may not have been applied
     6  held by another holder
     7  already exists
-    8  the filter or handler failed; nothing was written
+    8  the filter or handler failed; nothing was written. queue consume that ends by itself: a message failed
     9  lease lost
    77  not authorised
   124  timed out (--timeout)
@@ -69,6 +69,9 @@ const environmentHelp = `Connection settings are those of the Azure CLI: a flag,
   --sas-token          AZURE_STORAGE_SAS_TOKEN
   --auth-mode          AZURE_STORAGE_AUTH_MODE           login: Entra ID; key: the given key or SAS
   --blob-endpoint, --table-endpoint, --queue-endpoint, --file-endpoint
+
+A file keeps a secret out of the shell's history and the list of processes: --account-key-file FILE, or AZURE_STORAGE_KEY_FILE, has
+the key, and -file or _FILE does the same for a connection string and a SAS. With the flags, - is stdin.
 
 A connection string in the environment takes precedence over the other variables. With an account and no credential azconc signs in
 with Entra ID: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, a managed identity, or the Azure CLI's login.

@@ -1,11 +1,14 @@
 package root
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/complete"
 )
 
 // Run executes one command line and returns the exit code. It is the whole of azconc but for the process: it reads and
@@ -21,6 +24,14 @@ func run(ctx context.Context, args []string, streams *cli.Streams, env cli.Env, 
 	defer f.Close()
 	root := newRootCmd(f)
 	root.SetArgs(append([]string{}, args...))
+	complete.Add(root, f, args)
+	help, unknown := root.HelpFunc(), error(nil)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		// cobra prints the help of the group for --help after a verb that does not exist, and succeeds.
+		if unknown = cli.UnknownVerb(cmd); unknown == nil {
+			help(cmd, args)
+		}
+	})
 	cmd, err := root.ExecuteContextC(ctx)
-	return f.Report(ctx, cmd, err)
+	return f.Report(ctx, cmd, cmp.Or(err, unknown))
 }

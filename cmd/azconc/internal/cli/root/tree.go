@@ -1,6 +1,8 @@
 package root
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -40,7 +42,10 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
 	root.SetHelpTemplate(helpTemplate)
-	root.SetFlagErrorFunc(flags.FlagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// The flags of a verb that does not exist are unknown to the group.
+		return cmp.Or(cli.UnknownVerb(cmd), flags.FlagError(cmd, err))
+	})
 	f.AddFlags(root)
 	root.Flags().BoolVar(&f.Version, "version", false, "print the version")
 	root.SetHelpCommand(newHelpCmd())

@@ -15,7 +15,7 @@ type entityWriteOptions struct {
 	Entity  ref.Table
 	Source  entityFlags
 	IfMatch azcore.ETag
-	Trust   bool
+	Confirm optimistic.Confirm
 	Merge   bool // of an upsert
 }
 
@@ -44,7 +44,7 @@ lost.`,
 }
 
 func insertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
-	properties, err := opts.Source.load(ctx, f)
+	properties, err := opts.Source.load(ctx, f, opts.Entity)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ is read if "name@odata.type" names the types.`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
 			addIfMatch(set, &opts.IfMatch)
-			flags.AddTrustConflicts(set, &opts.Trust)
+			flags.AddConfirmConflicts(set, &opts.Confirm)
 		},
 		Resource: (*entityWriteOptions).resource,
 		Parse:    (*entityWriteOptions).parse,

@@ -43,7 +43,7 @@ A query is not a snapshot: if its result takes several requests, later requests 
 			set.StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
 			flags.AllowEmpty(set, "filter")
 			set.StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-			flags.Int(set, &opts.Top, "top", 0, "print at most this many (default all)")
+			flags.Int(set, &opts.Top, "top", 1, "print at most this many (default all)")
 		},
 		Resource: func(opts *queryOptions, arg string) (err error) { opts.Table, err = ref.ParseTable(arg, 1); return err },
 		Run:      queryRun,

@@ -29,7 +29,7 @@ forgets them.`,
 		Flags: func(opts *entityWriteOptions, set *pflag.FlagSet) {
 			opts.Source.add(set)
 			addIfMatch(set, &opts.IfMatch)
-			flags.AddTrustConflicts(set, &opts.Trust)
+			flags.AddConfirmConflicts(set, &opts.Confirm)
 		},
 		Resource: (*entityWriteOptions).resource,
 		Parse:    (*entityWriteOptions).parse,
@@ -72,7 +72,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 	if err != nil {
 		return err
 	}
-	data, err := opts.Source.document(ctx, f)
+	data, err := opts.Source.document(ctx, f, opts.Entity)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 			return err
 		}
 	}
-	o := &optimistic.WriteOptions{Sending: optimistic.Sending{TrustConflicts: opts.Trust}}
+	o := &optimistic.WriteOptions{Sending: optimistic.Sending{ConfirmConflicts: opts.Confirm}}
 	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
 	r.Requests = int(f.Requests.Load()) // with the one that read the base
 	return f.PrintWrite(opts.Entity, done, r, flags.UnconfirmedHint(err))

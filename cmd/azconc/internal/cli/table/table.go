@@ -2,11 +2,13 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -17,6 +19,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -61,12 +64,12 @@ func (e *entityFlags) parse() error {
 	return nil
 }
 
-func (e *entityFlags) load(ctx context.Context, f *cli.Factory) (tables.Properties, error) {
-	return parsedOr(e.document(ctx, f))
+func (e *entityFlags) load(ctx context.Context, f *cli.Factory, on ref.Table) (tables.Properties, error) {
+	return parsedOr(e.document(ctx, f, on))
 }
 
-// document returns the properties given by flags, as JSON.
-func (e *entityFlags) document(ctx context.Context, f *cli.Factory) ([]byte, error) {
+// document returns the properties of on given by flags, as JSON.
+func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table) ([]byte, error) {
 	data := []byte("{}")
 	if e.File != "" {
 		file := &change.FileChange{Name: e.File}
@@ -84,13 +87,14 @@ func (e *entityFlags) document(ctx context.Context, f *cli.Factory) ([]byte, err
 			return nil, fail.BadDocument(err)
 		}
 	}
-	return data, nil
+	return data, fail.BadDocument(checkKeys(on, data))
 }
 
 // ParseProperties reads properties as JSON.
 func ParseProperties(data []byte) (tables.Properties, error) {
 	var p tables.Properties
 	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
+		err = cmp.Or(fail.ByteOrderMark(data), err)
 		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
 			err = errors.New(fail.PlainJSON(err))
 		}
@@ -129,11 +133,13 @@ func addIfMatch(set *pflag.FlagSet, to *azcore.ETag) {
 	flags.Required(set, "if-match", "give the ETag that you read; '*' accepts any version: last writer wins")
 }
 
+var tableETag = regexp.MustCompile(`^W/"[ -~]+"$`)
+
 // parseETag reads an ETag of a table, which is weak and used as it was given.
 func parseETag(s string) (azcore.ETag, error) {
 	s = strings.TrimSpace(s)
 	switch {
-	case s == "", s == "*", strings.HasPrefix(s, `W/"`) && strings.HasSuffix(s, `"`) && len(s) > 4:
+	case s == "", s == "*", tableETag.MatchString(s):
 		return azcore.ETag(s), nil
 	}
 	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)

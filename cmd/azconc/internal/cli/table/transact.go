@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,6 +76,7 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
+			err = cmp.Or(fail.ByteOrderMark(data), err)
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a write", n, source), Err: errors.New(fail.PlainJSON(err))}
 		case op.Row == "":
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no row", n, source)}

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -63,6 +64,22 @@ func parseChanged(was tables.Properties, data []byte, text bool) (tables.Propert
 	return ParseProperties(data)
 }
 
+// checkKeys refuses properties that have the keys of another entity. The keys of on itself are allowed, since a query prints
+// them.
+func checkKeys(on ref.Table, data []byte) error {
+	var members map[string]any
+	if json.Unmarshal(data, &members) != nil {
+		return nil // which is reported when the properties are parsed
+	}
+	for _, key := range []struct{ name, want string }{{"PartitionKey", on.Partition}, {"RowKey", on.Row}} {
+		if given, there := members[key.name]; there && given != key.want {
+			return fail.WithHint(&fail.FilterError{What: fmt.Sprintf("the properties have the %s \"%v\", and the keys of an entity cannot change", key.name, given)},
+				"omit it; azconc table insert creates an entity under other keys, azconc table delete-entity deletes this one")
+		}
+	}
+	return nil
+}
+
 // fits tells whether a literal is a value of type t. A number is no text, whatever the type allows.
 func fits(raw json.RawMessage, t tables.EDM) bool {
 	kind, err := json.Marshal(t)
@@ -90,8 +107,8 @@ func untyped(data []byte) bool {
 
 // loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
 // one. That costs a request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, target tables.Entity[tables.Properties]) (tables.Properties, error) {
-	data, err := e.document(ctx, f)
+func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, on ref.Table, target tables.Entity[tables.Properties]) (tables.Properties, error) {
+	data, err := e.document(ctx, f, on)
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
 	}

@@ -24,7 +24,7 @@ type updateOptions struct {
 	DryRun      bool
 	OperationID string
 	MaxAttempts int
-	Trust       bool
+	Confirm     optimistic.Confirm
 
 	change change.Change
 }
@@ -52,7 +52,7 @@ programs would round it.`,
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 			flags.AddOperationID(set, &opts.OperationID, "the entity", optimistic.OperationsKept)
 			flags.MaxAttempts(set, &opts.MaxAttempts)
-			flags.AddTrustConflicts(set, &opts.Trust)
+			flags.AddConfirmConflicts(set, &opts.Confirm)
 		},
 		Resource: func(opts *updateOptions, arg string) (err error) {
 			opts.Entity, err = ref.ParseTable(arg, 3)
@@ -85,7 +85,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	update.TrustConflicts = opts.Trust
+	update.ConfirmConflicts = opts.Confirm
 	seen := &change.Guarded[tables.Properties]{Target: target, Op: "update"}
 	var before, after []byte
 	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *tables.Properties) (err error) {
@@ -100,6 +100,9 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		changed, err := opts.change.Apply(ctx, change.BaseContent{
 			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.Seen.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: data,
 		})
+		if err == nil {
+			err = checkKeys(opts.Entity, changed)
+		}
 		if err != nil {
 			return err
 		}

@@ -38,10 +38,10 @@ func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) er
 	}
 	var properties tables.Properties
 	if opts.Merge {
-		properties, err = opts.Source.loadMerge(ctx, f, target)
+		properties, err = opts.Source.loadMerge(ctx, f, opts.Entity, target)
 	} else {
 		target.Mode = tables.ReplaceWhole
-		properties, err = opts.Source.load(ctx, f)
+		properties, err = opts.Source.load(ctx, f, opts.Entity)
 	}
 	if err != nil {
 		return err

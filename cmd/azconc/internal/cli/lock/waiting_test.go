@@ -1,0 +1,34 @@
+package lock
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/pessimistic"
+)
+
+// A log gets one line at first and then one a minute, however often the lock changes hands.
+func TestAWaitIsNotedEveryMinute(t *testing.T) {
+	for _, c := range []struct {
+		terminal, quiet bool
+		want            int
+	}{{want: 3}, {terminal: true, want: 5}, {quiet: true}} {
+		s, _, _, said := cli.TestStreams()
+		s.ErrTerminal = c.terminal
+		f := cli.NewFactory(s, nil)
+		f.Quiet = c.quiet
+		note := waitingNote(f).Event
+		for _, at := range []int{0, 1, 59, 60, 120} {
+			if note != nil {
+				note(pessimistic.Event{Kind: pessimistic.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1"})
+				note(pessimistic.Event{Kind: pessimistic.Renewed, At: time.Unix(int64(at), 0)})
+			}
+		}
+		f.Close()
+		if got := strings.Count(said.String(), "azconc: waiting for jobs/a, held by web-1\n"); got != c.want || strings.Count(said.String(), "\n") != got {
+			t.Errorf("%+v: %q", c, said)
+		}
+	}
+}
