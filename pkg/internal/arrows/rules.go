@@ -62,8 +62,8 @@ type ban struct {
 }
 
 var bans = []ban{
-	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
-		"only the command line knows cobra"},
+	{"github.com/spf13", []string{"cmd/azconc/internal/cli", "cmd/azconc/internal/release"}, true,
+		"only the command line knows cobra, and the release, which makes manual pages of its commands"},
 	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"a service in memory must never reach production code"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "pkg/aztest/internal/soak"}, false,
