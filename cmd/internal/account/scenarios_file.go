@@ -9,7 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // updateFile: a file is read, changed and written under its lease.

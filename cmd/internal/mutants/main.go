@@ -1,6 +1,6 @@
 // Command mutants plants deliberate mistakes in azconc's protocols, one at a time, and runs the test that must notice.
 //
-//	go run ./pkg/internal/mutants [name…]
+//	go run ./cmd/internal/mutants [name…]
 //
 // A mistake is planted by a build overlay: no file of the repository is changed. A mutant that builds and whose test
 // passes has survived, and the command fails. So it does if the text that a mutant replaces is not there exactly once.
@@ -33,7 +33,7 @@ type mutant struct {
 }
 
 func main() {
-	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: go run ./pkg/internal/mutants [name…]") }
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: go run ./cmd/internal/mutants [name…]") }
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "azconc-mutants-")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 const messages = 6

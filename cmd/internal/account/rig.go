@@ -25,7 +25,7 @@ import (
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/aztest"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // namePrefix begins the name of everything that is created. Table names have no hyphens.

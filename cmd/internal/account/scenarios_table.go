@@ -5,7 +5,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // updateEntity: changes of an entity are applied exactly once, under contention and when responses are lost.

@@ -128,7 +128,7 @@ func TestARunOnAnAccountThatAnswersAsTheServiceDoes(t *testing.T) {
 			t.Errorf("no row %q", want)
 		}
 	}
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../../pkg/aztest/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

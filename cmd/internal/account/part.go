@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // section is a part of the run: one of the suite, or a scenario of the libraries.

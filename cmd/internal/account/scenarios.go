@@ -7,7 +7,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // scenarios are the promises of the libraries, one section for each. The table shows the promise as the expectation.

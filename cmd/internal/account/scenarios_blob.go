@@ -9,7 +9,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/aztest/internal/conformance"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 type counter struct {
