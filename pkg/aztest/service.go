@@ -53,6 +53,7 @@ type Service struct {
 	etags      uint64
 	requests   uint64
 	copies     uint64
+	snapped    time.Time // the last snapshot's
 	copiesPend bool
 	properties []byte // of the Blob service, as they were set
 }

@@ -1,6 +1,6 @@
 // Command distil makes the facts in ../testdata from recordings of real accounts' traffic:
 //
-//	go run ./pkg/aztest/internal/replay/distil DIRECTORY
+//	go run ./pkg/aztest/internal/replay/distil -to pkg/aztest/internal/replay/testdata/SET DIRECTORY
 //
 // The directory holds blob.jsonl.gz, file.jsonl.gz, queue.jsonl.gz and table.jsonl.gz, whose lines the README in testdata
 // describes.
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	to := flag.String("to", "pkg/aztest/internal/replay/testdata", "the directory to write to")
+	to := flag.String("to", "pkg/aztest/internal/replay/testdata/first", "the directory to write to")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "distil: name the directory with the recordings")
