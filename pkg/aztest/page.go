@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
@@ -71,9 +73,37 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 		}
 		b.Pages.Write(first, last, r.body)
 	}
-	s.touch(b)
+	if !s.sharesVersion(r, b, first, last) {
+		s.touch(b)
+	}
+	b.paged = pagedWrite{time.Now(), pages.Range{Start: first, End: last}, b.etag, unconditional(r)}
 	return ok(http.StatusCreated).version(b.etag, b.lastModified).checked(r).
 		set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
+}
+
+// pagedWrite is the last Put Page of a blob.
+type pagedWrite struct {
+	at            time.Time
+	pages         pages.Range
+	etag          string
+	unconditional bool
+}
+
+func unconditional(r *request) bool {
+	for name := range r.header {
+		if strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "X-Ms-If-") {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesVersion reports whether a Put Page keeps the version that a parallel one has just made.
+func (s *Service) sharesVersion(r *request, b *blobState, first, last int64) bool {
+	before := b.paged
+	parallel := s.o.SharedPageETags > 0 && before.etag == b.etag && before.unconditional && unconditional(r) &&
+		time.Since(before.at) < s.o.SharedPageETags && (last < before.pages.Start || first > before.pages.End)
+	return parallel && s.rng.IntN(2) == 0
 }
 
 type (

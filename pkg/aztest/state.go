@@ -43,6 +43,7 @@ type blobState struct {
 	snapshot     string       // the timestamp of a snapshot; "" for the blob itself
 	sequence     int64        // page blobs
 	Pages        pages.Pages  // page blobs, instead of content
+	paged        pagedWrite   // page blobs: the last one
 	blockCount   int          // append blobs
 	sealed       bool         // append blobs
 	copied       *copyState
