@@ -11,9 +11,9 @@ import (
 // Holder is the record that the holder of a file's lease has left in the file's metadata. It remains when the lease is
 // over. A holder that does not use azconc records nothing.
 type Holder struct {
-	Name  string
-	Since time.Time // when it acquired the lease, by the service's clock
-	Heard time.Time // its last heartbeat
+	Name      string
+	Since     time.Time // when it acquired the lease, by the service's clock
+	Heartbeat time.Time // when it wrote the last one, by the service's clock
 }
 
 // HolderOf returns the record in what pessimistic.Look has seen of a file. Missing or damaged fields are zero.
@@ -22,6 +22,6 @@ func HolderOf(seen lease.Observation) (h Holder) {
 		h.Name = name
 	}
 	h.Since, _ = time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
-	h.Heard, _ = time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
+	h.Heartbeat, _ = time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
 	return h
 }

@@ -74,7 +74,7 @@ func ShownOf(seen lease.Observation, holder bool) Shown {
 	r.Status = "locked"
 	if holder {
 		h := files.HolderOf(seen)
-		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heard)
+		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heartbeat)
 	}
 	return r
 }
