@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // slowly is a network on which the responses to some lease requests arrive late, after the service has carried them out.
@@ -22,8 +23,10 @@ type slowly struct {
 
 func (s slowly) Do(r *http.Request) (*http.Response, error) {
 	resp, err := s.Transporter.Do(r)
-	if pesstest.Header(r.Header, "x-ms-lease-action") == s.action {
-		bubble.Sleep(s.late)
+	if err == nil && pesstest.Header(r.Header, "x-ms-lease-action") == s.action {
+		if err := retry.Sleep(r.Context(), s.late); err != nil {
+			return nil, err
+		}
 	}
 	return resp, err
 }

@@ -9,7 +9,10 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// Hold is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
+var _ fence.Holder = (*Hold)(nil)
+
+// Hold is a named lock that this process holds: a Lease with a name and a fence. It is a fence.Holder, which writes that
+// the lock protects accept. It is safe for concurrent use.
 type Hold struct {
 	*Lease
 	name     string

@@ -119,7 +119,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 }
 
 // The pause in which others shall have a look counts against Wait.
-func TestMaxWaitBoundsTheRestBetweenTwoTenures(t *testing.T) {
+func TestMaxWaitBoundsTheRestBetweenTwoHoldings(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		other := locked(t, w.direct(nil), "job", nil)

@@ -49,7 +49,7 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
 		seen, err := pessimistic.Look(t.Context(), NewFile(f))
-		if h := HolderOf(seen); err != nil || h.Name != holder.Own() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
+		if h := LeaseInfoOf(seen); err != nil || h.Owner != holder.Own() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {

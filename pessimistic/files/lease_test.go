@@ -89,7 +89,7 @@ func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
 		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || HolderOf(seen).Name != holder.Own() {
+		if last.Sub(since) != 20*time.Second || LeaseInfoOf(seen).Owner != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})

@@ -108,8 +108,8 @@ func (s *stale) look(ctx context.Context) error {
 	if seen.State.Free() {
 		return &pessimistic.LostError{Resource: s.call.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite}
 	}
-	if h := HolderOf(seen); h.Heartbeat.IsZero() || seen.Date.Sub(h.Heartbeat) < s.maxAge {
-		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
+	if h := LeaseInfoOf(seen); h.Heartbeat.IsZero() || seen.Date.Sub(h.Heartbeat) < s.maxAge {
+		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Owner, Since: h.Since, State: seen.State}
 	}
 	return nil
 }
