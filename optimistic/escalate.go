@@ -34,7 +34,7 @@ func (u *updater[T]) escalate(ctx context.Context) error {
 		return nil
 	}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
-		CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		e.sent = true
 		_, err := e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})
 		return struct{}{}, err
@@ -60,7 +60,7 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	detached, cancel := retry.Detached(ctx, c.S.Grace)
 	defer cancel()
 	_, _ = protocol.Again(detached, c, func(ctx context.Context) (struct{}, error) {
-		CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		return struct{}{}, e.on.Release(ctx, e.id, lease.Conditions{})
 	})
 }

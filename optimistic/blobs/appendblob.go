@@ -74,7 +74,7 @@ type AppendOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -98,7 +98,7 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 		return out, fmt.Errorf("AppendOptions.MaxSize: %d is negative", out.MaxSize)
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -141,7 +141,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 		return AppendResult{}, fmt.Errorf("append: %d bytes are not 1 to %d", len(data), maxAppendBlock)
 	}
 	a := &appending{
-		Call: protocol.NewCall("append", resource.Path(client.URL()), o.Sending), client: client, data: data, o: o, unique: o.Unique || id != "",
+		Call: protocol.NewCall("append", resource.Path(client.URL()), o.SendOptions), client: client, data: data, o: o, unique: o.Unique || id != "",
 	}
 	at, err := a.run(ctx)
 	res := AppendResult{Result: a.Finish()}
@@ -246,7 +246,7 @@ func (a *appending) write(at int64) protocol.Change {
 	}
 	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
 		resp, err := a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)

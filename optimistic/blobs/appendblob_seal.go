@@ -26,7 +26,7 @@ type SealOptions struct {
 	Position int64
 	Pinned   bool
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -53,7 +53,7 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 	if err := c.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -93,7 +93,7 @@ func (s *sealing) run(ctx context.Context) error {
 		return now, err
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := options
 		resp, err := s.client.Seal(ctx, &o)
 		return ptr.Value(resp.ETag), err

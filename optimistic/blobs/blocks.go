@@ -30,8 +30,8 @@ type BlockOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
-	optimistic.Sending
+	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -55,7 +55,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	case o.TryTimeout == 0:
 		o.TryTimeout = 5 * time.Minute
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -65,7 +65,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
 	}
 	_, err = protocol.Again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := staged
 		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
@@ -108,7 +108,7 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
 	w, err := u.write(ctx, false)
 	if err != nil {
 		return u.done(err)
@@ -134,13 +134,13 @@ func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.Bl
 		return nil, optimistic.State{}, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}
 	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		resp, err := client.GetBlockList(ctx, kind, nil)
 		if resp.LastModified != nil { // it has been committed
 			_, err = protocol.Sent("ETag", resp.ETag, err)

@@ -25,7 +25,7 @@ type AbortCopyOptions struct {
 	// this one and the id of the copy. Defaults to none.
 	LeaseID string
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -45,7 +45,7 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -61,7 +61,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	}
 	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
 			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)},
 		})

@@ -50,8 +50,8 @@ type DownloadOptions struct {
 	// CPK is passed with every request.
 	CPK *blob.CPKInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
-	optimistic.Sending
+	// SendOptions's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -78,7 +78,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -99,7 +99,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -251,7 +251,7 @@ type part struct {
 }
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
-	optimistic.CountRequest(ctx)
+	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
 	var raw *http.Response

@@ -34,7 +34,7 @@ type CreatePagesOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -59,7 +59,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 	if err := validateMetadata(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -79,7 +79,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := options
 		resp, err := client.Create(ctx, size, &o)
 		return ptr.Value(resp.ETag), err

@@ -26,7 +26,7 @@ type PageOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -67,7 +67,7 @@ func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (opt
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}

@@ -72,7 +72,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {
-	if err := protocol.NotNil("upsert", "target", target); err != nil {
+	if err := protocol.NotNil("upsert", "target", target.Protocol()); err != nil {
 		return optimistic.Result{}, err
 	}
 	if err := addressable(target.PartitionKey); err != nil {

@@ -47,7 +47,7 @@ type TransactOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -100,9 +100,12 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		return TransactResult{}, err
 	}
 	o := ptr.Value(opts)
-	u, err := (&optimistic.UpdateOptions{OperationID: o.OperationID, Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff, Sending: o.Sending}).WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return TransactResult{}, err
+	}
+	if o.OperationID != "" && s.LineageSize < 0 {
+		return TransactResult{}, errors.New("TransactOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
 	if err := addressable(partition); err != nil {
 		return TransactResult{}, err
@@ -110,7 +113,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	resource := tableName(table) + "/" + partition
 	t := transaction{
 		Loop: protocol.Loop{
-			Call: protocol.NewCall("transact", resource, u.Sending), Budget: retry.Budget{Attempts: u.Attempts, Elapsed: u.Elapsed, Backoff: u.Backoff},
+			Call: protocol.NewCall("transact", resource, s), Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff),
 		},
 		table: table, partition: partition, change: change, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
 		counts: map[string]protocol.Lineage{},
@@ -192,7 +195,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 			err = tx.claim(ctx, t.holder)
 		}
 		if err == nil {
-			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1), tx)
+			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1, optimistic.State{}), tx)
 		}
 	}
 	if err == nil && tx.fate == protocol.Unprovable {
