@@ -8,7 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -73,8 +73,8 @@ func (c Conditions) carried() bool {
 }
 
 // besides returns the conditions that a write carries beside its base.
-func (c Conditions) besides() protocol.Conditions {
-	return protocol.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
+func (c Conditions) besides() sealed.Conditions {
+	return sealed.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
 }
 
 // Check evaluates the ETags and the dates on a version that was read. A write that replaces that very version is then bound

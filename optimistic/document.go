@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -43,8 +44,8 @@ type DocumentOptions struct {
 // does not need to be closed.
 type Document[T any] struct {
 	name   Target[T]
-	target protocol.Target[T]
-	cache  protocol.Cacheable[T]
+	target sealed.Target[T]
+	cache  sealed.Cacheable[T]
 	o      UpdateOptions
 	fold   int
 	maxAge time.Duration
@@ -77,7 +78,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 		return nil, err
 	}
 	o := ptr.Value(opts)
-	cache := protocol.CacheOf(t)
+	cache := sealed.CacheOf(t)
 	if cache == nil {
 		return nil, fmt.Errorf("document %s: a Document needs a target with a version of its own", t.Resource())
 	}
@@ -109,7 +110,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 // Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
 // conflicts.
 func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (Result, error) {
-	if err := protocol.NotNil("update", "change", change); err != nil {
+	if err := sealed.NotNil("update", "change", change); err != nil {
 		return Result{}, err
 	}
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}

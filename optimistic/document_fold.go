@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -223,7 +224,7 @@ func (f *folder[T]) remember() {
 	if err != nil {
 		return
 	}
-	f.cached = protocol.Carry(&Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
+	f.cached = sealed.Carry(&Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
 }
 
 // await waits for the outcome of an entry whose own context has ended while the write was under way.

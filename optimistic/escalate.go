@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -29,7 +30,7 @@ func (u *updater[T]) escalate(ctx context.Context) error {
 	if k := u.o.EscalateAfter; k == 0 || u.Res.Conflicts < k || u.leased != nil || u.o.Conditions.LeaseID != "" {
 		return nil
 	}
-	e := &escalation{on: protocol.TraitsOf(u.target).Lease, id: uuid.NewString()}
+	e := &escalation{on: sealed.TraitsOf(u.target).Lease, id: uuid.NewString()}
 	if e.on == nil {
 		return nil
 	}

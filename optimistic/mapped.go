@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 )
 
 // Map returns a target whose value is made of another target's: decode makes a T of the S that is stored, encode an S of
@@ -29,8 +30,8 @@ type mapped[S, T any] struct {
 }
 
 // Protocol implements Target.
-func (m mapped[S, T]) Protocol() protocol.Target[T] {
-	if protocol.NotNil("", "target", m.Target, "decode", m.decode, "encode", m.encode) != nil {
+func (m mapped[S, T]) Protocol() sealed.Target[T] {
+	if sealed.NotNil("", "target", m.Target, "decode", m.decode, "encode", m.encode) != nil {
 		return nil
 	}
 	return mappedTarget[S, T]{Target: m.Target.Protocol(), decode: m.decode, encode: m.encode}
@@ -38,7 +39,7 @@ func (m mapped[S, T]) Protocol() protocol.Target[T] {
 
 // mappedTarget carries with each version the one that the inner target read.
 type mappedTarget[S, T any] struct {
-	protocol.Target[S]
+	sealed.Target[S]
 	decode func(S) (T, error)
 	encode func(T) (S, error)
 }
@@ -46,13 +47,13 @@ type mappedTarget[S, T any] struct {
 // Unwrap returns the inner target, whose traits these are.
 func (m mappedTarget[S, T]) Unwrap() any { return m.Target }
 
-// Read implements protocol.Target.
+// Read implements sealed.Target.
 func (m mappedTarget[S, T]) Read(ctx context.Context) (*Version[T], error) {
 	stored, err := m.Target.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v := protocol.Carry(&Version[T]{State: stored.State}, protocol.Carried(stored))
+	v := sealed.Carry(&Version[T]{State: stored.State}, sealed.Carried(stored))
 	if stored.Exists {
 		if v.Value, err = m.decode(stored.Value); err != nil {
 			return nil, fmt.Errorf("decode: %w", err)
@@ -63,7 +64,7 @@ func (m mappedTarget[S, T]) Read(ctx context.Context) (*Version[T], error) {
 
 // inner returns a version as the inner target reads it. Its targets write over what they carry, not over the value.
 func (m mappedTarget[S, T]) inner(v *Version[T]) *Version[S] {
-	return protocol.Carry(&Version[S]{State: v.State}, protocol.Carried(v))
+	return sealed.Carry(&Version[S]{State: v.State}, sealed.Carried(v))
 }
 
 // Writable refuses what the inner target cannot write over.
@@ -74,8 +75,8 @@ func (m mappedTarget[S, T]) Writable(base *Version[T]) error {
 	return nil
 }
 
-// Prepare implements protocol.Target.
-func (m mappedTarget[S, T]) Prepare(base *Version[T], value T, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+// Prepare implements sealed.Target.
+func (m mappedTarget[S, T]) Prepare(base *Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	encoded, err := m.encode(value)
 	if err != nil {
 		return protocol.Prepared{}, fmt.Errorf("encode: %w", err)
@@ -84,8 +85,8 @@ func (m mappedTarget[S, T]) Prepare(base *Version[T], value T, lineage protocol.
 }
 
 // Cached implements protocol.Cached.
-func (m mappedTarget[S, T]) Cached() protocol.Cacheable[T] {
-	if c := protocol.CacheOf(m.Target); c != nil {
+func (m mappedTarget[S, T]) Cached() sealed.Cacheable[T] {
+	if c := sealed.CacheOf(m.Target); c != nil {
 		return mappedCache[S, T]{m, c}
 	}
 	return nil
@@ -94,10 +95,10 @@ func (m mappedTarget[S, T]) Cached() protocol.Cacheable[T] {
 // mappedCache copies and compares values by their encodings.
 type mappedCache[S, T any] struct {
 	mappedTarget[S, T]
-	cache protocol.Cacheable[S]
+	cache sealed.Cacheable[S]
 }
 
-// Clone implements protocol.Cacheable.
+// Clone implements sealed.Cacheable.
 func (m mappedCache[S, T]) Clone(value T) (T, error) {
 	var none T
 	encoded, err := m.encode(value)
@@ -110,14 +111,14 @@ func (m mappedCache[S, T]) Clone(value T) (T, error) {
 	return m.decode(encoded)
 }
 
-// Equal implements protocol.Cacheable.
+// Equal implements sealed.Cacheable.
 func (m mappedCache[S, T]) Equal(x, y T) bool {
 	a, errA := m.encode(x)
 	b, errB := m.encode(y)
 	return errA == nil && errB == nil && m.cache.Equal(a, b)
 }
 
-// Written implements protocol.Cacheable.
+// Written implements sealed.Cacheable.
 func (m mappedCache[S, T]) Written(base *Version[T], value T) (any, error) {
 	encoded, err := m.encode(value)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -111,7 +112,7 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 		return Result{}, err
 	}
 	c := protocol.NewCall(op, t.Resource(), o.SendOptions)
-	todo := protocol.NewIntent(protocol.TraitsOf(t).Scope, o.OperationID)
+	todo := protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
 		return c.Finish(), nil
@@ -126,7 +127,7 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 }
 
 // prepared returns the write of value over base, or nil if there is nothing to write.
-func prepared[T any](c *protocol.Call, target protocol.Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
+func prepared[T any](c *protocol.Call, target sealed.Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
 	if err := on.over(base.State); err != nil {
 		return nil, c.Fail(err)
 	}

@@ -11,17 +11,18 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // printing is a target that logs the lineage it is given, and stores another one, which lacks the entry of its write.
 type printing struct {
-	protocol.Target[optest.Counter]
+	sealed.Target[optest.Counter]
 }
 
-func (p printing) Protocol() protocol.Target[optest.Counter] { return p }
+func (p printing) Protocol() sealed.Target[optest.Counter] { return p }
 
-func (p printing) Prepare(base *optimistic.Version[optest.Counter], value optest.Counter, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (p printing) Prepare(base *optimistic.Version[optest.Counter], value optest.Counter, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	fmt.Fprintf(io.Discard, "%v %s", lineage, lineage.OperationsString())
 	return p.Target.Prepare(base, value, base.Lineage, c)
 }

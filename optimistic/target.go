@@ -1,11 +1,11 @@
 package optimistic
 
-import "github.com/azconc/azconc/optimistic/internal/protocol"
+import "github.com/azconc/azconc/optimistic/internal/sealed"
 
 // Version is a value and the version at which it was read. Value belongs to the caller. The other fields are those of
 // State. A write over a version sends back what was read with it, so that everything else about the resource is
 // preserved; a Version that a caller makes has nothing to send back.
-type Version[T any] = protocol.Version[T]
+type Version[T any] = sealed.Version[T]
 
 // Target is a value in Azure Storage that can be read together with its version and written back on a condition: the
 // content of a blob, its metadata, an entity, and so on. The packages below this one make targets. Map makes a target of a
@@ -18,14 +18,14 @@ type Target[T any] interface {
 	Resource() string
 
 	// Protocol returns the target as the operations of package optimistic use it.
-	Protocol() protocol.Target[T]
+	Protocol() sealed.Target[T]
 }
 
 // open returns the target for an operation. It returns an error that says what is nil.
-func open[T any](op string, target Target[T]) (protocol.Target[T], error) {
-	if err := protocol.NotNil(op, "target", target); err != nil {
+func open[T any](op string, target Target[T]) (sealed.Target[T], error) {
+	if err := sealed.NotNil(op, "target", target); err != nil {
 		return nil, err
 	}
 	t := target.Protocol()
-	return t, protocol.NotNil(op, "target", t)
+	return t, sealed.NotNil(op, "target", t)
 }

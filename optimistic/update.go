@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -34,7 +35,7 @@ import (
 func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
 	t, err := open("update", target)
 	if err == nil {
-		err = protocol.NotNil("update", "change", change)
+		err = sealed.NotNil("update", "change", change)
 	}
 	if err != nil {
 		return Result{}, err
@@ -45,7 +46,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	}
 	u := updater[T]{
 		Loop:   protocol.Loop{Call: protocol.NewCall("update", t.Resource(), o.SendOptions), Budget: o.budget(), Final: o.Conditions.IfMatch != ""},
-		target: t, change: change, o: o, intent: protocol.NewIntent(protocol.TraitsOf(t).Scope, o.OperationID),
+		target: t, change: change, o: o, intent: protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID),
 	}
 	u.Next, u.Refused, u.Again = u.next, u.refused, u.escalate
 	err = u.Run(ctx)
@@ -56,7 +57,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 // updater is one Update in progress.
 type updater[T any] struct {
 	protocol.Loop
-	target protocol.Target[T]
+	target sealed.Target[T]
 	change func(context.Context, *T) error
 	o      UpdateOptions
 	intent protocol.Intent

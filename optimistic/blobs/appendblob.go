@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -130,7 +131,7 @@ func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *A
 }
 
 func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (AppendResult, error) {
-	if err := protocol.NotNil("append", "client", client); err != nil {
+	if err := sealed.NotNil("append", "client", client); err != nil {
 		return AppendResult{}, err
 	}
 	o, err := opts.withDefaults()

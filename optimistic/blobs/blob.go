@@ -18,6 +18,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -86,14 +87,14 @@ type blobCarry struct {
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (b Blob[T]) Protocol() protocol.Target[T] { return contentTarget[T]{b} }
+func (b Blob[T]) Protocol() sealed.Target[T] { return contentTarget[T]{b} }
 
 // contentTarget is a Blob to the operations of package optimistic.
 type contentTarget[T any] struct{ Blob[T] }
 
 // Traits describes the target to the calls of package optimistic.
-func (b contentTarget[T]) Traits() protocol.Traits {
-	t := protocol.Traits{Client: b.Client}
+func (b contentTarget[T]) Traits() sealed.Traits {
+	t := sealed.Traits{Client: b.Client}
 	if b.Client != nil {
 		t.Lease = bloblease.Blob(b.Client.BlobClient())
 	}
@@ -152,7 +153,7 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if v.Value, err = b.Codec.Decode(raw); err != nil {
 		return nil, err
 	}
-	protocol.Carry(v, carry)
+	sealed.Carry(v, carry)
 	return v, nil
 }
 
@@ -162,7 +163,7 @@ func (b contentTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Put Blob.
-func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if b.Codec == nil {
 		return protocol.Prepared{}, errNoCodec
 	}
@@ -173,7 +174,7 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 	if err := b.Writable(base); err != nil {
 		return protocol.Prepared{}, err
 	}
-	carry, _ := protocol.Carried(base).(blobCarry)
+	carry, _ := sealed.Carried(base).(blobCarry)
 	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.Begins(base.Lineage) {
 		return protocol.Prepared{}, nil
 	}
@@ -210,7 +211,7 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 // Writable returns a *TypeError for an append or page blob, which can be read but not replaced. Update calls it before
 // it runs a change.
 func (b contentTarget[T]) Writable(base *optimistic.Version[T]) error {
-	carry, _ := protocol.Carried(base).(blobCarry)
+	carry, _ := sealed.Carried(base).(blobCarry)
 	return checkType(carry.kind, blob.BlobTypeBlockBlob)
 }
 
@@ -229,7 +230,7 @@ func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, er
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	carry, _ := protocol.Carried(base).(blobCarry)
+	carry, _ := sealed.Carried(base).(blobCarry)
 	carry.raw = bytes.Clone(data)
 	carry.headers = b.headers(carry)
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
@@ -238,7 +239,7 @@ func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, er
 
 // Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
 // SnapshotsPresent).
-func (b contentTarget[T]) Remove(base optimistic.State, c protocol.Conditions) (protocol.Write, error) {
+func (b contentTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	return removeBlob(b.Client.BlobClient(), base, c), nil
 }
 
@@ -309,7 +310,7 @@ func readTags(ctx context.Context, client *blob.Client) (map[string]string, erro
 }
 
 // guardTags makes a write that carries tags conditional on their being unchanged.
-func guardTags(c protocol.Conditions, tags map[string]string) protocol.Conditions {
+func guardTags(c sealed.Conditions, tags map[string]string) sealed.Conditions {
 	var terms []string
 	if c.IfTags != "" {
 		terms = append(terms, "("+c.IfTags+")")

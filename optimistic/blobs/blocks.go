@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -43,7 +44,7 @@ type BlockOptions struct {
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("stage", "client", client); err != nil {
+	if err := sealed.NotNil("stage", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
@@ -88,7 +89,7 @@ func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString(
 // unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
 // first, as Upload does.
 func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("commit", "client", client); err != nil {
+	if err := sealed.NotNil("commit", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o, err := opts.withDefaults()
@@ -130,7 +131,7 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
-	if err := protocol.NotNil("list blocks", "client", client); err != nil {
+	if err := sealed.NotNil("list blocks", "client", client); err != nil {
 		return nil, optimistic.State{}, err
 	}
 	o := ptr.Value(opts)

@@ -5,13 +5,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // writeConditions adds to c the condition on base, or on absence.
-func writeConditions(base optimistic.State, c protocol.Conditions) *blob.AccessConditions {
+func writeConditions(base optimistic.State, c sealed.Conditions) *blob.AccessConditions {
 	all := optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
 	if base.Exists {
 		all.IfMatch = base.ETag

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -84,7 +85,7 @@ var ErrCopyFailed = errors.New("copy failed")
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
-	if err := protocol.NotNil("copy", "destination", destination, "source", source); err != nil {
+	if err := sealed.NotNil("copy", "destination", destination, "source", source); err != nil {
 		return CopyResult{}, err
 	}
 	o := ptr.Value(opts)

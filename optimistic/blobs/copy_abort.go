@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -38,7 +39,7 @@ type AbortCopyOptions struct {
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("abort copy", "destination", destination); err != nil {
+	if err := sealed.NotNil("abort copy", "destination", destination); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)

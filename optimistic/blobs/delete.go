@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -32,7 +33,7 @@ type DeleteOptions struct {
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look. Safe for concurrent use.
 func Delete(ctx context.Context, client *blob.Client, opts *DeleteOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("delete", "client", client); err != nil {
+	if err := sealed.NotNil("delete", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
@@ -61,10 +62,10 @@ type deletion struct {
 }
 
 // Protocol implements optimistic.Target.
-func (d *deletion) Protocol() protocol.Target[map[string]string] { return d }
+func (d *deletion) Protocol() sealed.Target[map[string]string] { return d }
 
 // Remove implements Target: one Delete Blob.
-func (d *deletion) Remove(base optimistic.State, _ protocol.Conditions) (protocol.Write, error) {
+func (d *deletion) Remove(base optimistic.State, _ sealed.Conditions) (protocol.Write, error) {
 	all := d.o.Conditions
 	// A repetition after a lost response names the version that was found, unless other conditions depend on it.
 	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {

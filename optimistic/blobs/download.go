@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -92,7 +93,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
-	if err := protocol.NotNil("get", "client", client, "w", w); err != nil {
+	if err := sealed.NotNil("get", "client", client, "w", w); err != nil {
 		return DownloadResult{}, err
 	}
 	o, err := opts.withDefaults()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -49,7 +50,7 @@ type fencedTarget[T any] struct {
 }
 
 // Protocol implements optimistic.Target.
-func (b fencedTarget[T]) Protocol() protocol.Target[T] { return b }
+func (b fencedTarget[T]) Protocol() sealed.Target[T] { return b }
 
 // Read implements Target: one Get Blob. It returns ErrFenced if a later holder has written.
 func (b fencedTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
@@ -61,7 +62,7 @@ func (b fencedTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], erro
 }
 
 // Prepare implements Target: one Put Blob, after Guard of the holder.
-func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := b.admit(base); err != nil { // a Document may have read it long ago
 		return protocol.Prepared{}, err
 	}
@@ -73,7 +74,7 @@ func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage p
 }
 
 // Remove implements Target: it refuses, because a deletion would forget the fence.
-func (b fencedTarget[T]) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (b fencedTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
 }
 
@@ -83,7 +84,7 @@ func (b fencedTarget[T]) admit(v *optimistic.Version[T]) error {
 	if b.holder == nil {
 		return retry.Stop(errors.New("the holder of the fence is nil"))
 	}
-	carry, ok := protocol.Carried(v).(blobCarry)
+	carry, ok := sealed.Carried(v).(blobCarry)
 	if v.Exists && !ok {
 		return retry.Stop(errors.New("the version was not read through the fenced blob, so its fence is not known"))
 	}

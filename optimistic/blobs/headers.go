@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -60,13 +61,13 @@ func NewHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (h Headers) Protocol() protocol.Target[HTTPHeaders] { return headersTarget{h} }
+func (h Headers) Protocol() sealed.Target[HTTPHeaders] { return headersTarget{h} }
 
 // headersTarget is a Headers to the operations of package optimistic.
 type headersTarget struct{ Headers }
 
 // Traits describes the target to the calls of package optimistic.
-func (h headersTarget) Traits() protocol.Traits { return protocol.Traits{Client: h.Client} }
+func (h headersTarget) Traits() sealed.Traits { return sealed.Traits{Client: h.Client} }
 
 // Clone implements Cacheable.
 func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
@@ -96,7 +97,7 @@ func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeader
 		ContentType:        ptr.Value(resp.ContentType),
 		ContentMD5:         base64.StdEncoding.EncodeToString(resp.ContentMD5),
 	}
-	protocol.Carry(v, v.Value)
+	sealed.Carry(v, v.Value)
 	return v, nil
 }
 
@@ -106,11 +107,11 @@ func (h headersTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's headers cannot be created without the blob: create the blob first")
 	}
-	if before, _ := protocol.Carried(base).(HTTPHeaders); before == value {
+	if before, _ := sealed.Carried(base).(HTTPHeaders); before == value {
 		return protocol.Prepared{}, nil
 	}
 	headers, err := value.forSDK()
@@ -127,7 +128,7 @@ func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTP
 }
 
 // Remove implements Target: it refuses, because headers are deleted only with their blob.
-func (h headersTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (h headersTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -39,14 +40,14 @@ func NewMetadata(client *blob.Client) Metadata { return Metadata{Client: client}
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (m Metadata) Protocol() protocol.Target[map[string]string] { return metadataTarget{m} }
+func (m Metadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
 
 // metadataTarget is a Metadata to the operations of package optimistic.
 type metadataTarget struct{ Metadata }
 
 // Traits describes the target to the calls of package optimistic.
-func (m metadataTarget) Traits() protocol.Traits {
-	return protocol.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
+func (m metadataTarget) Traits() sealed.Traits {
+	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
 }
 
 // Clone implements Cacheable.
@@ -67,7 +68,7 @@ func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[strin
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
-	protocol.Carry(v, maps.Clone(v.Value))
+	sealed.Carry(v, maps.Clone(v.Value))
 	return v, nil
 }
 
@@ -77,11 +78,11 @@ func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Metadata.
-func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
-	before, _ := protocol.Carried(base).(map[string]string)
+	before, _ := sealed.Carried(base).(map[string]string)
 	value, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
@@ -97,12 +98,12 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 
 // Written implements Cacheable.
 func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := protocol.Carried(base).(map[string]string)
+	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its blob.
-func (m metadataTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (m metadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
 
@@ -135,7 +136,7 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 	}, resp.Date), nil
 }
 
-func removeBlob(client *blob.Client, base optimistic.State, c protocol.Conditions) protocol.Write {
+func removeBlob(client *blob.Client, base optimistic.State, c sealed.Conditions) protocol.Write {
 	opts := blob.DeleteOptions{AccessConditions: accessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		protocol.CountRequest(ctx)

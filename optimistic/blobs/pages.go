@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -77,14 +78,14 @@ func NewPageRange(client *pageblob.Client, offset, count int64) PageRange {
 func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (p PageRange) Protocol() protocol.Target[[]byte] { return rangeTarget{p} }
+func (p PageRange) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
 
 // rangeTarget is a PageRange to the operations of package optimistic.
 type rangeTarget struct{ PageRange }
 
 // Traits describes the target to the calls of package optimistic.
-func (p rangeTarget) Traits() protocol.Traits {
-	return protocol.Traits{Client: p.Client, Scope: "pages"}
+func (p rangeTarget) Traits() sealed.Traits {
+	return sealed.Traits{Client: p.Client, Scope: "pages"}
 }
 
 // Clone implements Cacheable.
@@ -133,7 +134,7 @@ func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], err
 		v.Lineage, data = protocol.PageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
 	}
 	v.Value = data
-	return protocol.Carry(v, bytes.Clone(data)), nil
+	return sealed.Carry(v, bytes.Clone(data)), nil
 }
 
 // Look implements Target: the page with the lineage, or else Get Blob Properties.
@@ -171,11 +172,11 @@ func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.Do
 }
 
 // Prepare implements Target: one Put Page.
-func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("pages cannot be created without the blob: create the page blob first")
 	}
-	before, _ := protocol.Carried(base).([]byte)
+	before, _ := sealed.Carried(base).([]byte)
 	if len(value) != len(before) {
 		return protocol.Prepared{}, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
 	}
@@ -194,7 +195,7 @@ func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lin
 }
 
 // Remove implements Target: it refuses, because a range can be cleared but not deleted.
-func (p rangeTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (p rangeTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -43,7 +44,7 @@ type CreatePagesOptions struct {
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("create pages", "client", client); err != nil {
+	if err := sealed.NotNil("create pages", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -35,13 +36,13 @@ func NewSequenceNumber(client *pageblob.Client) optimistic.Target[int64] {
 type sequenceTarget struct{ Client *pageblob.Client }
 
 // Protocol implements optimistic.Target.
-func (s sequenceTarget) Protocol() protocol.Target[int64] { return s }
+func (s sequenceTarget) Protocol() sealed.Target[int64] { return s }
 
 // Resource implements Target.
 func (s sequenceTarget) Resource() string { return resource.Path(s.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (s sequenceTarget) Traits() protocol.Traits { return protocol.Traits{Client: s.Client} }
+func (s sequenceTarget) Traits() sealed.Traits { return sealed.Traits{Client: s.Client} }
 
 // Clone implements Cacheable.
 func (s sequenceTarget) Clone(value int64) (int64, error) { return value, nil }
@@ -68,7 +69,7 @@ func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], e
 		return nil, err
 	}
 	v := &optimistic.Version[int64]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n}
-	return protocol.Carry(v, n), nil
+	return sealed.Carry(v, n), nil
 }
 
 // Look implements Target: one Get Blob Properties.
@@ -77,21 +78,21 @@ func (s sequenceTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a sequence number cannot be created without the blob: create the page blob first")
 	}
 	if value < 0 {
 		return protocol.Prepared{}, fmt.Errorf("sequence number: %d is negative", value)
 	}
-	if before, _ := protocol.Carried(base).(int64); before == value {
+	if before, _ := sealed.Carried(base).(int64); before == value {
 		return protocol.Prepared{}, nil
 	}
 	return protocol.Prepared{Send: setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c))}, nil
 }
 
 // Remove implements Target: it refuses, because the number is deleted only with its blob.
-func (s sequenceTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (s sequenceTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a sequence number cannot be deleted: update it to 0, or delete the blob")
 }
 
@@ -131,7 +132,7 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
 func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
-	if err := protocol.NotNil("raise sequence number", "client", client); err != nil {
+	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
 		return 0, optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -107,7 +108,7 @@ type SnapshotResult struct {
 // Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
 // such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
 func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
-	if err := protocol.NotNil("snapshot", "c", c); err != nil {
+	if err := sealed.NotNil("snapshot", "c", c); err != nil {
 		return SnapshotResult{}, err
 	}
 	o, err := opts.withDefaults()
@@ -225,7 +226,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 	w := protocol.Change{Base: base, ID: id}
 	opts := blob.CreateSnapshotOptions{
 		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
-		AccessConditions: writeConditions(base, protocol.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
+		AccessConditions: writeConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
 	}
 	var before atomic.Bool
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -44,7 +45,7 @@ func NewTags(client *blob.Client) optimistic.Target[map[string]string] { return 
 type tagsTarget struct{ Client *blob.Client }
 
 // Protocol implements optimistic.Target.
-func (t tagsTarget) Protocol() protocol.Target[map[string]string] { return t }
+func (t tagsTarget) Protocol() sealed.Target[map[string]string] { return t }
 
 // tagCarry is the part of a read that the following write needs.
 type tagCarry struct {
@@ -56,7 +57,7 @@ type tagCarry struct {
 func (t tagsTarget) Resource() string { return resource.Path(t.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (t tagsTarget) Traits() protocol.Traits { return protocol.Traits{Client: t.Client, Scope: "tags"} }
+func (t tagsTarget) Traits() sealed.Traits { return sealed.Traits{Client: t.Client, Scope: "tags"} }
 
 // Clone implements Cacheable.
 func (t tagsTarget) Clone(value map[string]string) (map[string]string, error) {
@@ -81,7 +82,7 @@ func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]st
 	mark := all[optimistic.LineageKey]
 	delete(all, optimistic.LineageKey)
 	v.Value = all
-	return protocol.Carry(v, tagCarry{tags: maps.Clone(all), mark: mark}), nil
+	return sealed.Carry(v, tagCarry{tags: maps.Clone(all), mark: mark}), nil
 }
 
 // Look implements Target: one Get Blob Tags.
@@ -94,11 +95,11 @@ func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Tags.
-func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's tags cannot be created without the blob: create the blob first")
 	}
-	carry, ok := protocol.Carried(base).(tagCarry)
+	carry, ok := sealed.Carried(base).(tagCarry)
 	if !ok {
 		return protocol.Prepared{}, errors.New("the base version was not read from tags, so the write would have no condition: Read it first")
 	}
@@ -144,7 +145,7 @@ func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value m
 }
 
 // Remove implements Target: it refuses, because tags are deleted only with their blob.
-func (t tagsTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (t tagsTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
 }
 

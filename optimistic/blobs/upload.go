@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -110,7 +111,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("put", "client", client, "r", r); err != nil {
+	if err := sealed.NotNil("put", "client", client, "r", r); err != nil {
 		return optimistic.Result{}, err
 	}
 	o, err := opts.withDefaults()

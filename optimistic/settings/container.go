@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -51,13 +52,13 @@ func NewContainerMetadata(client *container.Client) ContainerMetadata {
 func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (m ContainerMetadata) Protocol() protocol.Target[map[string]string] { return metadataTarget{m} }
+func (m ContainerMetadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
 
 // metadataTarget is a ContainerMetadata to the operations of package optimistic.
 type metadataTarget struct{ ContainerMetadata }
 
 // Traits describes the target to the calls of package optimistic.
-func (m metadataTarget) Traits() protocol.Traits { return protocol.Traits{Client: m.Client} }
+func (m metadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.Client} }
 
 // Clone implements Cacheable.
 func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {
@@ -71,7 +72,7 @@ func (m metadataTarget) Equal(x, y map[string]string) bool {
 
 // Written implements Cacheable.
 func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := protocol.Carried(base).(map[string]string)
+	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
@@ -89,7 +90,7 @@ func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[strin
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
-	return protocol.Carry(v, maps.Clone(v.Value)), nil
+	return sealed.Carry(v, maps.Clone(v.Value)), nil
 }
 
 // Look implements Target: one Get Container Properties.
@@ -102,11 +103,11 @@ func lookAtContainer(ctx context.Context, client *container.Client) (optimistic.
 }
 
 // Prepare implements Target: Set Container Metadata in a turn, or Create Container.
-func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if c.IfTags != "" {
 		return protocol.Prepared{}, errContainerTags
 	}
-	before, _ := protocol.Carried(base).(map[string]string)
+	before, _ := sealed.Carried(base).(map[string]string)
 	_, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
@@ -127,7 +128,7 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 }
 
 // Remove implements Target: Delete Container, in a turn if base has a version.
-func (m metadataTarget) Remove(base optimistic.State, c protocol.Conditions) (protocol.Write, error) {
+func (m metadataTarget) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	if c.IfTags != "" {
 		return nil, errContainerTags
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -54,13 +55,13 @@ func NewContainerACL(client *container.Client) optimistic.Target[ACL] { return a
 type aclTarget struct{ Client *container.Client }
 
 // Protocol implements optimistic.Target.
-func (a aclTarget) Protocol() protocol.Target[ACL] { return a }
+func (a aclTarget) Protocol() sealed.Target[ACL] { return a }
 
 // Resource implements Target.
 func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (a aclTarget) Traits() protocol.Traits { return protocol.Traits{Client: a.Client} }
+func (a aclTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.Client} }
 
 // Clone implements Cacheable.
 func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
@@ -93,7 +94,7 @@ func (a aclTarget) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
 		}
 		v.Value.Policies = append(v.Value.Policies, p.normal())
 	}
-	return protocol.Carry(v, v.Value.clone()), nil
+	return sealed.Carry(v, v.Value.clone()), nil
 }
 
 // Look implements Target: one Get Container Properties. The metadata's lineage can only prove that another writer
@@ -103,14 +104,14 @@ func (a aclTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: Set Container ACL in a turn.
-func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	switch {
 	case !base.Exists:
 		return protocol.Prepared{}, errors.New("an access control list cannot be created without the container: create the container first")
 	case c.IfTags != "":
 		return protocol.Prepared{}, errContainerTags
 	}
-	if before, _ := protocol.Carried(base).(ACL); before.equal(value) {
+	if before, _ := sealed.Carried(base).(ACL); before.equal(value) {
 		return protocol.Prepared{}, nil
 	}
 	if err := validPolicies(value.Policies); err != nil {
@@ -141,7 +142,7 @@ func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage pro
 }
 
 // Remove implements Target: it refuses, because the list is deleted only with its container.
-func (a aclTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (a aclTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }
 

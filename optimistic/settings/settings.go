@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -41,13 +42,13 @@ func NewLastWriterWinsQueueMetadata(client *azqueue.QueueClient) optimistic.Targ
 type queueMetadataTarget struct{ queue *azqueue.QueueClient }
 
 // Protocol implements optimistic.Target.
-func (m queueMetadataTarget) Protocol() protocol.Target[map[string]string] { return m }
+func (m queueMetadataTarget) Protocol() sealed.Target[map[string]string] { return m }
 
 // Resource implements Target.
 func (m queueMetadataTarget) Resource() string { return resource.Path(m.queue.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (m queueMetadataTarget) Traits() protocol.Traits { return protocol.Traits{Client: m.queue} }
+func (m queueMetadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.queue} }
 
 // Read implements Target: one Get Queue Metadata.
 func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
@@ -64,7 +65,7 @@ func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[
 	if v.ETag, err = settingsTag(v.Value, v.Lineage); err != nil {
 		return nil, err
 	}
-	return protocol.Carry(v, maps.Clone(v.Value)), nil
+	return sealed.Carry(v, maps.Clone(v.Value)), nil
 }
 
 // Look implements Target: one Get Queue Metadata.
@@ -81,11 +82,11 @@ func stateOf[T any](v *optimistic.Version[T], err error) (optimistic.State, erro
 }
 
 // Prepare implements Target: one Set Queue Metadata.
-func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
-	before, _ := protocol.Carried(base).(map[string]string)
+	before, _ := sealed.Carried(base).(map[string]string)
 	value, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
@@ -104,7 +105,7 @@ func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string]
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its queue.
-func (m queueMetadataTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (m queueMetadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
 }
 
@@ -119,7 +120,7 @@ func settingsTag(settings any, lineage protocol.Lineage) (azcore.ETag, error) {
 }
 
 // plainSetting returns an error for conditions that settings without versions cannot have.
-func plainSetting(exists bool, c protocol.Conditions) error {
+func plainSetting(exists bool, c sealed.Conditions) error {
 	if !exists {
 		return errors.New("settings cannot be created without the resource they belong to")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -31,13 +32,13 @@ func NewLastWriterWinsQueueACL(client *azqueue.QueueClient) optimistic.Target[[]
 type queueACLTarget struct{ queue *azqueue.QueueClient }
 
 // Protocol implements optimistic.Target.
-func (a queueACLTarget) Protocol() protocol.Target[[]AccessPolicy] { return a }
+func (a queueACLTarget) Protocol() sealed.Target[[]AccessPolicy] { return a }
 
 // Resource implements Target.
 func (a queueACLTarget) Resource() string { return resource.Path(a.queue.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (a queueACLTarget) Traits() protocol.Traits { return protocol.Traits{Client: a.queue} }
+func (a queueACLTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.queue} }
 
 // Read implements Target: one Get Queue ACL.
 func (a queueACLTarget) Read(ctx context.Context) (*optimistic.Version[[]AccessPolicy], error) {
@@ -57,7 +58,7 @@ func (a queueACLTarget) Read(ctx context.Context) (*optimistic.Version[[]AccessP
 		}
 		v.Value = append(v.Value, p.normal())
 	}
-	protocol.Carry(v, slices.Clone(v.Value))
+	sealed.Carry(v, slices.Clone(v.Value))
 	v.ETag, err = settingsTag(v.Value, protocol.Lineage{})
 	return v, err
 }
@@ -68,11 +69,11 @@ func (a queueACLTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Queue ACL.
-func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value []AccessPolicy, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value []AccessPolicy, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
-	before, _ := protocol.Carried(base).([]AccessPolicy)
+	before, _ := sealed.Carried(base).([]AccessPolicy)
 	policies := make([]AccessPolicy, 0, len(value))
 	for _, p := range value {
 		policies = append(policies, p.normal())
@@ -102,6 +103,6 @@ func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value 
 }
 
 // Remove implements Target: it refuses, because the policies are deleted only with their queue.
-func (a queueACLTarget) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (a queueACLTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("access policies cannot be deleted by themselves: update them to none, or delete the queue")
 }

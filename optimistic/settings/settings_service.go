@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 )
 
 // NewLastWriterWinsBlobService returns the settings of an account's Blob service (analytics logging, metrics, CORS rules and
@@ -71,13 +72,13 @@ type serviceTarget[T any] struct {
 }
 
 // Protocol implements optimistic.Target.
-func (p serviceTarget[T]) Protocol() protocol.Target[T] { return p }
+func (p serviceTarget[T]) Protocol() sealed.Target[T] { return p }
 
 // Resource implements Target.
 func (p serviceTarget[T]) Resource() string { return p.name }
 
 // Traits describes the target to the calls of package optimistic.
-func (p serviceTarget[T]) Traits() protocol.Traits { return protocol.Traits{Client: p.key} }
+func (p serviceTarget[T]) Traits() sealed.Traits { return sealed.Traits{Client: p.key} }
 
 // Read implements Target: one request.
 func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
@@ -90,7 +91,7 @@ func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if err != nil {
 		return nil, err
 	}
-	v := protocol.Carry(&optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value}, before)
+	v := sealed.Carry(&optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value}, before)
 	v.ETag, err = settingsTag(value, protocol.Lineage{})
 	return v, err
 }
@@ -101,11 +102,11 @@ func (p serviceTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one request, with the sections that have changed.
-func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
-	before, _ := protocol.Carried(base).(map[string]json.RawMessage)
+	before, _ := sealed.Carried(base).(map[string]json.RawMessage)
 	after, err := sections(value)
 	if err != nil {
 		return protocol.Prepared{}, err
@@ -141,7 +142,7 @@ func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 }
 
 // Remove implements Target: it refuses, because the settings of a service always exist.
-func (p serviceTarget[T]) Remove(optimistic.State, protocol.Conditions) (protocol.Write, error) {
+func (p serviceTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("service properties cannot be deleted")
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
@@ -76,14 +77,14 @@ func (e Entity[T]) Resource() string {
 }
 
 // Protocol implements optimistic.Target.
-func (e Entity[T]) Protocol() protocol.Target[T] { return entityTarget[T]{e} }
+func (e Entity[T]) Protocol() sealed.Target[T] { return entityTarget[T]{e} }
 
 // entityTarget is an Entity to the operations of package optimistic.
 type entityTarget[T any] struct{ Entity[T] }
 
 // Traits describes the target to the calls of package optimistic.
-func (e entityTarget[T]) Traits() protocol.Traits {
-	return protocol.Traits{Client: e.Client, Scope: "entity"}
+func (e entityTarget[T]) Traits() sealed.Traits {
+	return sealed.Traits{Client: e.Client, Scope: "entity"}
 }
 
 // tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
@@ -107,7 +108,7 @@ func (e entityTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], erro
 	if err != nil || !state.Exists {
 		return &optimistic.Version[T]{Value: emptyMap[T]()}, err
 	}
-	v := protocol.Carry(&optimistic.Version[T]{State: state}, entityCarry{stored.properties})
+	v := sealed.Carry(&optimistic.Version[T]{State: state}, entityCarry{stored.properties})
 	if err := decodeInto(stored, &v.Value); err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func addressable(partition string) error {
 }
 
 // Prepare implements Target: Insert Entity, Merge Entity or Update Entity.
-func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c protocol.Conditions) (protocol.Prepared, error) {
+func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := e.refuse(c); err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -223,7 +224,7 @@ func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage p
 }
 
 // Remove implements Target: one Delete Entity.
-func (e entityTarget[T]) Remove(base optimistic.State, c protocol.Conditions) (protocol.Write, error) {
+func (e entityTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	if err := e.refuse(c); err != nil {
 		return nil, err
 	}
@@ -239,7 +240,7 @@ func (e entityTarget[T]) Remove(base optimistic.State, c protocol.Conditions) (p
 }
 
 // refuse returns an error for conditions that the Table service does not have.
-func (e entityTarget[T]) refuse(c protocol.Conditions) error {
+func (e entityTarget[T]) refuse(c sealed.Conditions) error {
 	if c.IfTags != "" || c.LeaseID != "" {
 		return errors.New("entities have neither index tags nor leases: IfTags and LeaseID cannot be given")
 	}
@@ -251,7 +252,7 @@ func (e entityTarget[T]) diff(base *optimistic.Version[T], value T) (entityDiff,
 	if e.Mode == MergeGiven || e.Mode == ReplaceGiven {
 		return changeOf(nil, false, value, e.PartitionKey, e.RowKey)
 	}
-	carry, ok := protocol.Carried(base).(entityCarry)
+	carry, ok := sealed.Carried(base).(entityCarry)
 	if base.Exists && !ok {
 		// Compared with no properties, zero values would count as unchanged.
 		return entityDiff{}, errors.New("the base version was not read from an entity: Read it first")

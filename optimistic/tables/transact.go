@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -96,7 +97,7 @@ type TransactResult struct {
 // much again, and a final conflict 1 or 2 more. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
-	if err := protocol.NotNil("transact", "table", table, "change", change); err != nil {
+	if err := sealed.NotNil("transact", "table", table, "change", change); err != nil {
 		return TransactResult{}, err
 	}
 	o := ptr.Value(opts)

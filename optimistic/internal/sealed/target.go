@@ -1,10 +1,18 @@
-package protocol
+// Package sealed is what a target is to package optimistic: the interface behind optimistic.Target, the values that are read
+// and written through it, and what a target says about itself. Only packages below optimistic can name it, so only they
+// implement targets.
+package sealed
 
-import "context"
+import (
+	"context"
+
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/lease"
+)
 
 // Version is a value and the version at which it was read.
 type Version[T any] struct {
-	State
+	protocol.State
 	Value T // belongs to the caller
 
 	carry any
@@ -36,24 +44,14 @@ type Target[T any] interface {
 	Read(ctx context.Context) (*Version[T], error)
 
 	// Look fetches the version without the value, in one request if the service can.
-	Look(ctx context.Context) (State, error)
+	Look(ctx context.Context) (protocol.State, error)
 
 	// Prepare encodes value for a write that replaces base, on the condition of base's ETag (or of absence), and that
 	// stores lineage.
-	Prepare(base *Version[T], value T, lineage Lineage, c Conditions) (Prepared, error)
+	Prepare(base *Version[T], value T, lineage protocol.Lineage, c Conditions) (protocol.Prepared, error)
 
 	// Remove returns the deletion of base, on the condition of its ETag; an empty ETag deletes any version.
-	Remove(base State, c Conditions) (Write, error)
-}
-
-// Prepared is the write that a target has encoded.
-type Prepared struct {
-	Send Write // sends the request; nil if the value equals that of the base, so that there is nothing to write
-
-	// Stored is what a later look will find of the lineage that the write was to store: all of it, a shortened one, or
-	// none. It is the only source of what the write can be recognized by. A write without its entry has an unknown outcome
-	// after a lost response, and a conflict is returned without confirmation; one without its operation is refused.
-	Stored Lineage
+	Remove(base protocol.State, c Conditions) (protocol.Write, error)
 }
 
 // Conditions are checked by a write in addition to its base.
@@ -82,4 +80,33 @@ func CacheOf[T any](target Target[T]) Cacheable[T] {
 		return t.Cached()
 	}
 	return nil
+}
+
+// Traits are the facts about a target that a call needs beyond Target's methods. The zero value fits every target.
+type Traits struct {
+	// Client is the SDK client behind the target, so that a call can name a missing one.
+	Client any
+
+	// Scope distinguishes the target's operations from those of other targets on the same resource, such as a blob's
+	// metadata from its content.
+	Scope string
+
+	// Lease is the resource as something that an escalated update can lease, to exclude other writers. It is nil if it
+	// cannot be leased.
+	Lease lease.Resource
+}
+
+// TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a
+// method Unwrap() any that returns it, or embeds it.
+func TraitsOf(target any) Traits {
+	for {
+		if t, ok := target.(interface{ Traits() Traits }); ok {
+			return t.Traits()
+		}
+		outer, ok := target.(interface{ Unwrap() any })
+		if !ok {
+			return Traits{}
+		}
+		target = outer.Unwrap()
+	}
 }
