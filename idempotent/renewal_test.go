@@ -21,7 +21,7 @@ type lateAnswers struct {
 
 func (l *lateAnswers) Do(r *http.Request) (*http.Response, error) {
 	resp, err := l.Transporter.Do(r)
-	if l.match(r) {
+	if err == nil && l.match(r) {
 		pass(l.late)
 	}
 	return resp, err

@@ -14,7 +14,7 @@ var ofDeliveries = []mutant{
 		name: "the time of a received message is counted from the response",
 		file: "idempotent/receive.go",
 		old:  "c.take(m, began, window)",
-		new:  "c.take(m, time.Now(), window)",
+		new:  "c.take(m, began.Add(time.Since(began)), window)",
 		pkg:  "./idempotent", run: "TestTheTimeOfAMessageIsCountedFromTheRequest",
 	},
 	{

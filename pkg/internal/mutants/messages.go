@@ -118,7 +118,7 @@ var ofMessages = []mutant{
 		name: "a producer sends again under a new id",
 		file: "idempotent/internal/queues/send.go",
 		old:  "\t\tresp, err := q.SDK.EnqueueMessage(ctx, text, o)\n",
-		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\ttext = strings.Replace(text, `\"id\":\"`, `\"id\":\"again-`, 1)\n\t\t}\n\t\tresp, err := q.SDK.EnqueueMessage(ctx, text, o)\n",
+		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\ttext = fmt.Sprintf(`{\"azconc\":1,\"id\":\"%d\"}`, sent.Tries)\n\t\t}\n\t\tresp, err := q.SDK.EnqueueMessage(ctx, text, o)\n",
 		pkg:  "./idempotent", run: "TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID",
 	},
 	{
