@@ -16,28 +16,56 @@ var deep = flag.Bool("deep", false, "explore further than fits into a few minute
 // bounds are what a program is explored to, in every run or only with -args -deep.
 type bounds struct {
 	clients, faults int
-	preemptions     int // 0 for no bound, negative for none
+	preemptions     int       // 0 for no bound, negative for none
+	random          []float64 // see explore.Options
 	deep            bool
 }
 
+// The random numbers of the clients' waits: the shortest for one client and the longest for the next, and the reverse.
+// Without, all draw the middle. A client that polls draws the shortest only alone: it would poll without time passing.
+var (
+	shortFirst = []float64{0, longest}
+	longFirst  = []float64{longest, 0}
+	longLast   = []float64{0.5, longest}
+)
+
+const longest = 1 - 1.0/(1<<53) // the largest number that retry.Random returns
+
 var (
 	// usual are the bounds of a program whose clients send few requests.
-	usual = append([]bounds{{1, 2, 0, false}, {2, 1, 0, false}, {3, 0, 0, false}}, deeper(2, 2, 0, 3, 1, 0)...)
+	usual = append([]bounds{
+		{clients: 1, faults: 2},
+		{clients: 2, faults: 1},
+		{clients: 2, faults: 1, random: shortFirst},
+		{clients: 2, faults: 1, random: longFirst},
+		{clients: 3},
+	}, deeper(2, 2, 0, 3, 1, 0)...)
 
-	// long are the bounds of a program whose clients send many.
-	long = []bounds{{1, 1, 0, false}, {2, 0, 0, false}, {2, 1, 1, false}, {3, 0, 1, false}}
+	// writes are the bounds of a protocol of writes. What proves an outcome after one fault may be wrong after another: two
+	// faults of two clients show it, and so does a third client between the two that matter.
+	writes = append(slices.Clip(usual[:5]), bounds{clients: 2, faults: 2}, bounds{clients: 3, faults: 1})
+
+	// long are the bounds of a program whose clients send many requests.
+	long = []bounds{
+		{clients: 1, faults: 1},
+		{clients: 1, faults: 1, random: shortFirst},
+		{clients: 2},
+		{clients: 2, random: longLast},
+		{clients: 2, faults: 1, preemptions: 1},
+		{clients: 3, preemptions: 1},
+	}
 
 	// longer are the further bounds of most of them.
 	longer = []int{1, 2, 0, 2, 1, 2, 2, 2, 1, 3, 1, 1}
 
 	// wide are the bounds of a program that shows something only with three clients.
-	wide = []bounds{{2, 0, 0, false}, {3, 0, 1, false}}
+	wide = []bounds{{clients: 2}, {clients: 3, preemptions: 1}}
 )
 
 // deeper returns bounds for -args -deep: clients, faults and preemptions of each.
 func deeper(numbers ...int) (all []bounds) {
 	for at := range slices.Chunk(numbers, 3) {
-		all = append(all, bounds{at[0], at[1], at[2], true})
+		all = append(all, bounds{clients: at[0], faults: at[1], preemptions: at[2], deep: true})
 	}
 	return all
 }
@@ -47,8 +75,8 @@ func and(some []bounds, numbers ...int) []bounds {
 	return append(slices.Clip(some), deeper(numbers...)...)
 }
 
-// sample is how many schedules of each bound are run with the race detector, which makes them ten times as dear and
-// repeats none of them: it changes the order in which goroutines run.
+// sample is how many schedules of each bound are run with the race detector: a schedule takes ten times as long with it, and
+// is not repeated, because the race detector changes the order in which goroutines run.
 const sample = 20
 
 // total is what all programs together were explored to.
@@ -57,14 +85,15 @@ var total explore.Report
 // explored runs a program within its bounds and fails unless every schedule passes.
 //
 // On a busy machine a goroutine may be preempted where it never was before, so that another of the same client sends its
-// request first. That choice is not offered again: one in a thousand is borne, and printed.
+// request first, and the choice of that request is not offered again. One such choice is allowed, and one more in each
+// thousand schedules; go test -v prints their number.
 func explored(t *testing.T, all []bounds, program func(clients int) func(*explore.World) explore.Program, o explore.Options) {
 	t.Helper()
 	for _, b := range all {
 		if b.deep && !*deep {
 			continue
 		}
-		o.Faults, o.Preemptions, o.Schedules = b.faults, b.preemptions, -1
+		o.Faults, o.Preemptions, o.Random, o.Schedules = b.faults, b.preemptions, b.random, -1
 		if raced {
 			o.Schedules = sample
 		}
@@ -91,5 +120,9 @@ func (b bounds) String() string {
 	case b.preemptions > 0:
 		order = fmt.Sprintf("at most %d preemptions", b.preemptions)
 	}
-	return fmt.Sprintf("%d clients, %d faults, %s", b.clients, b.faults, order)
+	waits := ""
+	if b.random != nil {
+		waits = fmt.Sprintf(", waits %.0f", b.random)
+	}
+	return fmt.Sprintf("%d clients, %d faults, %s%s", b.clients, b.faults, order, waits)
 }
