@@ -22,7 +22,7 @@ type bounds struct {
 }
 
 // The random numbers of the clients' waits: the shortest for one client and the longest for the next, and the reverse.
-// Without, all draw the middle. A client that polls draws the shortest only alone: it would poll without time passing.
+// Without, all draw the middle. No client that polls draws the shortest: no time would pass between its requests.
 var (
 	shortFirst = []float64{0, longest}
 	longFirst  = []float64{longest, 0}
@@ -36,19 +36,27 @@ var (
 	usual = append([]bounds{
 		{clients: 1, faults: 2},
 		{clients: 2, faults: 1},
-		{clients: 2, faults: 1, random: shortFirst},
-		{clients: 2, faults: 1, random: longFirst},
+		{clients: 2, faults: 1, random: longLast},
 		{clients: 3},
 	}, deeper(2, 2, 0, 3, 1, 0)...)
 
-	// writes are the bounds of a protocol of writes. What proves an outcome after one fault may be wrong after another: two
-	// faults of two clients show it, and so does a third client between the two that matter.
-	writes = append(slices.Clip(usual[:5]), bounds{clients: 2, faults: 2}, bounds{clients: 3, faults: 1})
+	// writes are the bounds of a protocol of writes, which does not poll. What proves an outcome after one fault may be wrong
+	// after another: two faults of two clients show it, and so does a third client between the two that matter.
+	writes = append(slices.Clip(few), bounds{clients: 2, faults: 2}, bounds{clients: 3, faults: 1})
+
+	// few are those of them with few schedules.
+	few = []bounds{
+		{clients: 1, faults: 2},
+		{clients: 2, faults: 1},
+		{clients: 2, faults: 1, random: shortFirst},
+		{clients: 2, faults: 1, random: longFirst},
+		{clients: 3},
+	}
 
 	// long are the bounds of a program whose clients send many requests.
 	long = []bounds{
 		{clients: 1, faults: 1},
-		{clients: 1, faults: 1, random: shortFirst},
+		{clients: 1, faults: 1, random: longFirst},
 		{clients: 2},
 		{clients: 2, random: longLast},
 		{clients: 2, faults: 1, preemptions: 1},
