@@ -44,6 +44,9 @@ var (
 	// after another: two faults of two clients show it, and so does a third client between the two that matter.
 	writes = append(slices.Clip(few), bounds{clients: 2, faults: 2}, bounds{clients: 3, faults: 1})
 
+	// several are those of a protocol whose changes take several writes or requests each: three clients in any order take minutes.
+	several = append(slices.Clip(writes[:6]), bounds{clients: 3, faults: 1, preemptions: 1})
+
 	// few are those of them with few schedules.
 	few = []bounds{
 		{clients: 1, faults: 2},
@@ -130,7 +133,7 @@ func (b bounds) String() string {
 	}
 	waits := ""
 	if b.random != nil {
-		waits = fmt.Sprintf(", waits %.0f", b.random)
+		waits = fmt.Sprintf(", waits %.2g", b.random)
 	}
 	return fmt.Sprintf("%d clients, %d faults, %s%s", b.clients, b.faults, order, waits)
 }
