@@ -244,7 +244,7 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 				s := aztest.New(nil)
 				target := NewContainerMetadata(s.Container("new"))
 				s.SetFaults(fault)
-				res, err := optimistic.Create(t.Context(), target, map[string]string{"owner": "me"}, &optimistic.WriteOptions{Sending: optest.Recreate})
+				res, err := optimistic.Create(t.Context(), target, map[string]string{"owner": "me"}, &optimistic.WriteOptions{SendOptions: optest.Recreate})
 				s.SetFaults()
 				if err != nil || !res.Created {
 					t.Fatalf("Create = %+v, %v\n%v", res, err, s.Log())
@@ -268,7 +268,10 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				optest.Requests(t, s, res, 3)
-				if _, err := optimistic.Delete(t.Context(), target, optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
+				if _, err := optimistic.Delete(t.Context(), target, optimistic.State{}, nil); err != nil {
+					t.Errorf("deleting a container that is being deleted: %v", err)
+				}
+				if _, err := optimistic.Delete(t.Context(), NewContainerMetadata(s.Container("other")), optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
 					t.Errorf("deleting a missing container: %v", err)
 				}
 				if _, err := optimistic.Update(t.Context(), target, optest.SetMeta("a", "1"), nil); !errors.Is(err, optimistic.ErrNotFound) {

@@ -84,7 +84,7 @@ func holdLease(t conformance.T, r *rig) {
 	if _, err := blob.UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
 		t.Fatal(err)
 	}
-	target := pessimistic.Blob(blob)
+	target := pessimistic.NewBlob(blob)
 	r.lose("Acquire Blob Lease")
 	l, err := pessimistic.TryAcquire(t.Context(), target, &pessimistic.AcquireOptions{Duration: 15 * time.Second})
 	r.lost(t)

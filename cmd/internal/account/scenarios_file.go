@@ -38,12 +38,12 @@ func updateFile(t conformance.T, r *rig) {
 	show(t, "update, response to the acquisition lost", "ok", outcome(err))
 	show(t, "update, response to the acquisition lost: value", 101+done, value())
 
-	l, err := pessimistic.TryAcquire(t.Context(), files.File(f), nil)
+	l, err := pessimistic.TryAcquire(t.Context(), files.NewFile(f), nil)
 	show(t, "acquire", "ok", outcome(err))
 	if err != nil {
 		return
 	}
-	_, err = pessimistic.TryAcquire(t.Context(), files.File(f), nil)
+	_, err = pessimistic.TryAcquire(t.Context(), files.NewFile(f), nil)
 	is(t, "acquire while it is held", "held", err, errors.Is(err, pessimistic.ErrHeld))
 	show(t, "release", "ok", outcome(l.Release(t.Context())))
 }

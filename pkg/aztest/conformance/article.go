@@ -148,7 +148,7 @@ func abortRow(t T, h Harness) Row {
 	leased.conditions(t, leasedWithout)
 	abort := func(x target) said {
 		return call(func(ctx context.Context) error {
-			_, err := x.any().AbortCopyFromURL(ctx, "none", nil)
+			_, err := x.any().AbortCopyFromURL(ctx, "11111111-1111-4111-8111-111111111111", nil)
 			return err
 		})
 	}

@@ -47,7 +47,7 @@ func File(t T, h Harness) {
 	ask("acquire again under the same id", success, acquire(someLease))
 	ask("acquire under another id", "409 LeaseAlreadyPresent", acquire(anotherLease))
 	ask("write without the id", "412 LeaseIdMissing", write(""))
-	ask("write with another id", "409 LeaseIdMismatchWithFileOperation", write(anotherLease))
+	ask("write with another id", "412 LeaseIdMismatchWithFileOperation", write(anotherLease))
 	ask("write with the id", success, write(someLease))
 	ask("read without the id", success, read(""))
 	ask("read with another id", "412 LeaseIdMismatchWithFileOperation", read(anotherLease))

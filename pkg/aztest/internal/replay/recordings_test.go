@@ -9,12 +9,12 @@ import (
 
 var (
 	recordings = flag.String("recordings", "", "the directory with recordings to reduce to facts; none are reduced if it is empty")
-	factsInto  = flag.String("facts", "testdata", "the directory to write the facts to")
+	factsInto  = flag.String("facts", "testdata/first", "the directory to write the facts to")
 )
 
 // TestRecordingsAreDistilled makes the facts in testdata from recordings of real accounts' traffic:
 //
-//	go test ./pkg/aztest/internal/replay -run Distilled -args -recordings DIRECTORY
+//	go test ./pkg/aztest/internal/replay -run Distilled -args -recordings DIRECTORY -facts testdata/SET
 //
 // The directory holds blob.jsonl.gz, file.jsonl.gz, queue.jsonl.gz and table.jsonl.gz, whose lines the README in testdata
 // describes. It is a test because facts are made about once a year, and because only tests need them.
