@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -137,7 +136,7 @@ func foreignEntity(ctx context.Context, table *aztables.Client) bool {
 	}
 	etag := resp.ETag
 	_, err = table.UpdateEntity(ctx, fmt.Appendf(nil, `{"PartitionKey":"p","RowKey":"r","n":%d}`, c.N+1),
-		&aztables.UpdateEntityOptions{IfMatch: (*azcore.ETag)(&etag), UpdateMode: aztables.UpdateModeReplace})
+		&aztables.UpdateEntityOptions{IfMatch: &etag, UpdateMode: aztables.UpdateModeReplace})
 	return err == nil
 }
 

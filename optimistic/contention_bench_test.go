@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -196,7 +195,7 @@ func tryEntity(ctx context.Context, table *aztables.Client, row string) error {
 	if err := json.Unmarshal(got.Value, &c); err != nil {
 		return err
 	}
-	etag := azcore.ETag(got.ETag)
+	etag := got.ETag
 	_, err = table.UpdateEntity(ctx, fmt.Appendf(nil, `{"PartitionKey":"p","RowKey":%q,"n":%d}`, row, c.N+1), &aztables.UpdateEntityOptions{IfMatch: &etag, UpdateMode: aztables.UpdateModeReplace})
 	return err
 }

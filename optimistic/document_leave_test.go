@@ -103,7 +103,7 @@ func TestACallerThatGivesUpBeforeItsChangeIsSentIsNotUnknown(t *testing.T) {
 				if firstBlocks {
 					other, gaveUp = fold(t, d, ctx, blocks)
 				} else {
-					gaveUp, other = make(chan error, 1), nil
+					gaveUp = make(chan error, 1)
 					hold := make(chan struct{})
 					go func() {
 						_, _ = d.Update(context.Background(), func(context.Context, *optest.Counter) error { <-hold; return optimistic.ErrSkip })

@@ -89,7 +89,7 @@ func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 func (b Blob[T]) Traits() optimistic.Traits {
 	t := optimistic.Traits{Client: b.Client}
 	if b.Client != nil {
-		t.Lease = bloblease.Blob(b.Client.BlobClient())
+		t.Lease = bloblease.NewBlob(b.Client.BlobClient())
 	}
 	return t
 }

@@ -40,7 +40,7 @@ func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
 func (m Metadata) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
+	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.NewBlob(m.Client)}
 }
 
 // Clone implements Cacheable.

@@ -49,7 +49,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.Applied(*w, etag)
 			return nil
 		}
-		again := true
+		var again bool
 		if open, again, err = l.refused(*w, err); open == nil {
 			return unlessPerformed(err)
 		}
