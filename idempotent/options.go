@@ -150,7 +150,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
-	out.Markers = out.Markers.observed(out.Hooks)
+	out.Markers, out.Sessions = out.Markers.observed(out.Hooks), out.Sessions.observed(out.Hooks)
 	return out, nil
 }
 
