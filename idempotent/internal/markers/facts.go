@@ -34,7 +34,7 @@ func (t *Table) KeepFacts(ctx context.Context, path, messageID string, p format.
 	if err != nil {
 		return err
 	}
-	_, err = optimistic.Create(ctx, t.factsOf(path, messageID), facts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
+	_, err = optimistic.Create(ctx, t.factsOf(path, messageID), facts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
 	return err
 }
 
