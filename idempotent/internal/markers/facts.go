@@ -17,7 +17,7 @@ import (
 const factsAge = 365 * 24 * time.Hour
 
 // facts is the entity with the facts of a poison message that cannot carry them. It is in the partition of the
-// poison queue: Redrive deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
+// poison queue: redrive.Run deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
 type facts struct {
 	Facts   string    `json:"facts"` // JSON of poisoned
 	Expires time.Time `json:"expires"`
