@@ -145,6 +145,9 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("%d handlers did not return after their contexts had ended", e.Handlers)
 }
 
+// Unwrap returns ErrStuck.
+func (*StuckError) Unwrap() error { return ErrStuck }
+
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
