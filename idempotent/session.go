@@ -107,6 +107,7 @@ type claimer struct {
 	session string
 	ours    func(session string) bool
 	looks   looks
+	sending optimistic.SendOptions
 }
 
 func (c *Consumer) claimer() *claimer {
@@ -114,6 +115,7 @@ func (c *Consumer) claimer() *claimer {
 	if s := c.session; s != nil {
 		_, by.session = s.Current()
 		by.ours, by.looks.of = s.Ours, c.o.Sessions
+		by.sending = c.o.Markers.table.Sending(optimistic.SendOptions{})
 	}
 	return by
 }
@@ -139,7 +141,7 @@ func (by *claimer) contest(ctx context.Context, target tables.Entity[markers.Mar
 	case m.Awaited.IsZero():
 		awaited := m
 		awaited.Awaited = d.at.UTC()
-		_, _ = optimistic.Replace(ctx, target, v, awaited, nil) // if it fails, patience starts with the next delivery
+		_, _ = optimistic.Replace(ctx, target, v, awaited, &optimistic.WriteOptions{SendOptions: by.sending}) // if it fails, patience starts with the next delivery
 	case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:
 		d.overdue = fmt.Errorf("%w: %w", errOverdue, alive)
 		return run, nil
