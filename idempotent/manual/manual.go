@@ -134,7 +134,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 	ctx, end := start(ctx, opts, "manual.Delete", queue)
 	defer func() { end(err) }()
 	sent, err := queues.New(queue, opts.hooks(), nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-		if !m.refused(f.Outcome) {
+		if !m.refused(f) {
 			return f.Usual()
 		}
 		switch {
@@ -156,9 +156,10 @@ func (m Delivery) unknown(queue *azqueue.QueueClient, why string, err error) err
 	return &UnknownError{Op: "delete", Resource: resource.Path(queue.URL()) + "/messages/" + m.MessageID, Why: why, Err: azerr.Clean(err)}
 }
 
-// refused reports whether the service does not know the message under its pop receipt.
-func (m Delivery) refused(out azerr.Outcome) bool {
-	return out.Kind == azerr.Lost || queues.Invalid(out) && !m.HeldUntil.IsZero()
+// refused reports whether the service does not know the message under its pop receipt. If it does not take the receipt for one,
+// that may be what a user has typed, unless an earlier try may have used it up.
+func (m Delivery) refused(f wire.Failed) bool {
+	return f.Outcome.Kind == azerr.Lost || queues.Invalid(f.Outcome) && (f.Ambiguous || !m.HeldUntil.IsZero())
 }
 
 // ExtendResult is the result of Extend.
