@@ -176,8 +176,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
-	holding, letGo := context.WithCancel(c.settling)
-	defer letGo()
+	holding, giveUp := context.WithCancel(c.settling)
+	defer giveUp()
 	c.work, c.holding = work, holding
 	err := c.receiveAll()
 	c.stop(nil)
