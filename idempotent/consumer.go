@@ -231,6 +231,9 @@ func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool 
 
 // report reports what has happened to a message.
 func (d *delivery) report(kind observe.Kind, err error) {
+	if d.c.o.Hooks.Event == nil && d.c.o.Hooks.Logger == nil { // saves what describes the message
+		return
+	}
 	d.c.emit(d.settling, observe.Event{Kind: kind, Message: d.m.observed(), Took: d.took, Err: err})
 }
 
