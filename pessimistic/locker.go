@@ -172,7 +172,8 @@ func (k *Locker) Answered() bool { return k.answered.Load() }
 // The first holder of a new lock blob waits until the service's Date header shows a later second than that of the blob's
 // creation: otherwise its fence could equal one that was granted before the blob was deleted. The header lags by up to two
 // seconds, as recorded responses show; the wait is 1.5 s on average, and up to 2.1 s, or 3 s if this machine's clock is
-// wrong. The next holder after another client has changed the blob waits as well. See LockerOptions.QuickFirst.
+// wrong. The next holder after another client has changed the blob waits as well, and a holder that gets an earlier Date
+// than the last one did waits for up to a second: Date went back by a second now and then. See LockerOptions.QuickFirst.
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this

@@ -2,6 +2,7 @@ package pessimistic
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -110,6 +112,69 @@ func TestAnInfiniteLeaseThatIsBrokenIsFreeAtOnce(t *testing.T) {
 		w.steal("b", Infinite)
 		if most, err := Break(t.Context(), NewBlob(w.Blob("b")), nil); err != nil || most != 0 || !w.State("b").Free() {
 			t.Errorf("%v, %v, %v", most, err, w.State("b"))
+		}
+	})
+}
+
+// TestTheFirstHolderWaitsForTheDateHeader, which lags: for 1.5 s on average and 2.1 s at most, and 3 s where this machine's
+// clock is off. Nobody holds a fence whose second has not begun.
+func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
+	const locks = 100
+	for name, tt := range map[string]struct {
+		off, most time.Duration // off is by how much this machine's clock is further off for each lock
+	}{"a right clock": {0, 2100 * time.Millisecond}, "a wrong clock": {130 * time.Millisecond, 3050 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.Witness.LagDate(1)
+				k, off := w.lockerOf(nil), time.Duration(0)
+				k.opts.clockJump = func() time.Duration { return off }
+				var sum, longest time.Duration
+				for i := range locks {
+					bubble.Sleep(370 * time.Millisecond)
+					off += tt.off
+					began := time.Now()
+					h := locked(t, k, fmt.Sprint(i), nil)
+					took := time.Since(began)
+					sum, longest = sum+took, max(longest, took)
+					if h.Fence().Second().After(time.Now()) {
+						t.Errorf("%v is the fence at %v", h.Fence(), time.Now())
+					}
+					mustRelease(t, h.Lease)
+				}
+				if longest > tt.most || longest < tt.most-600*time.Millisecond {
+					t.Errorf("the longest wait was %v, want about %v", longest, tt.most)
+				}
+				if mean := sum / locks; tt.off == 0 && (mean < 1300*time.Millisecond || mean > 1700*time.Millisecond) {
+					t.Errorf("the mean wait was %v, want 1.5 s", mean)
+				}
+			})
+		})
+	}
+}
+
+// TestALaterHolderWaitsASecondAtMost: only where Date has gone back behind the second of the stored fence, which the fence of
+// the next holder follows.
+func TestALaterHolderWaitsASecondAtMost(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
+		w.Witness.LagDate(1)
+		waited, last := 0, fence.Token(0)
+		for range 100 {
+			began := time.Now()
+			h := locked(t, w.lockerOf(nil), "job", nil)
+			took := time.Since(began)
+			if h.Fence() <= last || took > time.Second+2*driftMargin {
+				t.Errorf("%d after %d, and after %v", h.Fence(), last, took)
+			}
+			if took > 0 {
+				waited++
+			}
+			last = h.Fence()
+			mustRelease(t, h.Lease)
+			bubble.Sleep(150 * time.Millisecond)
+		}
+		if waited == 0 || waited > 50 {
+			t.Errorf("%d of 100 holders waited", waited)
 		}
 	})
 }

@@ -92,6 +92,9 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 			return rng.IntN(n)
 		}
 		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return time.Duration(draw(4000)) * time.Microsecond }})
+		if seed%2 == 1 {
+			w.Witness.LagDate(seed)
+		}
 		w.Witness.On(s.note)
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup

@@ -1,6 +1,7 @@
 package pesstest
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,7 +30,23 @@ type Witness struct {
 	next policy.Transporter
 	mu   sync.Mutex
 	log  []Carried
-	tell func(Carried) // called without the mutex; may be nil
+	each func(Carried) // called without the mutex; may be nil
+	lag  *rand.Rand    // see LagDate
+}
+
+// LagDate makes the clock of the Date header lag by up to a second, as that of real accounts does: Date has whole seconds,
+// so it is up to 1.99 s behind the writes, never ahead of them, and goes back by a second now and then.
+func (w *Witness) LagDate(seed uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lag = rand.New(rand.NewPCG(seed, 2))
+}
+
+// date returns what the Date header says of the time now.
+func (w *Witness) date() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(-time.Duration(w.lag.Int64N(int64(time.Second)))).UTC().Format(http.TimeFormat)
 }
 
 func (w *Witness) reset() {
@@ -38,11 +55,11 @@ func (w *Witness) reset() {
 	w.log = nil
 }
 
-// On calls tell with every request that was carried out, before its response is returned.
-func (w *Witness) On(tell func(Carried)) {
+// On calls each with every request that was carried out, before its response is returned.
+func (w *Witness) On(each func(Carried)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell = tell
+	w.each = each
 }
 
 // Seen returns the requests that were carried out.
@@ -89,10 +106,13 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	w.log = append(w.log, c)
-	tell := w.tell
+	each, lags := w.each, w.lag != nil
 	w.mu.Unlock()
-	if tell != nil {
-		tell(c)
+	if lags {
+		resp.Header.Set("Date", w.date())
+	}
+	if each != nil {
+		each(c)
 	}
 	return resp, nil
 }
