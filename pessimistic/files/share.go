@@ -74,8 +74,9 @@ func CreateShare(ctx context.Context, client *share.Client, opts *CreateShareOpt
 
 // DeleteShare deletes a share with all its files, even if clients have them open. A lease of the share prevents that,
 // unless LeaseID is its id; leases of files in it do not. The service frees the name at least 30 s later (REST: "Delete
-// Share"). If a response is lost and the share is gone then, nothing shows whether this call or another client deleted
-// it.
+// Share"), and until then it accepts further deletions (recorded with real accounts): success shows that the share is
+// gone, not which client deleted it. If a response is lost, and the name is free when the request is sent again, the outcome
+// is unknown.
 //
 // Errors: ErrNotFound; *HeldError if another client holds the share's lease; *LostError if LeaseID is no longer valid;
 // *UnknownError after a lost response; *azerr.OpError. Cost: 1 request, and 1 more for every lost response. Safe for
