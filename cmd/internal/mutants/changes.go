@@ -109,10 +109,17 @@ var ofChanges = []mutant{
 	},
 	{
 		name: "a pinned write of an entity forgets the operations",
-		file: "cmd/azconc/internal/cli/table/replace.go",
-		old:  "if operations := l.OperationsString(); operations != \"\" {",
-		new:  "if operations := l.OperationsString(); operations == \"-\" {",
+		file: "optimistic/tables/entity_diff.go",
+		old:  "p := Property{EDMString, lineage.OperationsString()}",
+		new:  "p := Property{EDMString, \"\"}",
 		pkg:  "./cmd/azconc/internal/cli/root", run: "TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered",
+	},
+	{
+		name: "a lineage that was only printed counts as stored",
+		file: "optimistic/internal/protocol/outcome.go",
+		old:  "if id == \"\" || !p.Stored.Has(id) {",
+		new:  "if id == \"\" {",
+		pkg:  "./optimistic", run: "TestPrintingALineageStoresNothing",
 	},
 	{
 		name: "a reader that ends unexpectedly has ended",

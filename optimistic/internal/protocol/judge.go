@@ -217,7 +217,7 @@ func (w Change) resolve(ctx context.Context, e *UnknownError) error {
 	if w.Look == nil {
 		return e
 	}
-	s, err := Sending{}.WithDefaults()
+	s, err := SendOptions{}.WithDefaults()
 	if err != nil {
 		return err
 	}

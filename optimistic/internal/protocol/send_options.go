@@ -9,16 +9,16 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// DefaultLineageSize is the number of recent writes that a lineage holds if Sending.LineageSize is 0. With the summary
+// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0. With the summary
 // of older writes a lineage takes up to 1.3 KB of the 8 KB that the service allows for metadata, and up to 4 KB while
 // writers contend.
 const DefaultLineageSize = 32
 
 const maxLineageSize = 128
 
-// Sending tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
+// SendOptions tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
 // the default.
-type Sending struct {
+type SendOptions struct {
 	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
 	// readers that cannot tolerate an unexpected metadata key; then a conflict after a lost response is always
 	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
@@ -81,7 +81,7 @@ const (
 )
 
 // WithDefaults returns s with its defaults filled in, or an error that names the field that is out of range.
-func (s Sending) WithDefaults() (Sending, error) {
+func (s SendOptions) WithDefaults() (SendOptions, error) {
 	s.LineageSize = cmp.Or(s.LineageSize, DefaultLineageSize)
 	s.Tries = cmp.Or(s.Tries, 6)
 	s.TryTimeout = cmp.Or(s.TryTimeout, 30*time.Second)
@@ -110,5 +110,5 @@ func OrBackoff(b retry.Backoff, base, limit time.Duration) retry.Backoff {
 	return b
 }
 
-// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if Sending.MinRate is 0.
+// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
 const DefaultMinRate = 64 << 10
