@@ -1,15 +1,17 @@
 package pessimistic
 
 import (
-	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
@@ -53,23 +55,8 @@ func TestAWriteUnderABrokenLeaseIsLost(t *testing.T) {
 	})
 }
 
-// answering is a resource that answers a break as the service does: what is left of the duration is rounded down (14 for a
-// lease of 15 s, in ten recordings of ten), and a period that is shorter comes back as it was sent.
-type answering struct {
-	Resource
-	until time.Time // the end of its lease
-}
-
-func (r answering) Break(ctx context.Context, seconds int32, c lease.Conditions) (time.Duration, error) {
-	_, err := r.Resource.Break(ctx, seconds, c)
-	left := time.Until(r.until).Truncate(time.Second)
-	if period := time.Duration(seconds) * time.Second; seconds >= 0 && period < left {
-		left = period
-	}
-	return max(left, 0), err
-}
-
-// TestABrokenLeaseIsFreeWhenBreakSaysSo: and it is not free more than a second earlier.
+// TestABrokenLeaseIsFreeWhenBreakSaysSo, and it is not free more than a second earlier: the service rounds what is left of the
+// duration down (14 for a lease of 15 s, in ten recordings of ten), and a period that is shorter comes back as it was sent.
 func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 	const duration = 15 * time.Second
 	for _, tt := range []struct {
@@ -85,7 +72,7 @@ func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 		{300 * time.Millisecond, &BreakOptions{Now: true}, 0},
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
-			target := answering{NewBlob(w.Blob("b")), time.Now().Add(duration)}
+			target := NewBlob(w.Blob("b"))
 			if _, err := target.Acquire(t.Context(), uuid.NewString(), int32(duration/time.Second), lease.Conditions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -124,8 +111,8 @@ func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
 		off, most time.Duration // off is by how much this machine's clock is further off for each lock
 	}{"a right clock": {0, 2100 * time.Millisecond}, "a wrong clock": {130 * time.Millisecond, 3050 * time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
-				w.Witness.LagDate(1)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldWith(t, &aztest.Options{DateLag: pesstest.DateLag})
 				k, off := w.lockerOf(nil), time.Duration(0)
 				k.opts.clockJump = func() time.Duration { return off }
 				var sum, longest time.Duration
@@ -155,9 +142,9 @@ func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
 // TestALaterHolderWaitsASecondAtMost: only where Date has gone back behind the second of the stored fence, which the fence of
 // the next holder follows.
 func TestALaterHolderWaitsASecondAtMost(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldWith(t, &aztest.Options{DateLag: pesstest.DateLag})
 		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
-		w.Witness.LagDate(1)
 		waited, last := 0, fence.Token(0)
 		for range 100 {
 			began := time.Now()

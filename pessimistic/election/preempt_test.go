@@ -50,8 +50,9 @@ func TestPreemptKnowsALeaderThatHasNotSignedYet(t *testing.T) {
 	unsigned := 0
 	for seed := range uint64(24) {
 		synctest.Test(t, func(t *testing.T) {
-			w := pesstest.New(t, pesstest.WithLatency(seed))
-			w.Witness.LagDate(seed)
+			o := pesstest.WithLatency(seed)
+			o.DateLag = pesstest.DateLag
+			w := pesstest.New(t, o)
 			bubble.Sleep(time.Duration(seed) * 120 * time.Millisecond)
 			ctx, cancel := context.WithCancel(t.Context())
 			var l led

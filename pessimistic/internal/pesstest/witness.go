@@ -1,7 +1,6 @@
 package pesstest
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,22 +30,6 @@ type Witness struct {
 	mu   sync.Mutex
 	log  []Carried
 	each func(Carried) // called without the mutex; may be nil
-	lag  *rand.Rand    // see LagDate
-}
-
-// LagDate makes the clock of the Date header lag by up to a second, as that of real accounts does: Date has whole seconds,
-// so it is up to 1.99 s behind the writes, never ahead of them, and goes back by a second now and then.
-func (w *Witness) LagDate(seed uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lag = rand.New(rand.NewPCG(seed, 2))
-}
-
-// date returns what the Date header says of the time now.
-func (w *Witness) date() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Now().Add(-time.Duration(w.lag.Int64N(int64(time.Second)))).UTC().Format(http.TimeFormat)
 }
 
 func (w *Witness) reset() {
@@ -106,11 +89,8 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	w.log = append(w.log, c)
-	each, lags := w.each, w.lag != nil
+	each := w.each
 	w.mu.Unlock()
-	if lags {
-		resp.Header.Set("Date", w.date())
-	}
 	if each != nil {
 		each(c)
 	}

@@ -63,6 +63,10 @@ func WithLatency(seed uint64) *aztest.Options {
 	return &aztest.Options{Seed: seed, Latency: func() time.Duration { return Latency }}
 }
 
+// DateLag is by how much the clock of recorded accounts' Date header is behind the one that stamps writes: Date is up to 1.99 s
+// behind a write, never ahead, and goes back by a second now and then.
+const DateLag = time.Second
+
 // Reset forgets all requests.
 func (w *World) Reset() {
 	w.Service.Reset()
