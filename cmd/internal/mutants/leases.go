@@ -115,6 +115,27 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestHandOversLeaveTimeForARenewal",
 	},
 	{
+		name: "a lease that was broken is handed over",
+		file: "pessimistic/cohort.go",
+		old:  " && l.broken == nil",
+		new:  "",
+		pkg:  "./pessimistic", run: "TestADoubtfulLeaseIsNotHandedOver",
+	},
+	{
+		name: "a lease is handed over although its id may have changed",
+		file: "pessimistic/cohort.go",
+		old:  " && l.next == \"\"",
+		new:  "",
+		pkg:  "./pessimistic", run: "TestADoubtfulLeaseIsNotHandedOver",
+	},
+	{
+		name: "a lease is handed over although the clock has jumped",
+		file: "pessimistic/cohort.go",
+		old:  " && now.jumpSince(l.granted) <= jumpTolerance",
+		new:  "",
+		pkg:  "./pessimistic", run: "TestADoubtfulLeaseIsNotHandedOver",
+	},
+	{
 		name: "a break promises what the service has rounded down",
 		file: "pessimistic/break.go",
 		old:  "most = left + time.Second;",
