@@ -178,13 +178,18 @@ func (k *Locker) Answered() bool { return k.answered.Load() }
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
-func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (_ *Hold, err error) {
+func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := a.claim.remote.start(ctx, "Lock")
-	defer func() { end(err) }()
+	h, err := k.lock(ctx, a)
+	end(err)
+	return h, err
+}
+
+func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
 	handed, err := k.lines.enter(ctx, a)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,13 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestALockIsTimedFromTheRequest",
 	},
 	{
+		name: "the time of a lease that its holder breaks counts from the response",
+		file: "pessimistic/break.go",
+		old:  "l.broken = &brokenBy{at: at, grace: grace}",
+		new:  "l.broken = &brokenBy{at: l.remote.clock().now(), grace: grace}",
+		pkg:  "./pessimistic", run: "TestABreakByTheHolderIsTimedFromTheRequest",
+	},
+	{
 		name: "a 404 of an intermediary ends a lease",
 		file: "pessimistic/remote.go",
 		old:  "case o.Kind == azerr.NotFound && o.Code != \"\":",
