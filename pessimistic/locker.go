@@ -151,10 +151,6 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 // Options returns the Locker's options, with the defaults in place of what was not set.
 func (k *Locker) Options() LockerOptions { return k.opts }
 
-// Answered reports whether the service has answered any request of this Locker, with whatever result. Until then an
-// outage cannot be distinguished from a wrong address. It sends no request.
-func (k *Locker) Answered() bool { return k.answered.Load() }
-
 // Lock waits until it holds the lock. It returns a *HeldError when MaxWait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
 // Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the

@@ -66,6 +66,13 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestABreakByTheHolderIsTimedFromTheRequest",
 	},
 	{
+		name: "a reclaim forgets a change of the lease's id",
+		file: "pessimistic/change.go",
+		old:  "\t\tc.id = to\n",
+		new:  "",
+		pkg:  "./pessimistic", run: "TestAReclaimSettlesAChangeOfTheID",
+	},
+	{
 		name: "a 404 of an intermediary ends a lease",
 		file: "pessimistic/remote.go",
 		old:  "case o.Kind == azerr.NotFound && o.Code != \"\":",
