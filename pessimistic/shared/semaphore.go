@@ -70,7 +70,8 @@ func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error)
 	return s, nil
 }
 
-// Slot is a slot of a Semaphore that this process holds.
+// Slot is a slot of a Semaphore that this process holds. It is a fence.Holder, whose fence orders the holders of this slot
+// alone: it protects what belongs to the slot. As a reader's, it protects nothing, and must not be used for writing.
 type Slot struct {
 	*pessimistic.Hold
 	Number int // 0 to n-1
