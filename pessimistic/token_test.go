@@ -91,8 +91,10 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 			defer mu.Unlock()
 			return rng.IntN(n)
 		}
-		w := newWorldWith(t, &aztest.Options{Seed: seed, DateLag: time.Duration(seed%2) * pesstest.DateLag,
-			Latency: func() time.Duration { return time.Duration(draw(4000)) * time.Microsecond }})
+		w := newWorldWith(t, &aztest.Options{
+			Seed: seed, Latency: func() time.Duration { return time.Duration(draw(4000)) * time.Microsecond },
+			DateLag: time.Duration(seed%2) * pesstest.DateLag,
+		})
 		w.Witness.On(s.note)
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
