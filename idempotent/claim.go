@@ -47,7 +47,7 @@ func (d *delivery) remember(l markers.Ledger) {
 
 // transact changes the marker.
 func (k *claim) transact(ctx context.Context, change func(context.Context, *tables.Tx) error) error {
-	_, err := tables.Transact(ctx, k.o.k.table.Client, k.d.partition, change, &tables.TransactOptions{Sending: markers.Rewriting()})
+	_, err := tables.Transact(ctx, k.o.k.table.Client, k.d.partition, change, &tables.TransactOptions{SendOptions: markers.Rewriting()})
 	return err
 }
 
@@ -163,7 +163,7 @@ func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker
 		}
 		*m = poisoned
 		return nil
-	}, &optimistic.UpdateOptions{Create: true, Sending: sending})
+	}, &optimistic.UpdateOptions{Create: true, SendOptions: sending})
 	return o.k.failed(err)
 }
 

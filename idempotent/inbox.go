@@ -74,7 +74,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 		own = change(ctx, tx)
 		return own
-	}, &tables.TransactOptions{Sending: optimistic.Sending{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true}})
+	}, &tables.TransactOptions{SendOptions: optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true}})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}

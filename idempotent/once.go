@@ -153,7 +153,7 @@ func (a *OnceRun) Finish(ctx context.Context, result []byte) (Outcome, error) {
 		return Outcome{}, err
 	}
 	at := time.Now().UTC()
-	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
+	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
 	if errors.Is(err, optimistic.ErrExists) {
 		// Another process has finished the key while this one believed it held the lock: the stored result stands.
 		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)

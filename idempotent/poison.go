@@ -58,7 +58,7 @@ func (k *Markers) keepFacts(ctx context.Context, path, messageID string, p forma
 	if err != nil {
 		return err
 	}
-	_, err = optimistic.Create(ctx, k.factsOf(path, messageID), buriedFacts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{Sending: optimistic.Sending{Recreate: true}})
+	_, err = optimistic.Create(ctx, k.factsOf(path, messageID), buriedFacts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
 	return err
 }
 

@@ -113,7 +113,7 @@ func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 func TestALineageThatIsTooShortLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
-		small := &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: 3}}
+		small := &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: 3}}
 		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, small); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestWithoutLineageAConflictAfterALostResponseIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}})
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
 		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want unknown", err)
 		}
@@ -172,7 +172,7 @@ func TestTheOutcomeIsReportedWhenTheCallerStopsWaiting(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				// The read takes 4 s, the write is carried out after 6 s and answers after 8 s.
 				time.AfterFunc(7*time.Second, func() { cancel(gaveUp) })
-				_, err := optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{Grace: 5 * time.Second}})
+				_, err := optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{Grace: 5 * time.Second}})
 				if !tt.check(err) {
 					t.Errorf("err = %v", err)
 				}
@@ -280,7 +280,7 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](there), optest.Increment, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: tt.confirm}})
+				_, err = optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](there), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: tt.confirm}})
 				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if tt.believed && err != nil || !tt.believed && (!ok || !unknown.Unconfirmed) {
 					t.Errorf("Update = %v, want success only if the refusal is believed", err)

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Conditions restrict an operation in addition to the conditions that the operation sets itself. The zero value is no
@@ -64,15 +67,49 @@ func (c Conditions) Validate() error {
 	return nil
 }
 
+// carried reports whether c has only conditions that a write carries beside its base.
+func (c Conditions) carried() bool {
+	return c.IfMatch == "" && c.IfNoneMatch == "" && c.IfModifiedSince.IsZero() && c.IfUnmodifiedSince.IsZero()
+}
+
+// besides returns the conditions that a write carries beside its base.
+func (c Conditions) besides() sealed.Conditions {
+	return sealed.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
+}
+
+// Check evaluates the ETags and the dates on a version that was read. A write that replaces that very version is then bound
+// as strictly as by the headers. The error is a *ConflictError for the operation and the resource, which are named. Nothing
+// is sent; the tags and the lease are not evaluated, and a missing resource satisfies every condition but an IfMatch.
+func (c Conditions) Check(op, resource string, now State) error {
+	conflict := &ConflictError{Op: op, Resource: resource, Reason: azerr.Changed, Current: now.ETag}
+	switch {
+	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != now.ETag:
+		conflict.Base = c.IfMatch
+	case !now.Exists:
+		return nil
+	case c.IfNoneMatch == azcore.ETagAny:
+		conflict.Reason = azerr.Exists
+	case c.IfNoneMatch != "" && c.IfNoneMatch == now.ETag:
+		conflict.Base = now.ETag
+	case !c.IfModifiedSince.IsZero() && !now.LastModified.After(c.IfModifiedSince):
+		conflict.Base = now.ETag
+	case !c.IfUnmodifiedSince.IsZero() && now.LastModified.After(c.IfUnmodifiedSince):
+	default:
+		return nil
+	}
+	return conflict
+}
+
 // over returns an error if a write over base, under c, would not be conditional on base.
 func (c Conditions) over(base State) error {
 	if base.Exists && base.ETag == "" {
 		return errNoETag
 	}
+	sent := Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
 	if !base.Exists {
-		c.IfNoneMatch = azcore.ETagAny
+		sent.IfNoneMatch = azcore.ETagAny
 	}
-	return c.Validate()
+	return sent.Validate()
 }
 
 var errNoETag = errors.New("the base has no ETag, so the write would have no condition: Read it again")

@@ -22,7 +22,7 @@ import (
 // creation is a way to create something that must not exist, under the name "new".
 type creation struct {
 	name string
-	run  func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error)
+	run  func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error)
 	// consume deletes the resource as another client does, and reports whether it existed.
 	consume func(t *testing.T, s *aztest.Service) bool
 }
@@ -46,40 +46,40 @@ func consumeRow(t *testing.T, s *aztest.Service) bool {
 func rows(s *aztest.Service) *aztables.Client { return s.Table("accounts") }
 
 var creations = []creation{
-	{"create", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: o})
+	{"create", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: o})
 	}, consumeBlob},
-	{"update", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Increment, &optimistic.UpdateOptions{Create: true, Sending: o})
+	{"update", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), optest.Increment, &optimistic.UpdateOptions{Create: true, SendOptions: o})
 	}, consumeBlob},
-	{"update of a document", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Create: true, Sending: o}})
+	{"update of a document", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new")), &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Create: true, SendOptions: o}})
 		if err != nil {
 			return optimistic.Result{}, err
 		}
 		return d.Update(ctx, optest.Increment)
 	}, consumeBlob},
-	{"upload", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("x"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"upload", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("x"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})
 	}, consumeBlob},
-	{"upload in blocks", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("xyz"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, BlockSize: 1, Sending: o})
+	{"upload in blocks", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("xyz"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, BlockSize: 1, SendOptions: o})
 	}, consumeBlob},
-	{"create pages", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return blobs.CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"create pages", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return blobs.CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})
 	}, consumeBlob},
-	{"copy", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		res, err := blobs.Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: o})
+	{"copy", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		res, err := blobs.Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})
 		return res.Result, err
 	}, consumeBlob},
-	{"insert", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return optimistic.Create(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: o})
+	{"insert", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return optimistic.Create(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: o})
 	}, consumeRow},
-	{"insert by an update", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		return optimistic.Update(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Increment, &optimistic.UpdateOptions{Create: true, Sending: o})
+	{"insert by an update", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		return optimistic.Update(ctx, tables.NewEntity[optest.Counter](rows(s), "p", "new"), optest.Increment, &optimistic.UpdateOptions{Create: true, SendOptions: o})
 	}, consumeRow},
-	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o optimistic.Sending) (optimistic.Result, error) {
-		res, err := tables.Transact(ctx, rows(s), "p", func(_ context.Context, tx *tables.Tx) error { return tx.Insert("new", optest.Counter{N: 1}) }, &tables.TransactOptions{Sending: o})
+	{"insert in a transaction", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
+		res, err := tables.Transact(ctx, rows(s), "p", func(_ context.Context, tx *tables.Tx) error { return tx.Insert("new", optest.Counter{N: 1}) }, &tables.TransactOptions{SendOptions: o})
 		return res.Result, err
 	}, consumeRow},
 }
@@ -117,7 +117,7 @@ func TestEveryCreationUnderEveryFault(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, _ := shop(t)
 					s.SetFaults(fault)
-					res, err := c.run(t.Context(), s, optimistic.Sending{TryTimeout: 30 * time.Second})
+					res, err := c.run(t.Context(), s, optimistic.SendOptions{TryTimeout: 30 * time.Second})
 					s.SetFaults()
 					if missing(fault) {
 						if unknown, ok := errors.AsType[*optimistic.UnknownError](err); !ok || unknown.Why != protocol.WhyAbsent {
@@ -166,7 +166,7 @@ func TestAConsumedResourceIsNotCreatedAgain(t *testing.T) {
 								t.Error("nothing was created")
 							}
 						}()
-						res, err := c.run(t.Context(), s, optimistic.Sending{Recreate: again})
+						res, err := c.run(t.Context(), s, optimistic.SendOptions{Recreate: again})
 						again := again && c.name != "upload in blocks" // whose blocks went with the blob
 						if created := c.consume(t, s); created != again {
 							t.Errorf("it was created again: %t, want %t: %+v, %v\n%v", created, again, res, err, s.Log())
@@ -188,7 +188,7 @@ func TestACreationThatArrivesLateCanBeResolved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, creates := shop(t)
 				s.SetFaults(aztest.Fault{Kind: aztest.CommitAfterBreak, Match: creates, Count: 1, Delay: time.Hour})
-				_, err := c.run(t.Context(), s, optimistic.Sending{})
+				_, err := c.run(t.Context(), s, optimistic.SendOptions{})
 				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if !ok {
 					t.Fatalf("err = %v, want unknown", err)
@@ -220,7 +220,7 @@ func TestACreationIsRepeatedWhenTheServiceWasBusy(t *testing.T) {
 				s, creates := shop(t)
 				f.Match, f.Count = creates, 2
 				s.SetFaults(f)
-				res, err := c.run(t.Context(), s, optimistic.Sending{})
+				res, err := c.run(t.Context(), s, optimistic.SendOptions{})
 				if busy := f.Kind == aztest.Throttle; (err == nil) != busy || !busy && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 					t.Errorf("%s, %s: %+v, %v", c.name, f.Kind, res, err)
 				}

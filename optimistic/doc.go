@@ -58,7 +58,7 @@
 // goroutines, clients or processes that write once.
 //
 // A create is an exception. If its response is lost and the resource is not there, it may have been created and deleted
-// since, and sending the request again would create it twice. See Create and Sending.Recreate.
+// since, and sending the request again would create it twice. See Create and SendOptions.Recreate.
 //
 // # Operations
 //

@@ -9,19 +9,9 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
-
-// Cacheable is implemented by a Target that a Document can open. With it the Document keeps the value that it wrote,
-// and drops changes that fail. Its methods send nothing and must be safe for concurrent use.
-type Cacheable[T any] interface {
-	// Clone returns a copy of value that shares no memory with it.
-	Clone(value T) (T, error)
-	// Equal reports whether both values are stored as the same content.
-	Equal(x, y T) bool
-	// Written returns what Read would return as Version.Carry after value was written over base.
-	Written(base *Version[T], value T) (any, error)
-}
 
 // DocumentOptions tunes a Document. The zero value is the default.
 type DocumentOptions struct {
@@ -53,8 +43,9 @@ type DocumentOptions struct {
 // A Document is safe for concurrent use. It starts no goroutines: one of the waiting callers does the work for all. It
 // does not need to be closed.
 type Document[T any] struct {
-	target Target[T]
-	cache  Cacheable[T]
+	name   Target[T]
+	target sealed.Target[T]
+	cache  sealed.Cacheable[T]
 	o      UpdateOptions
 	fold   int
 	maxAge time.Duration
@@ -79,15 +70,17 @@ type entry[T any] struct {
 	panic  any // the value that the change panicked with, to be raised again in its own call
 }
 
-// NewDocument opens target, which must implement Cacheable. It sends nothing; the first Update or Read reads.
+// NewDocument opens target. It sends nothing; the first Update or Read reads. The targets of which the last writer wins
+// cannot be opened.
 func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], error) {
-	if err := protocol.NotNil("document", "target", target); err != nil {
+	t, err := open("document", target)
+	if err != nil {
 		return nil, err
 	}
 	o := ptr.Value(opts)
-	cache, ok := target.(Cacheable[T])
-	if !ok {
-		return nil, fmt.Errorf("document %s: the target does not implement Cacheable", target.Resource())
+	cache := sealed.CacheOf(t)
+	if cache == nil {
+		return nil, fmt.Errorf("document %s: a Document needs a target with a version of its own", t.Resource())
 	}
 	if o.Update.OperationID != "" || o.Update.DryRun || o.Update.Conditions.IfMatch != "" {
 		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and Conditions.IfMatch belong to a single change; use Update for it")
@@ -95,14 +88,14 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if o.MaxFold < 0 {
 		return nil, fmt.Errorf("DocumentOptions.MaxFold: %d is negative; 0 means the default of 256", o.MaxFold)
 	}
-	u, err := o.Update.WithDefaults()
+	u, err := o.Update.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if o.MaxFold == 0 {
 		o.MaxFold = 256
 	}
-	d := &Document[T]{target: target, cache: cache, o: u, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), turn: make(chan struct{}, 1)}
+	d := &Document[T]{name: target, target: t, cache: cache, o: u, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d, nil
 }
@@ -117,7 +110,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 // Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
 // conflicts.
 func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (Result, error) {
-	if err := protocol.NotNil("update", "change", change); err != nil {
+	if err := sealed.NotNil("update", "change", change); err != nil {
 		return Result{}, err
 	}
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}
@@ -155,7 +148,7 @@ func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	v, err := Read(ctx, d.target, &ReadOptions{Sending: d.o.Sending})
+	v, err := Read(ctx, d.name, &ReadOptions{SendOptions: d.o.SendOptions})
 	d.cached = nil
 	if err != nil {
 		return nil, err
@@ -191,7 +184,7 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 // work folds the entries in the queue once, and passes the turn on.
 func (d *Document[T]) work() {
 	defer func() { d.turn <- struct{}{} }()
-	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.o.Sending), Budget: d.o.budget()}}
+	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.o.SendOptions), Budget: d.o.budget()}}
 	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
 	n := min(len(d.queue), d.fold)

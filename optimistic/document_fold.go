@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -175,7 +176,7 @@ func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err erro
 		e.err, e.panic = context.Cause(e.ctx), nil
 		if e.err == nil {
 			f.runs(e)
-			e.run(f.Res.Attempts-1, &trial)
+			e.run(f.Res.Attempts-1, f.base.State, &trial)
 			f.runs(nil)
 		}
 		if cause, ok := retry.Stopped(e.err); ok {
@@ -194,13 +195,13 @@ func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err erro
 }
 
 // run runs the change, and recovers its panic, which must not end the goroutine that folds for all callers.
-func (e *entry[T]) run(attempt int, value *T) {
+func (e *entry[T]) run(attempt int, base State, value *T) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.panic, e.err = p, fmt.Errorf("the change panicked: %v", p)
 		}
 	}()
-	e.err = e.change(protocol.WithAttempt(e.ctx, attempt), value)
+	e.err = e.change(protocol.WithAttempt(e.ctx, attempt, base), value)
 }
 
 func (f *folder[T]) prepare() (*protocol.Change, error) {
@@ -223,7 +224,7 @@ func (f *folder[T]) remember() {
 	if err != nil {
 		return
 	}
-	f.cached = &Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept, Carry: carry}
+	f.cached = sealed.Carry(&Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
 }
 
 // await waits for the outcome of an entry whose own context has ended while the write was under way.

@@ -45,7 +45,7 @@ func TestAnOpenDocumentIsUpdatedWithOneRequest(t *testing.T) {
 
 func TestADocumentNoticesOtherWriters(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":0}`)
-	d := open(t, s, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}}})
+	d := open(t, s, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}}})
 	if _, err := d.Update(t.Context(), optest.Increment); err != nil {
 		t.Fatal(err)
 	}

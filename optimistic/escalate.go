@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -29,12 +30,12 @@ func (u *updater[T]) escalate(ctx context.Context) error {
 	if k := u.o.EscalateAfter; k == 0 || u.Res.Conflicts < k || u.leased != nil || u.o.Conditions.LeaseID != "" {
 		return nil
 	}
-	e := &escalation{on: protocol.TraitsOf(u.target).Lease, id: uuid.NewString()}
+	e := &escalation{on: sealed.TraitsOf(u.target).Lease, id: uuid.NewString()}
 	if e.on == nil {
 		return nil
 	}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
-		CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		e.sent = true
 		_, err := e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})
 		return struct{}{}, err
@@ -60,7 +61,7 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	detached, cancel := retry.Detached(ctx, c.S.Grace)
 	defer cancel()
 	_, _ = protocol.Again(detached, c, func(ctx context.Context) (struct{}, error) {
-		CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		return struct{}{}, e.on.Release(ctx, e.id, lease.Conditions{})
 	})
 }

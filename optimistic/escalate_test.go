@@ -96,7 +96,7 @@ func TestACancelledEscalationReleasesTheLease(t *testing.T) {
 			optest.Put(t, client, `{"n":5}`)
 			c.N++
 			return nil
-		}, &optimistic.UpdateOptions{EscalateAfter: 1, Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
+		}, &optimistic.UpdateOptions{EscalateAfter: 1, SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}})
 		if !errors.Is(err, reason) {
 			t.Errorf("err = %v", err)
 		}

@@ -7,12 +7,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // ReadOptions tunes Read. The zero value is the default.
 type ReadOptions struct {
-	Sending
+	SendOptions
 
 	_ struct{}
 }
@@ -27,24 +28,22 @@ type WriteOptions struct {
 	// deleted resource remembers nothing. Defaults to none.
 	OperationID string
 
-	Sending
+	SendOptions
 
 	_ struct{}
 }
 
-// WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
-// range. A nil o is the zero value.
-func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
+// withDefaults returns the options with their defaults filled in, or an error that names the field that is out of range.
+func (o *WriteOptions) withDefaults() (WriteOptions, error) {
 	out := ptr.Value(o)
-	c := out.Conditions
-	if c.IfMatch != "" || c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
+	if !out.Conditions.carried() {
 		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
 	}
 	if out.OperationID != "" && out.LineageSize < 0 {
 		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -52,16 +51,17 @@ func (o *WriteOptions) WithDefaults() (WriteOptions, error) {
 // ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
 // tags).
 func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
-	if err := protocol.NotNil("read", "target", target); err != nil {
-		return nil, err
-	}
-	o := ptr.Value(opts)
-	s, err := o.Sending.WithDefaults()
+	t, err := open("read", target)
 	if err != nil {
 		return nil, err
 	}
-	c := protocol.NewCall("read", target.Resource(), s)
-	v, err := protocol.Again(ctx, c, target.Read)
+	o := ptr.Value(opts)
+	s, err := o.SendOptions.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := protocol.NewCall("read", t.Resource(), s)
+	v, err := protocol.Again(ctx, c, t.Read)
 	if err != nil {
 		return nil, c.Fail(err)
 	}
@@ -103,20 +103,21 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 }
 
 func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
-	if err := protocol.NotNil(op, "target", target); err != nil {
-		return Result{}, err
-	}
-	o, err := opts.WithDefaults()
+	t, err := open(op, target)
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall(op, target.Resource(), o.Sending)
-	todo := protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID)
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := protocol.NewCall(op, t.Resource(), o.SendOptions)
+	todo := protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
 		return c.Finish(), nil
 	}
-	w, err := prepared(c, target, base, value, todo, o.Conditions)
+	w, err := prepared(c, t, base, value, todo, o.Conditions)
 	if w == nil || err != nil {
 		c.Res.ETag = base.ETag
 		return c.Finish(), err
@@ -126,12 +127,12 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 }
 
 // prepared returns the write of value over base, or nil if there is nothing to write.
-func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
+func prepared[T any](c *protocol.Call, target sealed.Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
 	if err := on.over(base.State); err != nil {
 		return nil, c.Fail(err)
 	}
-	return c.Prepare(base.State, op, func(lineage Lineage) (Write, error) {
-		return target.Prepare(base, value, lineage, on)
+	return c.Prepare(base.State, op, func(lineage protocol.Lineage) (protocol.Prepared, error) {
+		return target.Prepare(base, value, lineage, on.besides())
 	}, target.Look)
 }
 
@@ -149,21 +150,22 @@ func prepared[T any](c *protocol.Call, target Target[T], base *Version[T], value
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look.
 func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
-	if err := protocol.NotNil("delete", "target", target); err != nil {
-		return Result{}, err
-	}
-	o, err := opts.WithDefaults()
+	t, err := open("delete", target)
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall("delete", target.Resource(), o.Sending)
-	remove := func(base State) (Write, error) { return target.Remove(base, o.Conditions) }
-	w := protocol.Change{Base: base, Remove: true, Look: target.Look}
+	o, err := opts.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	c := protocol.NewCall("delete", t.Resource(), o.SendOptions)
+	remove := func(base State) (protocol.Write, error) { return t.Remove(base, o.Conditions.besides()) }
+	w := protocol.Change{Base: base, Remove: true, Look: t.Look}
 	switch {
 	case base.ETag == "" && base.Exists:
 		err = errNoETag
 	case base.ETag == "", base.ETag == azcore.ETagAny:
-		w, err = protocol.RemoveAny(remove, target.Look)
+		w, err = protocol.RemoveAny(remove, t.Look)
 	default:
 		w.Base.Exists = true
 		w.Send, err = remove(w.Base)

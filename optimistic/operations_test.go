@@ -100,11 +100,11 @@ func TestAnOperationIsRememberedAcrossOtherWrites(t *testing.T) {
 // TestAnOperationIsForgottenAfterItsWindow checks the window that the doc comments state.
 func TestAnOperationIsForgottenAfterItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l optimistic.Lineage
+		var l protocol.Lineage
 		first := protocol.NewIntent("", "0")
 		l = l.Perform(first, time.Now())
 		for i := range optimistic.OperationsKept - 1 {
-			l = optimistic.ParseLineage("", l.Perform(protocol.NewIntent("", fmt.Sprint(i+1)), time.Now()).OperationsString())
+			l = protocol.ParseLineage("", l.Perform(protocol.NewIntent("", fmt.Sprint(i+1)), time.Now()).OperationsString())
 		}
 		if !l.Performed(first) {
 			t.Errorf("it is forgotten after %d others", optimistic.OperationsKept-1)
@@ -116,7 +116,7 @@ func TestAnOperationIsForgottenAfterItsWindow(t *testing.T) {
 			t.Errorf("they take %d bytes", n)
 		}
 
-		l = optimistic.Lineage{}.Perform(first, time.Now())
+		l = protocol.Lineage{}.Perform(first, time.Now())
 		bubble.Sleep(optimistic.OperationAge)
 		if l = l.Perform(protocol.Intent{}, time.Now()); !l.Performed(first) {
 			t.Errorf("it is forgotten after %v", optimistic.OperationAge)
@@ -125,7 +125,7 @@ func TestAnOperationIsForgottenAfterItsWindow(t *testing.T) {
 		if l = l.Perform(protocol.Intent{}, time.Now()); l.Performed(first) {
 			t.Errorf("it is kept for more than %v, in metadata that others need", optimistic.OperationAge)
 		}
-		ahead := optimistic.Lineage{}.Perform(first, time.Now().Add(3*time.Hour))
+		ahead := protocol.Lineage{}.Perform(first, time.Now().Add(3*time.Hour))
 		if !ahead.Perform(protocol.Intent{}, time.Now()).Performed(first) {
 			t.Error("an operation from a clock that is ahead is taken for an old one")
 		}
@@ -186,7 +186,7 @@ func TestOneOfSeveralConcurrentCallsAppliesTheOperation(t *testing.T) {
 			for seed := range uint64(20) {
 				synctest.Test(t, func(t *testing.T) {
 					s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
-					tagged := &blockblob.UploadOptions{Tags: map[string]string{optimistic.LineageKey: "-"}}
+					tagged := &blockblob.UploadOptions{Tags: map[string]string{protocol.LineageKey: "-"}}
 					if _, err := s.BlockBlob("box", "n.json").Upload(t.Context(), optest.Body(`{"n":0}`), tagged); err != nil {
 						t.Fatal(err)
 					}
@@ -312,7 +312,7 @@ func TestWritesWithoutALineageKeepTheOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		bare := &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}}
+		bare := &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}}
 		_, err1 := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, bare)
 		whole := tables.NewEntity[optest.Counter](s.Table("t"), "p", "r")
 		whole.Mode = tables.ReplaceWhole

@@ -1,13 +1,13 @@
 package optimistic
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -15,8 +15,9 @@ import (
 // UpdateOptions tunes Update. The zero value is the default.
 type UpdateOptions struct {
 	// Conditions are checked in addition to the version that was read. With IfMatch the resource must be at that
-	// version, and a conflict is final. IfTags and LeaseID are sent with the write. The other fields are refused,
-	// because Update sets them itself.
+	// version, and a conflict is final. IfTags and LeaseID are sent with the write. IfNoneMatch and the dates are
+	// evaluated on each version that was read, after the change has run on it; if one does not hold, the error is a
+	// *ConflictError. Since the write replaces that very version, they are as strict as if the service had checked them.
 	Conditions Conditions
 
 	// OperationID makes the change idempotent across processes. If the resource remembers the operation, the change is
@@ -60,23 +61,19 @@ type UpdateOptions struct {
 	// conflicts).
 	EscalateAfter int
 
-	Sending
+	SendOptions
 
 	_ struct{}
 }
 
 // budget bounds the attempts.
 func (o UpdateOptions) budget() retry.Budget {
-	return retry.Budget{Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff}
+	return protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff)
 }
 
-// WithDefaults returns the options with their defaults filled in, or an error that names the field that is out of
-// range. A nil o is the zero value.
-func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
+// withDefaults returns the options with their defaults filled in, or an error that names the field that is out of range.
+func (o *UpdateOptions) withDefaults() (UpdateOptions, error) {
 	out := ptr.Value(o)
-	out.Attempts = cmp.Or(out.Attempts, 50)
-	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
-	out.Backoff.Cap = max(cmp.Or(out.Backoff.Cap, 2*time.Second), out.Backoff.Base)
 	if out.OperationID != "" && out.LineageSize < 0 {
 		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
@@ -84,9 +81,6 @@ func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
 		return out, fmt.Errorf("UpdateOptions.EscalateAfter: %d is negative; 0 means never", out.EscalateAfter)
 	}
 	c := out.Conditions
-	if c.IfNoneMatch != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() {
-		return out, errors.New("UpdateOptions.Conditions: an update sets If-Match by itself; only IfMatch, IfTags and LeaseID can be given")
-	}
 	if c.IfMatch == azcore.ETagAny {
 		out.Conditions.IfMatch = "" // an update without Create requires an existing resource anyway
 		if out.Create {
@@ -97,6 +91,6 @@ func (o *UpdateOptions) WithDefaults() (UpdateOptions, error) {
 		return out, err
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }

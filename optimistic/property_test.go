@@ -107,7 +107,7 @@ func (w workload) run(t *testing.T) (v optest.Verdicts) {
 func (w workload) writer(client *blockblob.Client, me int) (v optest.Verdicts) {
 	ctx := context.Background()
 	target := blobs.NewJSON[ledger](client)
-	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, Sending: optimistic.Sending{ConfirmConflicts: w.confirm}}
+	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, SendOptions: optimistic.SendOptions{ConfirmConflicts: w.confirm}}
 	if w.noLineage {
 		o.LineageSize = -1
 	}

@@ -10,9 +10,9 @@ import (
 // The types that a call, its targets and the subpackages share are defined in the internal package protocol, where
 // their fields and methods are documented.
 type (
-	// Sending tunes how a request is sent: the tries after transient faults, their pauses and time limits, the size of
+	// SendOptions tunes how a request is sent: the tries after transient faults, their pauses and time limits, the size of
 	// the lineage, and whether a conflict is confirmed by a look. The zero value is the default.
-	Sending = protocol.Sending
+	SendOptions = protocol.SendOptions
 
 	// Confirm says whether a conflict needs a proof that the write was not applied. An intermediary that terminates the
 	// connection may deliver a write twice, and pass on the refusal of the second delivery although the first was applied.
@@ -23,21 +23,9 @@ type (
 	// number of attempts, conflicts, lost responses and requests.
 	Result = protocol.Result
 
-	// State is the version of a resource without its value: whether it exists, its ETag, its times by the service's
-	// clock, and its lineage.
+	// State is the version of a resource without its value: Exists, its ETag, and LastModified and Created by
+	// the service's clock, which are zero if they are not known.
 	State = protocol.State
-
-	// Lineage is the history of a resource's latest writes, which is stored with the resource. It proves which writes
-	// were applied. A target stores what String and OperationsString return, and reads it back with ParseLineage.
-	Lineage = protocol.Lineage
-
-	// Write sends one request. It returns the ETag that the request produced, or the service's error unchanged.
-	Write = protocol.Write
-
-	// Traits are the facts about a target that a call needs beyond Target's methods: the SDK client, by which
-	// contending writers recognize each other, the scope of its operations, and a way to lease the resource. A target
-	// with a method Traits() Traits describes itself. The zero value fits every target.
-	Traits = protocol.Traits
 
 	// ConflictError describes a conflict: the operation, the resource, the reason, and the ETags expected and found.
 	// The change was not applied.
@@ -94,12 +82,12 @@ const (
 	ConfirmNever = protocol.ConfirmNever
 )
 
-// Defaults of Sending.
+// Defaults of SendOptions.
 const (
-	// DefaultLineageSize is the number of recent writes that a lineage holds if Sending.LineageSize is 0.
+	// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0.
 	DefaultLineageSize = protocol.DefaultLineageSize
 
-	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if Sending.MinRate is 0.
+	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
 	DefaultMinRate = protocol.DefaultMinRate
 )
 
@@ -124,11 +112,5 @@ const (
 // returns 0.
 func EarlierRuns(ctx context.Context) int { return protocol.EarlierRuns(ctx) }
 
-// CountRequest counts one request that is about to be sent, for the call that runs in ctx. A target calls it before
-// each request. Without a call in ctx it does nothing. It is safe for concurrent use.
-func CountRequest(ctx context.Context) { protocol.CountRequest(ctx) }
-
-// ParseLineage parses the text that Lineage's String and OperationsString returned. Any other text is an empty lineage.
-func ParseLineage(writes, operations string) Lineage {
-	return protocol.ParseLineage(writes, operations)
-}
+// BaseOf returns, inside a change function, the version that the change runs on. Elsewhere it returns the zero State.
+func BaseOf(ctx context.Context) State { return protocol.BaseOf(ctx) }

@@ -79,7 +79,7 @@ func lossyEmulator(t *testing.T, probability float64) emulator {
 		t.Fatal(err)
 	}
 	e.boxes = e.blobs.NewContainerClient("box")
-	if _, err := optimistic.Create(t.Context(), settings.NewContainerMetadata(e.boxes), nil, &optimistic.WriteOptions{Sending: optest.Quick}); err != nil {
+	if _, err := optimistic.Create(t.Context(), settings.NewContainerMetadata(e.boxes), nil, &optimistic.WriteOptions{SendOptions: optest.Quick}); err != nil {
 		t.Fatal(err)
 	}
 	queue, err := azqueue.NewQueueClientWithSharedKeyCredential(account.QueueURL+"/jobs", queueKey, &azqueue.ClientOptions{ClientOptions: options()})
@@ -110,7 +110,7 @@ func countTo[T any](t *testing.T, target optimistic.Target[T], get func(T) []int
 			n[0]++
 			set(v, n)
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optest.Quick})
+		}, &optimistic.UpdateOptions{SendOptions: optest.Quick})
 		resolved += res.Resolved
 		switch {
 		case err == nil:
@@ -163,11 +163,11 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 			target.Lineage = lineage
 			countTo(t, target, func(data []byte) []int { return []int{int(data[0])} }, func(data *[]byte, n []int) { (*data)[0] = byte(n[0]) }, !lineage)
 			countTo(t, blobs.NewSequenceNumber(client), func(n int64) []int { return []int{int(n)} }, func(n *int64, v []int) { *n = int64(v[0]) }, true)
-			if n, _, err := blobs.RaiseSequenceNumber(t.Context(), client, 1000, &optimistic.WriteOptions{Sending: optest.Quick}); err != nil || n != 1000 {
+			if n, _, err := blobs.RaiseSequenceNumber(t.Context(), client, 1000, &optimistic.WriteOptions{SendOptions: optest.Quick}); err != nil || n != 1000 {
 				t.Errorf("RaiseSequenceNumber = %d, %v", n, err)
 			}
 			low := int64(999)
-			if _, err := blobs.PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, blobs.PageSize), &blobs.PageOptions{Sequence: blobs.SequenceConditions{IfAtMost: &low}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
+			if _, err := blobs.PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, blobs.PageSize), &blobs.PageOptions{Sequence: blobs.SequenceConditions{IfAtMost: &low}, SendOptions: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("err = %v, want it fenced", err)
 			}
 		}
@@ -190,7 +190,7 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 			*p = append(*p, settings.AccessPolicy{ID: "readers", Permissions: "r"})
 			return nil
 		}
-		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(queue), addPolicy, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
+		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueACL(queue), addPolicy, &optimistic.UpdateOptions{SendOptions: optest.Quick}); err != nil {
 			t.Error(err)
 		}
 		v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsQueueACL(queue), nil)
@@ -203,13 +203,13 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 			p.Logging.Read = new(true)
 			return nil
 		}
-		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
+		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsQueueService(e.queues), enableLogging, &optimistic.UpdateOptions{SendOptions: optest.Quick}); err != nil {
 			t.Error(err)
 		}
 		if _, err := optimistic.Update(t.Context(), settings.NewLastWriterWinsBlobService(e.blobs), func(_ context.Context, p *service.SetPropertiesOptions) error {
 			p.CORS = []*service.CORSRule{{AllowedOrigins: new("*"), AllowedMethods: new("GET")}}
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optest.Quick}); err != nil {
+		}, &optimistic.UpdateOptions{SendOptions: optest.Quick}); err != nil {
 			t.Error(err)
 		}
 		v, err := optimistic.Read(t.Context(), settings.NewLastWriterWinsBlobService(e.blobs), nil)
@@ -238,7 +238,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 		wg.Go(func() {
 			client := e.boxes.NewAppendBlobClient("log")
 			for n := range each {
-				if _, err := blobs.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &blobs.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, Sending: optest.Quick}); err != nil {
+				if _, err := blobs.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &blobs.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, SendOptions: optest.Quick}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -266,10 +266,10 @@ func TestRecordsOnAzurite(t *testing.T) {
 	if len(seen) != appenders*each+1 {
 		t.Errorf("%d records, want %d", len(seen), appenders*each+1)
 	}
-	if _, err := blobs.Seal(t.Context(), client, &blobs.SealOptions{Sending: optest.Quick}); err != nil {
+	if _, err := blobs.Seal(t.Context(), client, &blobs.SealOptions{SendOptions: optest.Quick}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := blobs.AppendRecord(t.Context(), client, []byte("late"), &blobs.AppendOptions{Sending: optest.Quick}); !errors.Is(err, blobs.ErrSealed) {
+	if _, err := blobs.AppendRecord(t.Context(), client, []byte("late"), &blobs.AppendOptions{SendOptions: optest.Quick}); !errors.Is(err, blobs.ErrSealed) {
 		t.Errorf("err = %v, want sealed", err)
 	}
 }
@@ -281,7 +281,7 @@ func TestCopiesOnAzurite(t *testing.T) {
 	from := e.block(t, "from", &blobs.UploadOptions{Metadata: map[string]string{"owner": "web"}})
 	for i := range 6 {
 		to := e.boxes.NewBlockBlobClient(fmt.Sprint("to", i))
-		res, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Wait: true, Sending: optest.Quick})
+		res, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Wait: true, SendOptions: optest.Quick})
 		if err != nil || res.Status != blob.CopyStatusTypeSuccess {
 			t.Fatalf("Copy = %+v, %v", res, err)
 		}
@@ -293,10 +293,10 @@ func TestCopiesOnAzurite(t *testing.T) {
 		if own, _ := meta.Split(resp.Metadata); err != nil || string(data) != "x" || own["owner"] != "web" || *resp.CopyID != res.CopyID {
 			t.Errorf("%q, %v, copied by %s, reported %s", data, own, *resp.CopyID, res.CopyID)
 		}
-		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrExists) {
+		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: optest.Quick}); !errors.Is(err, optimistic.ErrExists) {
 			t.Errorf("err = %v, want exists", err)
 		}
-		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Source: optimistic.Conditions{IfMatch: `"0x1"`}, Sending: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
+		if _, err := blobs.Copy(t.Context(), to.BlobClient(), from.BlobClient(), &blobs.CopyOptions{Source: optimistic.Conditions{IfMatch: `"0x1"`}, SendOptions: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("err = %v, want a conflict", err)
 		}
 	}

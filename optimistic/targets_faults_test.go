@@ -140,7 +140,7 @@ func (r rig) countOn(me, operations int) (v optest.Verdicts) {
 		// among those.
 		o := &optimistic.UpdateOptions{
 			Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 5 * time.Millisecond, Cap: 40 * time.Millisecond},
-			Sending: optimistic.Sending{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
+			SendOptions: optimistic.SendOptions{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
 		}
 		if n%5 == 0 {
 			o.Attempts = 1 // so that conflicts reach the caller, too

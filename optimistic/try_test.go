@@ -104,22 +104,22 @@ func TestATryLastsAsLongAsItsContentTakes(t *testing.T) {
 func TestATryEndsWhenItsContentComesTooSlowly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rate    int
-		sending optimistic.Sending
+		sending optimistic.SendOptions
 		took    time.Duration // from the first request to the end
 	}{
-		"as fast as MinRate":         {optimistic.DefaultMinRate, optimistic.Sending{Tries: 1}, 32 * time.Second},
-		"slower than MinRate":        {optimistic.DefaultMinRate / 8, optimistic.Sending{Tries: 1}, 0},
-		"a lower MinRate":            {optimistic.DefaultMinRate / 8, optimistic.Sending{Tries: 1, MinRate: optimistic.DefaultMinRate / 8}, 256 * time.Second},
-		"no growth":                  {40 << 10, optimistic.Sending{Tries: 1, MinRate: -1, TryTimeout: 20 * time.Second}, 0},
-		"no growth, and time enough": {40 << 10, optimistic.Sending{Tries: 1, MinRate: -1, TryTimeout: 30 * time.Second}, 2 * 25600 * time.Millisecond},
-		"no bound":                   {1 << 10, optimistic.Sending{Tries: 1, TryTimeout: -1}, 2048 * time.Second},
+		"as fast as MinRate":         {optimistic.DefaultMinRate, optimistic.SendOptions{Tries: 1}, 32 * time.Second},
+		"slower than MinRate":        {optimistic.DefaultMinRate / 8, optimistic.SendOptions{Tries: 1}, 0},
+		"a lower MinRate":            {optimistic.DefaultMinRate / 8, optimistic.SendOptions{Tries: 1, MinRate: optimistic.DefaultMinRate / 8}, 256 * time.Second},
+		"no growth":                  {40 << 10, optimistic.SendOptions{Tries: 1, MinRate: -1, TryTimeout: 20 * time.Second}, 0},
+		"no growth, and time enough": {40 << 10, optimistic.SendOptions{Tries: 1, MinRate: -1, TryTimeout: 30 * time.Second}, 2 * 25600 * time.Millisecond},
+		"no bound":                   {1 << 10, optimistic.SendOptions{Tries: 1, TryTimeout: -1}, 2048 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, client := optest.Quiet(t, "")
 				optest.Put(t, client, string(make([]byte, 1<<20)))
 				began := time.Now()
-				_, err := optimistic.Update(t.Context(), blobs.NewBytes(over(t, s, tt.rate)), swap, &optimistic.UpdateOptions{Sending: tt.sending})
+				_, err := optimistic.Update(t.Context(), blobs.NewBytes(over(t, s, tt.rate)), swap, &optimistic.UpdateOptions{SendOptions: tt.sending})
 				took := time.Since(began)
 				if tt.took == 0 {
 					if !errors.Is(err, context.DeadlineExceeded) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -32,16 +33,20 @@ import (
 // Cost: 2 requests (1 if nothing changes), and 2 more per conflict; each read of a blob with index tags costs 1 more.
 // Update is safe for concurrent use.
 func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
-	if err := protocol.NotNil("update", "target", target, "change", change); err != nil {
+	t, err := open("update", target)
+	if err == nil {
+		err = sealed.NotNil("update", "change", change)
+	}
+	if err != nil {
 		return Result{}, err
 	}
-	o, err := opts.WithDefaults()
+	o, err := opts.withDefaults()
 	if err != nil {
 		return Result{}, err
 	}
 	u := updater[T]{
-		Loop:   protocol.Loop{Call: protocol.NewCall("update", target.Resource(), o.Sending), Budget: o.budget(), Final: o.Conditions.IfMatch != ""},
-		target: target, change: change, o: o, intent: protocol.NewIntent(protocol.TraitsOf(target).Scope, o.OperationID),
+		Loop:   protocol.Loop{Call: protocol.NewCall("update", t.Resource(), o.SendOptions), Budget: o.budget(), Final: o.Conditions.IfMatch != ""},
+		target: t, change: change, o: o, intent: protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID),
 	}
 	u.Next, u.Refused, u.Again = u.next, u.refused, u.escalate
 	err = u.Run(ctx)
@@ -52,7 +57,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 // updater is one Update in progress.
 type updater[T any] struct {
 	protocol.Loop
-	target Target[T]
+	target sealed.Target[T]
 	change func(context.Context, *T) error
 	o      UpdateOptions
 	intent protocol.Intent
@@ -97,13 +102,16 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*protocol.C
 	u.Res.Attempts++
 	u.Res.ETag = base.ETag
 	value := base.Value
-	if err := u.change(protocol.WithAttempt(ctx, u.Res.Attempts-1), &value); err != nil {
+	if err := u.change(protocol.WithAttempt(ctx, u.Res.Attempts-1, base.State), &value); err != nil {
 		if errors.Is(err, ErrSkip) {
 			return nil, nil
 		}
 		if cause, ok := retry.Stopped(err); ok {
 			return nil, cause
 		}
+		return nil, err
+	}
+	if err := u.o.Conditions.Check(u.Op, u.Resource, base.State); err != nil {
 		return nil, err
 	}
 	w, err := prepared(u.Call, u.target, base, value, u.intent, u.o.Conditions)

@@ -200,7 +200,7 @@ func TestABlobDeletedDuringTheUpdateIsGone(t *testing.T) {
 			c.N++
 			_, _ = client.Delete(context.Background(), nil)
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
+		}, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}})
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		if !ok || conflict.Reason != azerr.Gone {
 			t.Errorf("err = %v, want a conflict: gone", err)
@@ -286,14 +286,12 @@ func TestALeasedBlobIsWrittenWithItsLeaseOnly(t *testing.T) {
 
 func TestBadOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":1}`)
-	since := time.Unix(1, 0)
 	for name, opts := range map[string]*optimistic.UpdateOptions{
-		"If-None-Match":       {Conditions: optimistic.Conditions{IfNoneMatch: "*"}},
-		"If-Modified-Since":   {Conditions: optimistic.Conditions{IfModifiedSince: since}},
+		"two ETags":           {Conditions: optimistic.Conditions{IfMatch: `"1"`, IfNoneMatch: "*"}},
 		"bare ETag":           {Conditions: optimistic.Conditions{IfMatch: "0x8D"}},
 		"create and must be":  {Create: true, Conditions: optimistic.Conditions{IfMatch: "*"}},
-		"lineage too long":    {Sending: optimistic.Sending{LineageSize: 1000}},
-		"negative grace":      {Sending: optimistic.Sending{Grace: -1}},
+		"lineage too long":    {SendOptions: optimistic.SendOptions{LineageSize: 1000}},
+		"negative grace":      {SendOptions: optimistic.SendOptions{Grace: -1}},
 		"ETag with a newline": {Conditions: optimistic.Conditions{IfMatch: "\"a\nb\""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,6 +302,38 @@ func TestBadOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 	if s.Requests() != 0 {
 		t.Errorf("%d requests were sent", s.Requests())
+	}
+}
+
+// TestConditionsAreEvaluatedOnTheVersionThatIsReplaced: the write can carry one ETag only, that of the version read.
+func TestConditionsAreEvaluatedOnTheVersionThatIsReplaced(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":1}`)
+	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		on      optimistic.Conditions
+		reason  azerr.Reason
+		refused bool
+	}{
+		"must not exist":        {optimistic.Conditions{IfNoneMatch: "*"}, azerr.Exists, true},
+		"not this version":      {optimistic.Conditions{IfNoneMatch: optest.ETagOf(t, client)}, azerr.Changed, true},
+		"not modified since":    {optimistic.Conditions{IfModifiedSince: future}, azerr.Changed, true},
+		"modified since":        {optimistic.Conditions{IfUnmodifiedSince: past}, azerr.Changed, true},
+		"another version":       {optimistic.Conditions{IfNoneMatch: `"1"`}, 0, false},
+		"modified since, is so": {optimistic.Conditions{IfModifiedSince: past}, 0, false},
+	} {
+		s.Reset()
+		var base optimistic.State
+		res, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), func(ctx context.Context, _ *optest.Counter) error {
+			base = optimistic.BaseOf(ctx)
+			return nil
+		}, &optimistic.UpdateOptions{Conditions: c.on})
+		conflict, refused := errors.AsType[*optimistic.ConflictError](err)
+		if refused != c.refused || refused && conflict.Reason != c.reason || !refused && err != nil || res.Requests != 1 {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+		if !base.Exists || base.ETag != optest.ETagOf(t, client) {
+			t.Errorf("%s: the change ran on %+v", name, base)
+		}
 	}
 }
 

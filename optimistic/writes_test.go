@@ -29,7 +29,7 @@ var writes = []struct {
 }{
 	{name: "create",
 		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
-			return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new.json")), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: optest.Recreate})
+			return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](s.BlockBlob("box", "new.json")), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: optest.Recreate})
 		},
 		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "new.json")) },
 	},
@@ -78,7 +78,7 @@ var writes = []struct {
 	},
 	{name: "put, create only",
 		run: func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
-			return blobs.Upload(ctx, s.BlockBlob("box", "up.json"), optest.Body(`{"n":1}`), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Sending: optest.Recreate})
+			return blobs.Upload(ctx, s.BlockBlob("box", "up.json"), optest.Body(`{"n":1}`), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: optest.Recreate})
 		},
 		applied: func(t *testing.T, s *aztest.Service) int { return optest.Count(t, s.BlockBlob("box", "up.json")) },
 	},
@@ -142,7 +142,7 @@ func TestBlocksAreStagedThroughFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, client := optest.Quiet(t, "")
 				s.SetFaults(fault)
-				res, err := blobs.Upload(t.Context(), client, optest.Body("0123456789"), &blobs.UploadOptions{BlockSize: 3, Sending: optimistic.Sending{TryTimeout: 30 * time.Second}})
+				res, err := blobs.Upload(t.Context(), client, optest.Body("0123456789"), &blobs.UploadOptions{BlockSize: 3, SendOptions: optimistic.SendOptions{TryTimeout: 30 * time.Second}})
 				if err != nil || res.Ambiguous != 0 {
 					t.Fatalf("Upload = %+v, %v", res, err)
 				}

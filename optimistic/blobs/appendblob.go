@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -74,7 +75,7 @@ type AppendOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -98,7 +99,7 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 		return out, fmt.Errorf("AppendOptions.MaxSize: %d is negative", out.MaxSize)
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -130,7 +131,7 @@ func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *A
 }
 
 func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (AppendResult, error) {
-	if err := protocol.NotNil("append", "client", client); err != nil {
+	if err := sealed.NotNil("append", "client", client); err != nil {
 		return AppendResult{}, err
 	}
 	o, err := opts.withDefaults()
@@ -141,7 +142,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 		return AppendResult{}, fmt.Errorf("append: %d bytes are not 1 to %d", len(data), maxAppendBlock)
 	}
 	a := &appending{
-		Call: protocol.NewCall("append", resource.Path(client.URL()), o.Sending), client: client, data: data, o: o, unique: o.Unique || id != "",
+		Call: protocol.NewCall("append", resource.Path(client.URL()), o.SendOptions), client: client, data: data, o: o, unique: o.Unique || id != "",
 	}
 	at, err := a.run(ctx)
 	res := AppendResult{Result: a.Finish()}
@@ -246,7 +247,7 @@ func (a *appending) write(at int64) protocol.Change {
 	}
 	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
 		resp, err := a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)

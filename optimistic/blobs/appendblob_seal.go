@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -26,7 +27,7 @@ type SealOptions struct {
 	Position int64
 	Pinned   bool
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -39,7 +40,7 @@ type SealOptions struct {
 // Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
 func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("seal", "client", client); err != nil {
+	if err := sealed.NotNil("seal", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
@@ -53,7 +54,7 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 	if err := c.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -93,7 +94,7 @@ func (s *sealing) run(ctx context.Context) error {
 		return now, err
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := options
 		resp, err := s.client.Seal(ctx, &o)
 		return ptr.Value(resp.ETag), err

@@ -50,7 +50,7 @@ type tail struct {
 
 // tail reads the bytes at a position, with one request, or two if the blob ends before it.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
-	optimistic.CountRequest(ctx)
+	protocol.CountRequest(ctx)
 	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
 	})
@@ -138,7 +138,7 @@ func (a *appending) create(ctx context.Context) error {
 		AccessConditions: accessConditions(optimistic.Conditions{IfNoneMatch: azcore.ETagAny}),
 	}
 	_, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (appendblob.CreateResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		return a.client.Create(ctx, &o)
 	})

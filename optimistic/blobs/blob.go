@@ -18,6 +18,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -82,20 +83,26 @@ type blobCarry struct {
 	kind     *blob.BlobType
 }
 
-// Resource implements Target.
+// Resource implements optimistic.Target.
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
+// Protocol implements optimistic.Target.
+func (b Blob[T]) Protocol() sealed.Target[T] { return contentTarget[T]{b} }
+
+// contentTarget is a Blob to the operations of package optimistic.
+type contentTarget[T any] struct{ Blob[T] }
+
 // Traits describes the target to the calls of package optimistic.
-func (b Blob[T]) Traits() optimistic.Traits {
-	t := optimistic.Traits{Client: b.Client}
+func (b contentTarget[T]) Traits() sealed.Traits {
+	t := sealed.Traits{Client: b.Client}
 	if b.Client != nil {
-		t.Lease = bloblease.Blob(b.Client.BlobClient())
+		t.Lease = bloblease.NewBlob(b.Client.BlobClient())
 	}
 	return t
 }
 
 // Clone implements Cacheable: it copies value by encoding and decoding it.
-func (b Blob[T]) Clone(value T) (T, error) {
+func (b contentTarget[T]) Clone(value T) (T, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return value, fmt.Errorf("encode: %w", err)
@@ -104,18 +111,18 @@ func (b Blob[T]) Clone(value T) (T, error) {
 }
 
 // Equal implements Cacheable: it compares the encoded values.
-func (b Blob[T]) Equal(x, y T) bool {
+func (b contentTarget[T]) Equal(x, y T) bool {
 	dx, errX := b.Codec.Encode(x)
 	dy, errY := b.Codec.Encode(y)
 	return errX == nil && errY == nil && bytes.Equal(dx, dy)
 }
 
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
-func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	if b.Codec == nil {
 		return nil, errNoCodec
 	}
-	optimistic.CountRequest(ctx)
+	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
 	resp, err := b.Client.DownloadStream(ctx, &opts)
@@ -146,39 +153,39 @@ func (b Blob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	if v.Value, err = b.Codec.Decode(raw); err != nil {
 		return nil, err
 	}
-	v.Carry = carry
+	sealed.Carry(v, carry)
 	return v, nil
 }
 
 // Look implements Target: one Get Blob Properties.
-func (b Blob[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (b contentTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtBlob(ctx, b.Client.BlobClient(), b.CPK)
 }
 
 // Prepare implements Target: one Put Blob.
-func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if b.Codec == nil {
-		return nil, errNoCodec
+		return protocol.Prepared{}, errNoCodec
 	}
 	data, err := b.Codec.Encode(value)
 	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
+		return protocol.Prepared{}, fmt.Errorf("encode: %w", err)
 	}
 	if err := b.Writable(base); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	carry, _ := base.Carry.(blobCarry)
+	carry, _ := sealed.Carried(base).(blobCarry)
 	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.Begins(base.Lineage) {
-		return nil, nil
+		return protocol.Prepared{}, nil
 	}
 	data = bytes.Clone(data) // the codec's result may be reused by the caller
 	headers := b.headers(carry)
 	if err := validateMetadata(b.Metadata); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	metadata, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
+	metadata, stored, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	opts := blockblob.UploadOptions{
 		HTTPHeaders:      &headers,
@@ -192,24 +199,24 @@ func (b Blob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimisti
 	if opts.CPKScopeInfo == nil && carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
 		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
 		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
-	}, nil
+	}}, nil
 }
 
 // Writable returns a *TypeError for an append or page blob, which can be read but not replaced. Update calls it before
 // it runs a change.
-func (b Blob[T]) Writable(base *optimistic.Version[T]) error {
-	carry, _ := base.Carry.(blobCarry)
+func (b contentTarget[T]) Writable(base *optimistic.Version[T]) error {
+	carry, _ := sealed.Carried(base).(blobCarry)
 	return checkType(carry.kind, blob.BlobTypeBlockBlob)
 }
 
 // headers returns the headers that a write stores.
-func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
+func (b contentTarget[T]) headers(carry blobCarry) blob.HTTPHeaders {
 	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
 	if headers.BlobContentType == nil {
 		headers.BlobContentType = new(b.Codec.ContentType())
@@ -218,12 +225,12 @@ func (b Blob[T]) headers(carry blobCarry) blob.HTTPHeaders {
 }
 
 // Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (b Blob[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	carry, _ := base.Carry.(blobCarry)
+	carry, _ := sealed.Carried(base).(blobCarry)
 	carry.raw = bytes.Clone(data)
 	carry.headers = b.headers(carry)
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
@@ -232,13 +239,13 @@ func (b Blob[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 
 // Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
 // SnapshotsPresent).
-func (b Blob[T]) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+func (b contentTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	return removeBlob(b.Client.BlobClient(), base, c), nil
 }
 
 // sameContent reports whether writing data would change nothing: the bytes are equal, or decode to a value that encodes
 // to data. Different white space in the same JSON is no change.
-func (b Blob[T]) sameContent(raw, data []byte) bool {
+func (b contentTarget[T]) sameContent(raw, data []byte) bool {
 	if bytes.Equal(raw, data) {
 		return true
 	}
@@ -252,7 +259,7 @@ func (b Blob[T]) sameContent(raw, data []byte) bool {
 
 // keepsHeaders reports whether the blob already has the target's headers, metadata and tier. A read does not show the
 // tier, so setting one is always a change.
-func (b Blob[T]) keepsHeaders(carry blobCarry) bool {
+func (b contentTarget[T]) keepsHeaders(carry blobCarry) bool {
 	return b.Tier == nil &&
 		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
 		maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata)
@@ -303,7 +310,7 @@ func readTags(ctx context.Context, client *blob.Client) (map[string]string, erro
 }
 
 // guardTags makes a write that carries tags conditional on their being unchanged.
-func guardTags(c optimistic.Conditions, tags map[string]string) optimistic.Conditions {
+func guardTags(c sealed.Conditions, tags map[string]string) sealed.Conditions {
 	var terms []string
 	if c.IfTags != "" {
 		terms = append(terms, "("+c.IfTags+")")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -30,8 +31,8 @@ type BlockOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
-	optimistic.Sending
+	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -43,7 +44,7 @@ type BlockOptions struct {
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("stage", "client", client); err != nil {
+	if err := sealed.NotNil("stage", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
@@ -55,7 +56,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	case o.TryTimeout == 0:
 		o.TryTimeout = 5 * time.Minute
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -65,7 +66,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
 	}
 	_, err = protocol.Again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := staged
 		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
@@ -88,7 +89,7 @@ func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString(
 // unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
 // first, as Upload does.
 func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("commit", "client", client); err != nil {
+	if err := sealed.NotNil("commit", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o, err := opts.withDefaults()
@@ -108,7 +109,7 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
 	w, err := u.write(ctx, false)
 	if err != nil {
 		return u.done(err)
@@ -130,17 +131,17 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
-	if err := protocol.NotNil("list blocks", "client", client); err != nil {
+	if err := sealed.NotNil("list blocks", "client", client); err != nil {
 		return nil, optimistic.State{}, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}
 	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		resp, err := client.GetBlockList(ctx, kind, nil)
 		if resp.LastModified != nil { // it has been committed
 			_, err = protocol.Sent("ETag", resp.ETag, err)

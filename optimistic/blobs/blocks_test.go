@@ -90,14 +90,14 @@ func TestCommitsAndPageBlobsUnderEveryFault(t *testing.T) {
 						t.Fatal(err)
 					}
 					s.SetFaults(fault)
-					res, err := CommitBlocks(t.Context(), client, []string{"a", "b"}, &UploadOptions{Conditions: conditions, Sending: optest.Recreate})
+					res, err := CommitBlocks(t.Context(), client, []string{"a", "b"}, &UploadOptions{Conditions: conditions, SendOptions: optest.Recreate})
 					s.SetFaults()
 					s.Flush()
 					if err != nil || optest.Get(t, client) != "ab" {
 						t.Errorf("commit: %+v, %v: %q\n%v", res, err, optest.Get(t, client), s.Log())
 					}
 					s.SetFaults(fault)
-					res, err = CreatePages(t.Context(), optest.PagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7, Sending: optest.Recreate})
+					res, err = CreatePages(t.Context(), optest.PagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7, SendOptions: optest.Recreate})
 					s.SetFaults()
 					s.Flush()
 					props, look := optest.PagesOf(s).GetProperties(t.Context(), nil)

@@ -5,18 +5,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // writeConditions adds to c the condition on base, or on absence.
-func writeConditions(base optimistic.State, c optimistic.Conditions) *blob.AccessConditions {
+func writeConditions(base optimistic.State, c sealed.Conditions) *blob.AccessConditions {
+	all := optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
 	if base.Exists {
-		c.IfMatch = base.ETag
+		all.IfMatch = base.ETag
 	} else {
-		c.IfNoneMatch = azcore.ETagAny
+		all.IfNoneMatch = azcore.ETagAny
 	}
-	return accessConditions(c)
+	return accessConditions(all)
 }
 
 // accessConditions translates conditions for the SDK. An empty ETag must not be passed as a pointer, because the

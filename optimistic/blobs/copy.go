@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -47,7 +48,7 @@ type CopyOptions struct {
 	// start; negative means no bound. Defaults to 12.
 	Attempts int
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -84,7 +85,7 @@ var ErrCopyFailed = errors.New("copy failed")
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
-	if err := protocol.NotNil("copy", "destination", destination, "source", source); err != nil {
+	if err := sealed.NotNil("copy", "destination", destination, "source", source); err != nil {
 		return CopyResult{}, err
 	}
 	o := ptr.Value(opts)
@@ -95,7 +96,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if o.Poll < 0 {
 		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return CopyResult{}, err
 	}
@@ -119,7 +120,7 @@ type copying struct {
 func (c *copying) run(ctx context.Context) error {
 	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: protocol.OrBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
 	for {
-		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), optimistic.Lineage{}
+		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
 		if c.o.Metadata == nil {
 			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 				return blobProperties(ctx, c.from, nil)
@@ -173,7 +174,7 @@ func (c *copying) run(ctx context.Context) error {
 }
 
 // write returns the start of the copy as a write to the destination.
-func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage optimistic.Lineage) (protocol.Change, error) {
+func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage protocol.Lineage) (protocol.Change, error) {
 	var w protocol.Change
 	switch to := c.o.Conditions; {
 	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
@@ -190,9 +191,9 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		}
 		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: base})
 	} else {
-		lineage = optimistic.Lineage{Operations: lineage.Operations}
+		lineage = protocol.Lineage{Operations: lineage.Operations}
 	}
-	stamped, err := meta.Join(metadata, lineage)
+	stamped, _, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, c.Fail(err)
 	}
@@ -212,7 +213,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		},
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
 		id, err := protocol.Sent("x-ms-copy-id", resp.CopyID, err)
@@ -230,7 +231,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 }
 
 // lookForOwn wraps the start: before a repetition it looks whether the copy has started.
-func (c *copying) lookForOwn(w protocol.Change) optimistic.Write {
+func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 	send, sent := w.Send, false
 	return func(ctx context.Context) (azcore.ETag, error) {
 		if sent {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -25,7 +26,7 @@ type AbortCopyOptions struct {
 	// this one and the id of the copy. Defaults to none.
 	LeaseID string
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -38,14 +39,14 @@ type AbortCopyOptions struct {
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("abort copy", "destination", destination); err != nil {
+	if err := sealed.NotNil("abort copy", "destination", destination); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -61,7 +62,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	}
 	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
 			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)},
 		})

@@ -46,7 +46,7 @@ func TestACopyIsMadeOnceUnderEveryFault(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, from, to := optest.Original(t)
 					s.SetFaults(fault)
-					res, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: c, Sending: optest.Recreate})
+					res, err := Copy(t.Context(), to, from, &CopyOptions{Conditions: c, SendOptions: optest.Recreate})
 					if err != nil || !res.Changed {
 						t.Fatalf("Copy = %+v, %v\n%v", res, err, s.Log())
 					}

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -50,8 +51,8 @@ type DownloadOptions struct {
 	// CPK is passed with every request.
 	CPK *blob.CPKInfo
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
-	optimistic.Sending
+	// SendOptions's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -78,7 +79,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -92,14 +93,14 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
-	if err := protocol.NotNil("get", "client", client, "w", w); err != nil {
+	if err := sealed.NotNil("get", "client", client, "w", w); err != nil {
 		return DownloadResult{}, err
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -251,7 +252,7 @@ type part struct {
 }
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
-	optimistic.CountRequest(ctx)
+	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
 	var raw *http.Response

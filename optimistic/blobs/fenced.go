@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -30,7 +31,7 @@ import (
 // The fence binds only the writers that use it with the same lock. A writer without a fence can overwrite the blob, and
 // keeps the stored fence only if it keeps the metadata, as Update does. A deletion would forget the fence, so Delete is
 // refused; write empty content instead. Cost: as without a fence.
-func Fenced[T any](holder fence.Holder, target Blob[T]) FencedBlob[T] {
+func Fenced[T any](holder fence.Holder, target Blob[T]) optimistic.Target[T] {
 	set := maps.Clone(target.Metadata)
 	if set == nil {
 		set = map[string]string{}
@@ -39,18 +40,21 @@ func Fenced[T any](holder fence.Holder, target Blob[T]) FencedBlob[T] {
 		set[fence.Key] = holder.Fence().String()
 	}
 	target.Metadata = set
-	return FencedBlob[T]{Blob: target, holder: holder}
+	return fencedTarget[T]{contentTarget[T]{target}, holder}
 }
 
-// FencedBlob is the target that Fenced returns. It is read, cached and written like a Blob.
-type FencedBlob[T any] struct {
-	Blob[T]
+// fencedTarget is the target that Fenced returns. It is read, cached and written like a Blob.
+type fencedTarget[T any] struct {
+	contentTarget[T]
 	holder fence.Holder
 }
 
+// Protocol implements optimistic.Target.
+func (b fencedTarget[T]) Protocol() sealed.Target[T] { return b }
+
 // Read implements Target: one Get Blob. It returns ErrFenced if a later holder has written.
-func (b FencedBlob[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
-	v, err := b.Blob.Read(ctx)
+func (b fencedTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	v, err := b.contentTarget.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,29 +62,29 @@ func (b FencedBlob[T]) Read(ctx context.Context) (*optimistic.Version[T], error)
 }
 
 // Prepare implements Target: one Put Blob, after Guard of the holder.
-func (b FencedBlob[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := b.admit(base); err != nil { // a Document may have read it long ago
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	write, err := b.Blob.Prepare(base, value, lineage, c)
-	if write == nil || err != nil {
-		return nil, err
+	p, err := b.contentTarget.Prepare(base, value, lineage, c)
+	if p.Send != nil {
+		p.Send = protocol.Guarded(b.holder, p.Send)
 	}
-	return protocol.Guarded(b.holder, write), nil
+	return p, err
 }
 
 // Remove implements Target: it refuses, because a deletion would forget the fence.
-func (b FencedBlob[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (b fencedTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
 }
 
 // admit compares the stored fence with the holder's. It refuses a version that another target has read: such a version
 // lacks the metadata, and would look like a blob without a fence.
-func (b FencedBlob[T]) admit(v *optimistic.Version[T]) error {
+func (b fencedTarget[T]) admit(v *optimistic.Version[T]) error {
 	if b.holder == nil {
 		return retry.Stop(errors.New("the holder of the fence is nil"))
 	}
-	carry, ok := v.Carry.(blobCarry)
+	carry, ok := sealed.Carried(v).(blobCarry)
 	if v.Exists && !ok {
 		return retry.Stop(errors.New("the version was not read through the fenced blob, so its fence is not known"))
 	}

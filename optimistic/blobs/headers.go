@@ -11,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -55,25 +57,31 @@ type Headers struct {
 // NewHeaders returns the HTTP headers of a blob as a Target.
 func NewHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 
-// Resource implements Target.
+// Resource implements optimistic.Target.
 func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
 
+// Protocol implements optimistic.Target.
+func (h Headers) Protocol() sealed.Target[HTTPHeaders] { return headersTarget{h} }
+
+// headersTarget is a Headers to the operations of package optimistic.
+type headersTarget struct{ Headers }
+
 // Traits describes the target to the calls of package optimistic.
-func (h Headers) Traits() optimistic.Traits { return optimistic.Traits{Client: h.Client} }
+func (h headersTarget) Traits() sealed.Traits { return sealed.Traits{Client: h.Client} }
 
 // Clone implements Cacheable.
-func (h Headers) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
+func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
 
 // Equal implements Cacheable.
-func (h Headers) Equal(x, y HTTPHeaders) bool { return x == y }
+func (h headersTarget) Equal(x, y HTTPHeaders) bool { return x == y }
 
 // Written implements Cacheable.
-func (h Headers) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
+func (h headersTarget) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
 	return value, nil
 }
 
 // Read implements Target: one Get Blob Properties.
-func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
+func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
 	resp, err := blobProperties(ctx, h.Client, h.CPK)
 	if err != nil {
 		return absent[HTTPHeaders](err)
@@ -89,38 +97,38 @@ func (h Headers) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], er
 		ContentType:        ptr.Value(resp.ContentType),
 		ContentMD5:         base64.StdEncoding.EncodeToString(resp.ContentMD5),
 	}
-	v.Carry = v.Value
+	sealed.Carry(v, v.Value)
 	return v, nil
 }
 
 // Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced the base.
-func (h Headers) Look(ctx context.Context) (optimistic.State, error) {
+func (h headersTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtBlob(ctx, h.Client, h.CPK)
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (h Headers) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
-		return nil, errors.New("a blob's headers cannot be created without the blob: create the blob first")
+		return protocol.Prepared{}, errors.New("a blob's headers cannot be created without the blob: create the blob first")
 	}
-	if before, _ := base.Carry.(HTTPHeaders); before == value {
-		return nil, nil
+	if before, _ := sealed.Carried(base).(HTTPHeaders); before == value {
+		return protocol.Prepared{}, nil
 	}
 	headers, err := value.forSDK()
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	opts := blob.SetHTTPHeadersOptions{AccessConditions: writeConditions(base.State, c)}
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+	return protocol.Prepared{Send: func(ctx context.Context) (azcore.ETag, error) {
+		protocol.CountRequest(ctx)
 		o := opts
 		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
 		return ptr.Value(resp.ETag), err
-	}, nil
+	}}, nil
 }
 
 // Remove implements Target: it refuses, because headers are deleted only with their blob.
-func (h Headers) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (h headersTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
 }
 

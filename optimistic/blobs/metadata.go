@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -35,68 +36,74 @@ type Metadata struct {
 // NewMetadata returns the user metadata of a blob as a Target.
 func NewMetadata(client *blob.Client) Metadata { return Metadata{Client: client} }
 
-// Resource implements Target.
+// Resource implements optimistic.Target.
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
+// Protocol implements optimistic.Target.
+func (m Metadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
+
+// metadataTarget is a Metadata to the operations of package optimistic.
+type metadataTarget struct{ Metadata }
+
 // Traits describes the target to the calls of package optimistic.
-func (m Metadata) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
+func (m metadataTarget) Traits() sealed.Traits {
+	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.NewBlob(m.Client)}
 }
 
 // Clone implements Cacheable.
-func (m Metadata) Clone(value map[string]string) (map[string]string, error) {
+func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
 }
 
 // Equal implements Cacheable.
-func (m Metadata) Equal(x, y map[string]string) bool {
+func (m metadataTarget) Equal(x, y map[string]string) bool {
 	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
 }
 
 // Read implements Target: one Get Blob Properties.
-func (m Metadata) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	resp, err := blobProperties(ctx, m.Client, m.CPK)
 	if err != nil {
 		return absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
-	v.Carry = maps.Clone(v.Value)
+	sealed.Carry(v, maps.Clone(v.Value))
 	return v, nil
 }
 
 // Look implements Target: one Get Blob Properties.
-func (m Metadata) Look(ctx context.Context) (optimistic.State, error) {
+func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtBlob(ctx, m.Client, m.CPK)
 }
 
 // Prepare implements Target: one Set Blob Metadata.
-func (m Metadata) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
-		return nil, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
+		return protocol.Prepared{}, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
-	before, _ := base.Carry.(map[string]string)
-	value, metadata, err := meta.Changed(base.State, before, value, lineage)
+	before, _ := sealed.Carried(base).(map[string]string)
+	value, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+		protocol.CountRequest(ctx)
 		o := opts
 		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
 		return ptr.Value(resp.ETag), unsignable(err, value)
-	}, nil
+	}}, nil
 }
 
 // Written implements Cacheable.
-func (m Metadata) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := base.Carry.(map[string]string)
+func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its blob.
-func (m Metadata) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (m metadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
 
@@ -129,13 +136,10 @@ func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 	}, resp.Date), nil
 }
 
-func removeBlob(client *blob.Client, base optimistic.State, c optimistic.Conditions) optimistic.Write {
-	opts := blob.DeleteOptions{AccessConditions: accessConditions(c)}
-	if base.ETag != "" {
-		opts.AccessConditions = writeConditions(optimistic.State{Exists: true, ETag: base.ETag}, c)
-	}
+func removeBlob(client *blob.Client, base optimistic.State, c sealed.Conditions) protocol.Write {
+	opts := blob.DeleteOptions{AccessConditions: accessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		_, err := client.Delete(ctx, &o)
 		return "", err

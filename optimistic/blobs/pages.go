@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -73,26 +74,32 @@ func NewPageRange(client *pageblob.Client, offset, count int64) PageRange {
 	return PageRange{Client: client, Offset: offset, Count: count}
 }
 
-// Resource implements Target.
+// Resource implements optimistic.Target.
 func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
 
+// Protocol implements optimistic.Target.
+func (p PageRange) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
+
+// rangeTarget is a PageRange to the operations of package optimistic.
+type rangeTarget struct{ PageRange }
+
 // Traits describes the target to the calls of package optimistic.
-func (p PageRange) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: p.Client, Scope: "pages"}
+func (p rangeTarget) Traits() sealed.Traits {
+	return sealed.Traits{Client: p.Client, Scope: "pages"}
 }
 
 // Clone implements Cacheable.
-func (p PageRange) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
+func (p rangeTarget) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
 
 // Equal implements Cacheable.
-func (p PageRange) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
+func (p rangeTarget) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
 
 // Written implements Cacheable.
-func (p PageRange) Written(_ *optimistic.Version[[]byte], value []byte) (any, error) {
+func (p rangeTarget) Written(_ *optimistic.Version[[]byte], value []byte) (any, error) {
 	return bytes.Clone(value), nil
 }
 
-func (p PageRange) validate() error {
+func (p rangeTarget) validate() error {
 	least := int64(PageSize)
 	if p.Lineage {
 		least *= 2
@@ -104,7 +111,7 @@ func (p PageRange) validate() error {
 }
 
 // Read implements Target: one Get Blob.
-func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error) {
+func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
@@ -126,12 +133,12 @@ func (p PageRange) Read(ctx context.Context) (*optimistic.Version[[]byte], error
 	if p.Lineage {
 		v.Lineage, data = protocol.PageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
 	}
-	v.Value, v.Carry = data, bytes.Clone(data)
-	return v, nil
+	v.Value = data
+	return sealed.Carry(v, bytes.Clone(data)), nil
 }
 
 // Look implements Target: the page with the lineage, or else Get Blob Properties.
-func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
+func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
 	if !p.Lineage {
 		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
 		return lookAtBlob(ctx, p.Client.BlobClient(), p.CPK)
@@ -143,8 +150,8 @@ func (p PageRange) Look(ctx context.Context) (optimistic.State, error) {
 	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
 }
 
-func (p PageRange) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
-	optimistic.CountRequest(ctx)
+func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
+	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
@@ -165,28 +172,30 @@ func (p PageRange) download(ctx context.Context, offset, count int64) (blob.Down
 }
 
 // Prepare implements Target: one Put Page.
-func (p PageRange) Prepare(base *optimistic.Version[[]byte], value []byte, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
-		return nil, errors.New("pages cannot be created without the blob: create the page blob first")
+		return protocol.Prepared{}, errors.New("pages cannot be created without the blob: create the page blob first")
 	}
-	before, _ := base.Carry.([]byte)
+	before, _ := sealed.Carried(base).([]byte)
 	if len(value) != len(before) {
-		return nil, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
+		return protocol.Prepared{}, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
 	}
 	if bytes.Equal(value, before) && !lineage.Begins(base.Lineage) {
-		return nil, nil
+		return protocol.Prepared{}, nil
 	}
 	data := bytes.Clone(value)
+	var stored protocol.Lineage
 	if p.Lineage {
 		data = append(data, make([]byte, PageSize)...)
 		copy(data[len(value):], protocol.PageOf(lineage, PageSize))
+		stored = protocol.PageLineage(data[len(value):])
 	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
-	return w.prepare(writeConditions(base.State, c)), nil
+	return protocol.Prepared{Send: w.prepare(writeConditions(base.State, c)), Stored: stored}, nil
 }
 
 // Remove implements Target: it refuses, because a range can be cleared but not deleted.
-func (p PageRange) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (p rangeTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 
@@ -206,7 +215,7 @@ type pageWrite struct {
 }
 
 // prepare returns the request that writes the data, or clears the pages if it is zeros.
-func (w pageWrite) prepare(access *blob.AccessConditions) optimistic.Write {
+func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 	at := blob.HTTPRange{Offset: w.offset, Count: max(w.count, int64(len(w.data)))}
 	sequence := &pageblob.SequenceNumberAccessConditions{
 		IfSequenceNumberEqualTo: w.sequence.IfEqual, IfSequenceNumberLessThanOrEqualTo: w.sequence.IfAtMost, IfSequenceNumberLessThan: w.sequence.IfLess,
@@ -214,7 +223,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) optimistic.Write {
 	if bytes.Count(w.data, []byte{0}) == len(w.data) {
 		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 		return func(ctx context.Context) (azcore.ETag, error) {
-			optimistic.CountRequest(ctx)
+			protocol.CountRequest(ctx)
 			o := opts
 			resp, err := w.client.ClearPages(ctx, at, &o)
 			return ptr.Value(resp.ETag), err
@@ -222,7 +231,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) optimistic.Write {
 	}
 	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
 		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -34,7 +35,7 @@ type CreatePagesOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -43,7 +44,7 @@ type CreatePagesOptions struct {
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
 func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("create pages", "client", client); err != nil {
+	if err := sealed.NotNil("create pages", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
@@ -59,7 +60,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 	if err := validateMetadata(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -79,7 +80,7 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := options
 		resp, err := client.Create(ctx, size, &o)
 		return ptr.Value(resp.ETag), err

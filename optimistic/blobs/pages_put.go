@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -26,7 +27,7 @@ type PageOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -61,13 +62,13 @@ func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int6
 
 func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (optimistic.Result, error) {
 	client := p.client
-	if err := protocol.NotNil(op, "client", client); err != nil {
+	if err := sealed.NotNil(op, "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.Sending.WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// SequenceNumber is the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size are
+// NewSequenceNumber returns the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size are
 // not changed.
 //
 // The guard is the ETag, because a request that sets the number cannot have a condition on the number itself. So any
@@ -28,34 +29,34 @@ import (
 // a change that counts in the number may be applied twice.
 //
 // Cost: 1 request to read, 1 to write.
-type SequenceNumber struct {
-	Client *pageblob.Client // required
-
-	_ struct{}
+func NewSequenceNumber(client *pageblob.Client) optimistic.Target[int64] {
+	return sequenceTarget{client}
 }
 
-// NewSequenceNumber returns the sequence number of a page blob as a Target.
-func NewSequenceNumber(client *pageblob.Client) SequenceNumber { return SequenceNumber{Client: client} }
+type sequenceTarget struct{ Client *pageblob.Client }
+
+// Protocol implements optimistic.Target.
+func (s sequenceTarget) Protocol() sealed.Target[int64] { return s }
 
 // Resource implements Target.
-func (s SequenceNumber) Resource() string { return resource.Path(s.Client.URL()) }
+func (s sequenceTarget) Resource() string { return resource.Path(s.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (s SequenceNumber) Traits() optimistic.Traits { return optimistic.Traits{Client: s.Client} }
+func (s sequenceTarget) Traits() sealed.Traits { return sealed.Traits{Client: s.Client} }
 
 // Clone implements Cacheable.
-func (s SequenceNumber) Clone(value int64) (int64, error) { return value, nil }
+func (s sequenceTarget) Clone(value int64) (int64, error) { return value, nil }
 
 // Equal implements Cacheable.
-func (s SequenceNumber) Equal(x, y int64) bool { return x == y }
+func (s sequenceTarget) Equal(x, y int64) bool { return x == y }
 
 // Written implements Cacheable.
-func (s SequenceNumber) Written(_ *optimistic.Version[int64], value int64) (any, error) {
+func (s sequenceTarget) Written(_ *optimistic.Version[int64], value int64) (any, error) {
 	return value, nil
 }
 
 // Read implements Target: one Get Blob Properties.
-func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], error) {
+func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], error) {
 	resp, err := blobProperties(ctx, s.Client.BlobClient(), nil)
 	if err != nil {
 		return absent[int64](err)
@@ -67,38 +68,37 @@ func (s SequenceNumber) Read(ctx context.Context) (*optimistic.Version[int64], e
 	if err != nil {
 		return nil, err
 	}
-	return &optimistic.Version[int64]{
-		State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n, Carry: n,
-	}, nil
+	v := &optimistic.Version[int64]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n}
+	return sealed.Carry(v, n), nil
 }
 
 // Look implements Target: one Get Blob Properties.
-func (s SequenceNumber) Look(ctx context.Context) (optimistic.State, error) {
+func (s sequenceTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtBlob(ctx, s.Client.BlobClient(), nil)
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (s SequenceNumber) Prepare(base *optimistic.Version[int64], value int64, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
-		return nil, errors.New("a sequence number cannot be created without the blob: create the page blob first")
+		return protocol.Prepared{}, errors.New("a sequence number cannot be created without the blob: create the page blob first")
 	}
 	if value < 0 {
-		return nil, fmt.Errorf("sequence number: %d is negative", value)
+		return protocol.Prepared{}, fmt.Errorf("sequence number: %d is negative", value)
 	}
-	if before, _ := base.Carry.(int64); before == value {
-		return nil, nil
+	if before, _ := sealed.Carried(base).(int64); before == value {
+		return protocol.Prepared{}, nil
 	}
-	return setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c)), nil
+	return protocol.Prepared{Send: setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c))}, nil
 }
 
 // Remove implements Target: it refuses, because the number is deleted only with its blob.
-func (s SequenceNumber) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (s sequenceTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a sequence number cannot be deleted: update it to 0, or delete the blob")
 }
 
-func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionType, n int64, access *blob.AccessConditions) optimistic.Write {
+func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionType, n int64, access *blob.AccessConditions) protocol.Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
 			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
 		})
@@ -132,12 +132,16 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
 func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
-	if err := protocol.NotNil("raise sequence number", "client", client); err != nil {
+	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
 		return 0, optimistic.Result{}, err
 	}
-	o, err := opts.WithDefaults()
+	o := ptr.Value(opts)
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return 0, optimistic.Result{}, err
+	}
+	if c := o.Conditions; c != (optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}) {
+		return 0, optimistic.Result{}, errors.New("WriteOptions.Conditions: raising needs no version; only IfTags and LeaseID can be given here")
 	}
 	if n < 0 {
 		return 0, optimistic.Result{}, fmt.Errorf("sequence number: %d is negative", n)
@@ -145,12 +149,12 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	if o.OperationID != "" {
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
-	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), o.Sending)
+	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), s)
 	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID()}
 	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
 	access := accessConditions(o.Conditions)
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
 			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
 		})
@@ -158,7 +162,7 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) {
-		v, err := NewSequenceNumber(client).Read(ctx)
+		v, err := sequenceTarget{client}.Read(ctx)
 		if err != nil || !v.Exists {
 			return optimistic.State{}, err
 		}

@@ -138,7 +138,7 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 			for range 2 {
 				wg.Go(func() {
 					for range 30 {
-						if _, err := optimistic.Update(context.Background(), target, count, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, Sending: optest.Quick}); err != nil {
+						if _, err := optimistic.Update(context.Background(), target, count, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, SendOptions: optest.Quick}); err != nil {
 							t.Error(err)
 						}
 					}

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -45,7 +46,7 @@ type SnapshotOptions struct {
 	// Backoff spaces the attempts. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -62,7 +63,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 		return out, err
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -107,7 +108,7 @@ type SnapshotResult struct {
 // Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
 // such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
 func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
-	if err := protocol.NotNil("snapshot", "c", c); err != nil {
+	if err := sealed.NotNil("snapshot", "c", c); err != nil {
 		return SnapshotResult{}, err
 	}
 	o, err := opts.withDefaults()
@@ -116,7 +117,7 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	}
 	client := c.NewBlobClient(name)
 	s := &snapshotting{
-		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.Sending), container: c, name: name, client: client, o: o,
+		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.SendOptions), container: c, name: name, client: client, o: o,
 	}
 	err = s.run(ctx)
 	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
@@ -215,7 +216,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 	if s.o.Metadata != nil {
 		metadata = meta.Merge(nil, s.o.Metadata)
 	}
-	stamped, err := meta.Join(metadata, lineage)
+	stamped, _, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, s.Fail(err)
 	}
@@ -225,7 +226,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 	w := protocol.Change{Base: base, ID: id}
 	opts := blob.CreateSnapshotOptions{
 		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
-		AccessConditions: writeConditions(base, optimistic.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
+		AccessConditions: writeConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
 	}
 	var before atomic.Bool
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
@@ -242,7 +243,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 				return "", protocol.NotMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
 			}
 		}
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		resp, err := s.client.CreateSnapshot(ctx, &o)
 		s.taken, err = protocol.Sent("x-ms-snapshot", resp.Snapshot, err)

@@ -124,7 +124,7 @@ func TestAnUploadThatLosesTheRaceIsAConflict(t *testing.T) {
 		optest.Put(t, client, "rival")
 		return 0, io.EOF
 	}))
-	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: optimistic.Conditions{IfMatch: base}, Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
+	_, err := Upload(t.Context(), client, content, &UploadOptions{BlockSize: 3, Conditions: optimistic.Conditions{IfMatch: base}, SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}})
 	if !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("err = %v", err)
 	}
@@ -311,7 +311,7 @@ func TestDownloadGoesThroughFaults(t *testing.T) {
 				fault.Skip = 1 // in the middle
 				s.SetFaults(fault)
 				var got bytes.Buffer
-				_, err := Download(t.Context(), client.BlobClient(), &got, &DownloadOptions{BlockSize: 3, Sending: optimistic.Sending{TryTimeout: 30 * time.Second}})
+				_, err := Download(t.Context(), client.BlobClient(), &got, &DownloadOptions{BlockSize: 3, SendOptions: optimistic.SendOptions{TryTimeout: 30 * time.Second}})
 				if err != nil || got.String() != "0123456789" {
 					t.Errorf("%q, %v", got.String(), err)
 				}

@@ -15,10 +15,11 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// Tags are the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag are not changed.
+// NewTags returns the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag are not changed.
 //
 // Tags are not part of the blob's ETag, so the guard is x-ms-if-tags: the write requires that every tag that was read
 // still has its value. Such a predicate cannot require that a tag is absent. The lineage closes that gap: it is stored
@@ -39,14 +40,12 @@ import (
 // tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
 //
 // Cost: 1 request to read, 1 to write. Both require permission to read and to write tags.
-type Tags struct {
-	Client *blob.Client // required
+func NewTags(client *blob.Client) optimistic.Target[map[string]string] { return tagsTarget{client} }
 
-	_ struct{}
-}
+type tagsTarget struct{ Client *blob.Client }
 
-// NewTags returns the index tags of a blob as a Target.
-func NewTags(client *blob.Client) Tags { return Tags{Client: client} }
+// Protocol implements optimistic.Target.
+func (t tagsTarget) Protocol() sealed.Target[map[string]string] { return t }
 
 // tagCarry is the part of a read that the following write needs.
 type tagCarry struct {
@@ -55,26 +54,26 @@ type tagCarry struct {
 }
 
 // Resource implements Target.
-func (t Tags) Resource() string { return resource.Path(t.Client.URL()) }
+func (t tagsTarget) Resource() string { return resource.Path(t.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (t Tags) Traits() optimistic.Traits { return optimistic.Traits{Client: t.Client, Scope: "tags"} }
+func (t tagsTarget) Traits() sealed.Traits { return sealed.Traits{Client: t.Client, Scope: "tags"} }
 
 // Clone implements Cacheable.
-func (t Tags) Clone(value map[string]string) (map[string]string, error) {
+func (t tagsTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
 }
 
 // Equal implements Cacheable.
-func (t Tags) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
+func (t tagsTarget) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
 
 // Written implements Cacheable.
-func (t Tags) Written(_ *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+func (t tagsTarget) Written(_ *optimistic.Version[map[string]string], value map[string]string) (any, error) {
 	return tagCarry{tags: maps.Clone(value)}, nil
 }
 
 // Read implements Target: one Get Blob Tags.
-func (t Tags) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
 		return absent[map[string]string](err)
@@ -82,12 +81,12 @@ func (t Tags) Read(ctx context.Context) (*optimistic.Version[map[string]string],
 	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
 	mark := all[optimistic.LineageKey]
 	delete(all, optimistic.LineageKey)
-	v.Value, v.Carry = all, tagCarry{tags: maps.Clone(all), mark: mark}
-	return v, nil
+	v.Value = all
+	return sealed.Carry(v, tagCarry{tags: maps.Clone(all), mark: mark}), nil
 }
 
 // Look implements Target: one Get Blob Tags.
-func (t Tags) Look(ctx context.Context) (optimistic.State, error) {
+func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
 		return absentState(err)
@@ -96,19 +95,19 @@ func (t Tags) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Tags.
-func (t Tags) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
-		return nil, errors.New("a blob's tags cannot be created without the blob: create the blob first")
+		return protocol.Prepared{}, errors.New("a blob's tags cannot be created without the blob: create the blob first")
 	}
-	carry, ok := base.Carry.(tagCarry)
+	carry, ok := sealed.Carried(base).(tagCarry)
 	if !ok {
-		return nil, errors.New("the base version was not read from tags, so the write would have no condition: Read it first")
+		return protocol.Prepared{}, errors.New("the base version was not read from tags, so the write would have no condition: Read it first")
 	}
 	if maps.Equal(value, carry.tags) && !lineage.Begins(base.Lineage) {
-		return nil, nil
+		return protocol.Prepared{}, nil
 	}
 	if err := validTags(value); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	before, after := maps.Clone(carry.tags), maps.Clone(value)
 	if before == nil {
@@ -123,28 +122,30 @@ func (t Tags) Prepare(base *optimistic.Version[map[string]string], value map[str
 	case len(base.Lineage.Writes) > 0:
 		before[optimistic.LineageKey] = protocol.TagLineage(base.Lineage)
 	}
+	var stored protocol.Lineage
 	if len(lineage.Writes) > 0 && len(after) < protocol.MaxTags {
-		after[optimistic.LineageKey] = protocol.TagLineage(lineage)
+		text := protocol.TagLineage(lineage)
+		after[optimistic.LineageKey], stored = text, protocol.ParseTagLineage(text)
 	}
 	c = guardTags(c, before)
 	opts := blob.SetTagsOptions{AccessConditions: accessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	produced := stateOfTags(after).ETag
 	send := func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		_, err := t.Client.SetTags(ctx, after, &o)
 		return produced, err
 	}
 	for name, old := range before {
 		if v, kept := after[name]; !kept || v != old {
-			return send, nil // its own effect breaks its condition, so it can be carried out only once
+			return protocol.Prepared{Send: send, Stored: stored}, nil // its own effect breaks its condition, so it can be carried out only once
 		}
 	}
-	return protocol.LookFirst(send, base.State, "", t.Look), nil
+	return protocol.Prepared{Send: protocol.LookFirst(send, base.State, "", t.Look), Stored: stored}, nil
 }
 
 // Remove implements Target: it refuses, because tags are deleted only with their blob.
-func (t Tags) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (t tagsTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
 }
 

@@ -160,7 +160,7 @@ func TestAnOperationOnTagsIsAppliedOnceAndRemembered(t *testing.T) {
 func TestANegativeLineageSizeRemovesTheTag(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	optest.PutTagged(t, client, map[string]string{"a": "1", optimistic.LineageKey: "-"})
-	if _, err := optimistic.Update(t.Context(), NewTags(client.BlobClient()), setTag("a", "2"), &optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}}); err != nil {
+	if _, err := optimistic.Update(t.Context(), NewTags(client.BlobClient()), setTag("a", "2"), &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := optest.TagsOf(t, client.BlobClient()); !maps.Equal(got, map[string]string{"a": "2"}) {
@@ -222,7 +222,7 @@ func TestTagsAreCheckedBeforeTheyAreSent(t *testing.T) {
 }
 
 func TestALineageInATagIsReadBack(t *testing.T) {
-	var l optimistic.Lineage
+	var l protocol.Lineage
 	for range 40 {
 		l = l.Push(32, protocol.Entry{ID: protocol.NewWriteID(), Base: protocol.UnknownBase})
 	}

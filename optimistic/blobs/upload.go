@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -62,8 +63,8 @@ type UploadOptions struct {
 	// Progress is called with the number of bytes stored so far, one call at a time. Defaults to none.
 	Progress func(bytes int64)
 
-	// Sending's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
-	optimistic.Sending
+	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -86,7 +87,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 		return out, err
 	}
 	var err error
-	out.Sending, err = out.Sending.WithDefaults()
+	out.SendOptions, err = out.SendOptions.WithDefaults()
 	return out, err
 }
 
@@ -110,14 +111,14 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("put", "client", client, "r", r); err != nil {
+	if err := sealed.NotNil("put", "client", client, "r", r); err != nil {
 		return optimistic.Result{}, err
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.Sending), client: client, o: o}
+	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
 	err = u.run(ctx, r)
 	return u.done(err)
 }
@@ -213,7 +214,7 @@ func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error
 	return w, err
 }
 
-func (u *upload) putBlob(data []byte, w protocol.Change) (optimistic.Write, error) {
+func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error) {
 	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (optimistic.Write, erro
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts
 		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
@@ -231,7 +232,7 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (optimistic.Write, erro
 	}, nil
 }
 
-func (u *upload) commitBlocks(ids []string, w protocol.Change) (optimistic.Write, error) {
+func (u *upload) commitBlocks(ids []string, w protocol.Change) (protocol.Write, error) {
 	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (u *upload) commitBlocks(ids []string, w protocol.Change) (optimistic.Write
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		o := opts
 		resp, err := u.client.CommitBlockList(ctx, ids, &o)
 		return ptr.Value(resp.ETag), err

@@ -15,7 +15,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 )
 
@@ -89,7 +88,7 @@ func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error 
 		opts.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &lease}
 	}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(block)))
 		o := opts
 		return u.client.StageBlock(ctx, id, streaming.NopCloser(bytes.NewReader(block)), &o)

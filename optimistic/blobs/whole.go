@@ -64,5 +64,6 @@ func metadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map
 		base = optimistic.State{ETag: protocol.UnknownBase}
 	}
 	_, lineage := c.StampAs(w.ID, base, protocol.Intent{}, 0)
-	return meta.Join(meta.Merge(nil, own), lineage)
+	raw, _, err := meta.Join(meta.Merge(nil, own), lineage)
+	return raw, err
 }

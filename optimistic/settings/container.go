@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -47,30 +48,36 @@ func NewContainerMetadata(client *container.Client) ContainerMetadata {
 	return ContainerMetadata{Client: client}
 }
 
-// Resource implements Target.
+// Resource implements optimistic.Target.
 func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL()) }
 
+// Protocol implements optimistic.Target.
+func (m ContainerMetadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
+
+// metadataTarget is a ContainerMetadata to the operations of package optimistic.
+type metadataTarget struct{ ContainerMetadata }
+
 // Traits describes the target to the calls of package optimistic.
-func (m ContainerMetadata) Traits() optimistic.Traits { return optimistic.Traits{Client: m.Client} }
+func (m metadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.Client} }
 
 // Clone implements Cacheable.
-func (m ContainerMetadata) Clone(value map[string]string) (map[string]string, error) {
+func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
 }
 
 // Equal implements Cacheable.
-func (m ContainerMetadata) Equal(x, y map[string]string) bool {
+func (m metadataTarget) Equal(x, y map[string]string) bool {
 	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
 }
 
 // Written implements Cacheable.
-func (m ContainerMetadata) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := base.Carry.(map[string]string)
+func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
 // Read implements Target: one Get Container Properties.
-func (m ContainerMetadata) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	resp, err := protocol.Request(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) {
 		return m.Client.GetProperties(ctx, nil)
 	})
@@ -83,50 +90,50 @@ func (m ContainerMetadata) Read(ctx context.Context) (*optimistic.Version[map[st
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
-	v.Carry = maps.Clone(v.Value)
-	return v, nil
+	return sealed.Carry(v, maps.Clone(v.Value)), nil
 }
 
 // Look implements Target: one Get Container Properties.
-func (m ContainerMetadata) Look(ctx context.Context) (optimistic.State, error) {
+func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtContainer(ctx, m.Client)
 }
 
 func lookAtContainer(ctx context.Context, client *container.Client) (optimistic.State, error) {
-	return stateOf(NewContainerMetadata(client).Read(ctx))
+	return stateOf(metadataTarget{NewContainerMetadata(client)}.Read(ctx))
 }
 
 // Prepare implements Target: Set Container Metadata in a turn, or Create Container.
-func (m ContainerMetadata) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if c.IfTags != "" {
-		return nil, errContainerTags
+		return protocol.Prepared{}, errContainerTags
 	}
-	before, _ := base.Carry.(map[string]string)
-	_, metadata, err := meta.Changed(base.State, before, value, lineage)
+	before, _ := sealed.Carried(base).(map[string]string)
+	_, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	if !base.Exists {
-		return func(ctx context.Context) (azcore.ETag, error) {
-			optimistic.CountRequest(ctx)
+		return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+			protocol.CountRequest(ctx)
 			resp, err := m.Client.Create(ctx, &container.CreateOptions{Metadata: metadata, Access: m.Access})
 			return ptr.Value(resp.ETag), err
-		}, nil
+		}}, nil
 	}
 	t := newTurn(m.Client, c.LeaseID)
-	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
+	send := t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		resp, err := m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
 		return ptr.Value(resp.ETag), err
-	}), nil
+	})
+	return protocol.Prepared{Send: send, Stored: stored}, nil
 }
 
 // Remove implements Target: Delete Container, in a turn if base has a version.
-func (m ContainerMetadata) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+func (m metadataTarget) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	if c.IfTags != "" {
 		return nil, errContainerTags
 	}
 	remove := func(ctx context.Context, lease *container.LeaseAccessConditions) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		_, err := m.Client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: lease}})
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -35,7 +36,7 @@ type ACL struct {
 // maxPolicies is the largest number of policies (REST: "Set Container ACL").
 const maxPolicies = 5
 
-// ContainerACL is the access control list of a container as a Target. The container must exist. The service replaces
+// NewContainerACL returns the access control list of a container as a Target. The container must exist. The service replaces
 // all policies and the public access at once (a request without public access makes the container private), so a write
 // also sends the parts that the change does not touch.
 //
@@ -49,35 +50,33 @@ const maxPolicies = 5
 // A policy that is replaced or removed may remain in force for up to 30 s (REST: "Set Container ACL").
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease).
-type ContainerACL struct {
-	Client *container.Client // required
+func NewContainerACL(client *container.Client) optimistic.Target[ACL] { return aclTarget{client} }
 
-	_ struct{}
-}
+type aclTarget struct{ Client *container.Client }
 
-// NewContainerACL returns the access control list of a container as a Target.
-func NewContainerACL(client *container.Client) ContainerACL { return ContainerACL{Client: client} }
+// Protocol implements optimistic.Target.
+func (a aclTarget) Protocol() sealed.Target[ACL] { return a }
 
 // Resource implements Target.
-func (a ContainerACL) Resource() string { return resource.Path(a.Client.URL()) }
+func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (a ContainerACL) Traits() optimistic.Traits { return optimistic.Traits{Client: a.Client} }
+func (a aclTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.Client} }
 
 // Clone implements Cacheable.
-func (a ContainerACL) Clone(value ACL) (ACL, error) { return value.clone(), nil }
+func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
 
 // Equal implements Cacheable.
-func (a ContainerACL) Equal(x, y ACL) bool { return x.equal(y) }
+func (a aclTarget) Equal(x, y ACL) bool { return x.equal(y) }
 
 // Written implements Cacheable.
-func (a ContainerACL) Written(_ *optimistic.Version[ACL], value ACL) (any, error) {
+func (a aclTarget) Written(_ *optimistic.Version[ACL], value ACL) (any, error) {
 	return value.clone(), nil
 }
 
 // Read implements Target: one Get Container ACL.
-func (a ContainerACL) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
-	optimistic.CountRequest(ctx)
+func (a aclTarget) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
+	protocol.CountRequest(ctx)
 	resp, err := a.Client.GetAccessPolicy(ctx, nil)
 	if azerr.Has(err, "ContainerNotFound") {
 		return &optimistic.Version[ACL]{}, nil
@@ -95,36 +94,35 @@ func (a ContainerACL) Read(ctx context.Context) (*optimistic.Version[ACL], error
 		}
 		v.Value.Policies = append(v.Value.Policies, p.normal())
 	}
-	v.Carry = v.Value.clone()
-	return v, nil
+	return sealed.Carry(v, v.Value.clone()), nil
 }
 
 // Look implements Target: one Get Container Properties. The metadata's lineage can only prove that another writer
 // replaced the base.
-func (a ContainerACL) Look(ctx context.Context) (optimistic.State, error) {
+func (a aclTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return lookAtContainer(ctx, a.Client)
 }
 
 // Prepare implements Target: Set Container ACL in a turn.
-func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	switch {
 	case !base.Exists:
-		return nil, errors.New("an access control list cannot be created without the container: create the container first")
+		return protocol.Prepared{}, errors.New("an access control list cannot be created without the container: create the container first")
 	case c.IfTags != "":
-		return nil, errContainerTags
+		return protocol.Prepared{}, errContainerTags
 	}
-	if before, _ := base.Carry.(ACL); before.equal(value) {
-		return nil, nil
+	if before, _ := sealed.Carried(base).(ACL); before.equal(value) {
+		return protocol.Prepared{}, nil
 	}
 	if err := validPolicies(value.Policies); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	t := newTurn(a.Client, c.LeaseID)
 	access, policies := ptr.Optional(value.Access), value.clone().Policies
 	// If the response to the first request was lost, the date may no longer match, so a repetition relies on the turn
 	// alone.
 	unmodified, sent := ptr.Optional(base.LastModified), false
-	return t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
+	send := t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
 		opts := container.SetAccessPolicyOptions{
 			Access: access, AccessConditions: &container.AccessConditions{LeaseAccessConditions: t.conditions()},
 		}
@@ -139,11 +137,12 @@ func (a ContainerACL) Prepare(base *optimistic.Version[ACL], value ACL, lineage 
 		}
 		resp, err := a.Client.SetAccessPolicy(ctx, &opts)
 		return ptr.Value(resp.ETag), err
-	}), nil
+	})
+	return protocol.Prepared{Send: send}, nil
 }
 
 // Remove implements Target: it refuses, because the list is deleted only with its container.
-func (a ContainerACL) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (a aclTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -39,7 +40,7 @@ type CreateContainerOptions struct {
 //
 // Cost: 1 request. After a lost response 1 more for the repetition, and 1 for the look. Safe for concurrent use.
 func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("create container", "client", client); err != nil {
+	if err := sealed.NotNil("create container", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	if opts == nil {

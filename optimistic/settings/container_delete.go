@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -32,7 +33,7 @@ type DeleteContainerOptions struct {
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteContainer(ctx context.Context, client *container.Client, opts *DeleteContainerOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("delete container", "client", client); err != nil {
+	if err := sealed.NotNil("delete container", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	if opts == nil {

@@ -244,7 +244,7 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 				s := aztest.New(nil)
 				target := NewContainerMetadata(s.Container("new"))
 				s.SetFaults(fault)
-				res, err := optimistic.Create(t.Context(), target, map[string]string{"owner": "me"}, &optimistic.WriteOptions{Sending: optest.Recreate})
+				res, err := optimistic.Create(t.Context(), target, map[string]string{"owner": "me"}, &optimistic.WriteOptions{SendOptions: optest.Recreate})
 				s.SetFaults()
 				if err != nil || !res.Created {
 					t.Fatalf("Create = %+v, %v\n%v", res, err, s.Log())

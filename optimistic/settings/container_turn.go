@@ -10,7 +10,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/google/uuid"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
@@ -43,7 +42,7 @@ type turn struct {
 // newTurn prepares a turn. Its id is chosen once: acquiring it again acquires the same lease, which the service allows,
 // so after a lost response no unknown lease is left behind.
 func newTurn(client *container.Client, callersLease string) *turn {
-	t := &turn{client: client, on: bloblease.Container(client), id: callersLease}
+	t := &turn{client: client, on: bloblease.NewContainer(client), id: callersLease}
 	if t.id == "" {
 		t.id, t.own = uuid.NewString(), true
 	}
@@ -70,7 +69,7 @@ func (t *turn) take(ctx context.Context) error {
 			return f.Usual()
 		},
 	}, func(ctx context.Context) error {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		reply, err := t.on.Acquire(ctx, t.id, turnSeconds, lease.Conditions{})
 		if err == nil && reply.ID != t.id {
 			err = errors.New("the service returned another id for the lease")
@@ -95,7 +94,7 @@ func (t *turn) giveBack(ctx context.Context) {
 	defer cancel()
 	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}
 	_, _ = wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, func(ctx context.Context) error {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		return t.on.Release(ctx, t.id, lease.Conditions{})
 	})
 }
@@ -105,7 +104,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	var seen lease.Observation
 	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}
 	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget}, func(ctx context.Context) (err error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		seen, err = t.on.Look(ctx, "")
 		_, err = protocol.Sent("ETag", ptr.Optional(seen.ETag), err)
 		return err
@@ -124,7 +123,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 // No other writer that takes turns can write during the turn, so after a lost response the same request is sent again.
 // If that is refused because the turn is over, write returns the error of the lost response, which Commit has to
 // resolve.
-func (t *turn) write(base azcore.ETag, send optimistic.Write) optimistic.Write {
+func (t *turn) write(base azcore.ETag, send protocol.Write) protocol.Write {
 	return func(ctx context.Context) (etag azcore.ETag, err error) {
 		if err := t.take(ctx); err != nil {
 			return "", err
@@ -141,7 +140,7 @@ func (t *turn) write(base azcore.ETag, send optimistic.Write) optimistic.Write {
 			}
 			return false, nil
 		}}, func(ctx context.Context) (err error) {
-			optimistic.CountRequest(ctx)
+			protocol.CountRequest(ctx)
 			etag, err = send(ctx)
 			return err
 		})

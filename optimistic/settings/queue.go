@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -32,7 +33,7 @@ type CreateQueueOptions struct {
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQueueOptions) (optimistic.Result, error) {
-	if err := protocol.NotNil("create queue", "client", client); err != nil {
+	if err := sealed.NotNil("create queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	if opts == nil {
@@ -70,7 +71,7 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
-	if err := protocol.NotNil("delete queue", "client", client); err != nil {
+	if err := sealed.NotNil("delete queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
@@ -88,7 +89,7 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.R
 //
 // Cost: 1 request, and 1 more for every timeout and lost response. Safe for concurrent use.
 func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
-	if err := protocol.NotNil("clear queue", "client", client); err != nil {
+	if err := sealed.NotNil("clear queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{

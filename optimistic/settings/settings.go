@@ -15,11 +15,12 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// QueueMetadata is the user metadata of a queue as a Target, made by NewLastWriterWinsQueueMetadata. The queue must exist.
+// NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The queue must exist.
 //
 // Last writer wins: the service has no version of a queue and supports no condition (REST: "Set Queue Metadata"). A
 // write replaces all metadata, including changes by others since the read, and two concurrent writers can both succeed
@@ -34,23 +35,24 @@ import (
 // metadata are read, not when they are written. IfTags and LeaseID are refused.
 //
 // Cost: 1 request to read, 1 to write.
-type QueueMetadata struct{ queue *azqueue.QueueClient }
-
-// NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The name warns of lost changes: see
-// QueueMetadata.
-func NewLastWriterWinsQueueMetadata(client *azqueue.QueueClient) QueueMetadata {
-	return QueueMetadata{client}
+func NewLastWriterWinsQueueMetadata(client *azqueue.QueueClient) optimistic.Target[map[string]string] {
+	return queueMetadataTarget{client}
 }
 
+type queueMetadataTarget struct{ queue *azqueue.QueueClient }
+
+// Protocol implements optimistic.Target.
+func (m queueMetadataTarget) Protocol() sealed.Target[map[string]string] { return m }
+
 // Resource implements Target.
-func (m QueueMetadata) Resource() string { return resource.Path(m.queue.URL()) }
+func (m queueMetadataTarget) Resource() string { return resource.Path(m.queue.URL()) }
 
 // Traits describes the target to the calls of package optimistic.
-func (m QueueMetadata) Traits() optimistic.Traits { return optimistic.Traits{Client: m.queue} }
+func (m queueMetadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.queue} }
 
 // Read implements Target: one Get Queue Metadata.
-func (m QueueMetadata) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
-	optimistic.CountRequest(ctx)
+func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+	protocol.CountRequest(ctx)
 	resp, err := m.queue.GetProperties(ctx, nil)
 	if azerr.Has(err, "QueueNotFound") {
 		return &optimistic.Version[map[string]string]{}, nil
@@ -63,12 +65,11 @@ func (m QueueMetadata) Read(ctx context.Context) (*optimistic.Version[map[string
 	if v.ETag, err = settingsTag(v.Value, v.Lineage); err != nil {
 		return nil, err
 	}
-	v.Carry = maps.Clone(v.Value)
-	return v, nil
+	return sealed.Carry(v, maps.Clone(v.Value)), nil
 }
 
 // Look implements Target: one Get Queue Metadata.
-func (m QueueMetadata) Look(ctx context.Context) (optimistic.State, error) {
+func (m queueMetadataTarget) Look(ctx context.Context) (optimistic.State, error) {
 	return stateOf(m.Read(ctx))
 }
 
@@ -81,34 +82,35 @@ func stateOf[T any](v *optimistic.Version[T], err error) (optimistic.State, erro
 }
 
 // Prepare implements Target: one Set Queue Metadata.
-func (m QueueMetadata) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	before, _ := base.Carry.(map[string]string)
-	value, metadata, err := meta.Changed(base.State, before, value, lineage)
+	before, _ := sealed.Carried(base).(map[string]string)
+	value, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	_, kept := meta.Split(metadata) // it may have been shortened
 	produced, err := settingsTag(value, kept)
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	return protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+	send := protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
+		protocol.CountRequest(ctx)
 		_, err := m.queue.SetMetadata(ctx, &azqueue.SetMetadataOptions{Metadata: metadata})
 		return produced, err
-	}, base.State, produced, m.Look), nil
+	}, base.State, produced, m.Look)
+	return protocol.Prepared{Send: send, Stored: stored}, nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its queue.
-func (m QueueMetadata) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (m queueMetadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
 }
 
 // settingsTag computes a version for settings to which the service gives none. Equal settings have equal versions.
-func settingsTag(settings any, lineage optimistic.Lineage) (azcore.ETag, error) {
+func settingsTag(settings any, lineage protocol.Lineage) (azcore.ETag, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return "", fmt.Errorf("encode: %w", err)
@@ -118,7 +120,7 @@ func settingsTag(settings any, lineage optimistic.Lineage) (azcore.ETag, error) 
 }
 
 // plainSetting returns an error for conditions that settings without versions cannot have.
-func plainSetting(exists bool, c optimistic.Conditions) error {
+func plainSetting(exists bool, c sealed.Conditions) error {
 	if !exists {
 		return errors.New("settings cannot be created without the resource they belong to")
 	}

@@ -13,31 +13,23 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 )
 
-// ServiceProperties are the settings of a service of an account (analytics logging, metrics, CORS rules and so on) as a
-// Target, made by NewLastWriterWinsBlobService and NewLastWriterWinsQueueService.
+// NewLastWriterWinsBlobService returns the settings of an account's Blob service (analytics logging, metrics, CORS rules and
+// so on) as a Target.
 //
-// Last writer wins, as with QueueMetadata: there is no version, no condition and no room for a lineage. The service
+// Last writer wins, as with NewLastWriterWinsQueueMetadata: there is no version, no condition and no room for a lineage. The service
 // keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
 // that have changed, and writers of different sections do not affect each other. To empty a list of CORS rules, set it
-// to an empty slice, not nil. Lost responses are handled as with QueueACL. OperationID, IfTags and LeaseID are refused.
+// to an empty slice, not nil. Lost responses are handled as with NewLastWriterWinsQueueACL. OperationID, IfTags and LeaseID are refused.
 // Settings may take up to 30 s to take effect.
 //
 // A write that an intermediary delivers twice may overwrite a change that another client has made in between.
 //
 // Cost: 1 request to read, 1 to write.
-type ServiceProperties[T any] struct {
-	name string
-	key  any
-	get  func(ctx context.Context) (T, error)
-	set  func(ctx context.Context, changed T) error
-}
-
-// NewLastWriterWinsBlobService returns the settings of an account's Blob service as a Target. The name warns of lost
-// changes: see ServiceProperties.
-func NewLastWriterWinsBlobService(client *service.Client) ServiceProperties[service.SetPropertiesOptions] {
-	return ServiceProperties[service.SetPropertiesOptions]{
+func NewLastWriterWinsBlobService(client *service.Client) optimistic.Target[service.SetPropertiesOptions] {
+	return serviceTarget[service.SetPropertiesOptions]{
 		name: "(blob service)", key: client,
 		get: func(ctx context.Context) (service.SetPropertiesOptions, error) {
 			resp, err := client.GetProperties(ctx, nil)
@@ -54,9 +46,9 @@ func NewLastWriterWinsBlobService(client *service.Client) ServiceProperties[serv
 }
 
 // NewLastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name warns of lost
-// changes: see ServiceProperties.
-func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) ServiceProperties[azqueue.SetPropertiesOptions] {
-	return ServiceProperties[azqueue.SetPropertiesOptions]{
+// changes, and the limits are those of NewLastWriterWinsBlobService.
+func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Target[azqueue.SetPropertiesOptions] {
+	return serviceTarget[azqueue.SetPropertiesOptions]{
 		name: "(queue service)", key: client,
 		get: func(ctx context.Context) (azqueue.SetPropertiesOptions, error) {
 			resp, err := client.GetServiceProperties(ctx, nil)
@@ -71,15 +63,26 @@ func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) ServicePropert
 	}
 }
 
+// serviceTarget is the settings of a service.
+type serviceTarget[T any] struct {
+	name string
+	key  any
+	get  func(ctx context.Context) (T, error)
+	set  func(ctx context.Context, changed T) error
+}
+
+// Protocol implements optimistic.Target.
+func (p serviceTarget[T]) Protocol() sealed.Target[T] { return p }
+
 // Resource implements Target.
-func (p ServiceProperties[T]) Resource() string { return p.name }
+func (p serviceTarget[T]) Resource() string { return p.name }
 
 // Traits describes the target to the calls of package optimistic.
-func (p ServiceProperties[T]) Traits() optimistic.Traits { return optimistic.Traits{Client: p.key} }
+func (p serviceTarget[T]) Traits() sealed.Traits { return sealed.Traits{Client: p.key} }
 
 // Read implements Target: one request.
-func (p ServiceProperties[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
-	optimistic.CountRequest(ctx)
+func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+	protocol.CountRequest(ctx)
 	value, err := p.get(ctx)
 	if err != nil {
 		return nil, err
@@ -88,57 +91,58 @@ func (p ServiceProperties[T]) Read(ctx context.Context) (*optimistic.Version[T],
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value, Carry: before}
-	v.ETag, err = settingsTag(value, optimistic.Lineage{})
+	v := sealed.Carry(&optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value}, before)
+	v.ETag, err = settingsTag(value, protocol.Lineage{})
 	return v, err
 }
 
 // Look implements Target: one request.
-func (p ServiceProperties[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (p serviceTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
 	return stateOf(p.Read(ctx))
 }
 
 // Prepare implements Target: one request, with the sections that have changed.
-func (p ServiceProperties[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	before, _ := base.Carry.(map[string]json.RawMessage)
+	before, _ := sealed.Carried(base).(map[string]json.RawMessage)
 	after, err := sections(value)
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	for name, text := range after {
 		switch {
 		case bytes.Equal(text, before[name]):
 			delete(after, name)
 		case string(text) == "null":
-			return nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that disables it", name)
+			return protocol.Prepared{}, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that disables it", name)
 		}
 	}
 	if len(after) == 0 {
-		return nil, nil
+		return protocol.Prepared{}, nil
 	}
 	text, err := json.Marshal(after)
 	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
+		return protocol.Prepared{}, fmt.Errorf("encode: %w", err)
 	}
-	produced, err := settingsTag(value, optimistic.Lineage{})
+	produced, err := settingsTag(value, protocol.Lineage{})
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	return protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
+	send := protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
 		var changed T // a new one each time, because the SDK sets defaults in it
 		if err := json.Unmarshal(text, &changed); err != nil {
 			return "", fmt.Errorf("decode: %w", err)
 		}
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		return produced, p.set(ctx, changed)
-	}, base.State, produced, p.Look), nil
+	}, base.State, produced, p.Look)
+	return protocol.Prepared{Send: send}, nil
 }
 
 // Remove implements Target: it refuses, because the settings of a service always exist.
-func (p ServiceProperties[T]) Remove(optimistic.State, optimistic.Conditions) (optimistic.Write, error) {
+func (p serviceTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("service properties cannot be deleted")
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
@@ -31,6 +32,11 @@ const (
 	MergeChanges Mode = iota
 	// ReplaceWhole sends all properties (Update Entity), including those that T does not name.
 	ReplaceWhole
+	// MergeGiven sends the properties of the value as they are given (Merge Entity), whatever the version that they replace
+	// holds. They need not have been read: optimistic.Replace takes a base of which only the ETag is known, or is "*".
+	MergeGiven
+	// ReplaceGiven is MergeGiven with Update Entity: properties that the value does not name are removed.
+	ReplaceGiven
 )
 
 // Entity is a table entity as a Target. T is a struct with json tags, a map with string keys, or Properties.
@@ -65,14 +71,20 @@ func NewEntity[T any](client *aztables.Client, partition, row string) Entity[T] 
 	return Entity[T]{Client: client, PartitionKey: partition, RowKey: row}
 }
 
-// Resource implements Target: table/partition/row.
+// Resource implements optimistic.Target: table/partition/row.
 func (e Entity[T]) Resource() string {
 	return tableName(e.Client) + "/" + e.PartitionKey + "/" + e.RowKey
 }
 
+// Protocol implements optimistic.Target.
+func (e Entity[T]) Protocol() sealed.Target[T] { return entityTarget[T]{e} }
+
+// entityTarget is an Entity to the operations of package optimistic.
+type entityTarget[T any] struct{ Entity[T] }
+
 // Traits describes the target to the calls of package optimistic.
-func (e Entity[T]) Traits() optimistic.Traits {
-	return optimistic.Traits{Client: e.Client, Scope: "entity"}
+func (e entityTarget[T]) Traits() sealed.Traits {
+	return sealed.Traits{Client: e.Client, Scope: "entity"}
 }
 
 // tableName returns the table's name, which the SDK's client does not export. It is used in messages only, and a test
@@ -91,12 +103,12 @@ func tableName(client *aztables.Client) string {
 type entityCarry struct{ properties Properties }
 
 // Read implements Target: one Query Entities with both keys.
-func (e Entity[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (e entityTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
 	stored, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
 	if err != nil || !state.Exists {
 		return &optimistic.Version[T]{Value: emptyMap[T]()}, err
 	}
-	v := &optimistic.Version[T]{State: state, Carry: entityCarry{stored.properties}}
+	v := sealed.Carry(&optimistic.Version[T]{State: state}, entityCarry{stored.properties})
 	if err := decodeInto(stored, &v.Value); err != nil {
 		return nil, err
 	}
@@ -112,7 +124,7 @@ func emptyMap[T any]() (value T) {
 }
 
 // Look implements Target: one Query Entities with both keys, because the SDK cannot select properties there.
-func (e Entity[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (e entityTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
 	_, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
 	return state, err
 }
@@ -123,7 +135,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if err := addressable(partition); err != nil {
 		return storedEntity{}, optimistic.State{}, err
 	}
-	optimistic.CountRequest(ctx)
+	protocol.CountRequest(ctx)
 	var raw *http.Response
 	resp, err := client.GetEntity(policy.WithCaptureResponse(ctx, &raw), partition, row, nil)
 	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
@@ -154,7 +166,7 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	}
 	state := optimistic.State{
 		Exists: true, ETag: etag,
-		Lineage: optimistic.ParseLineage(stored.properties[optimistic.LineageKey].Value, stored.properties[optimistic.OperationsKey].Value),
+		Lineage: protocol.ParseLineage(stored.properties[optimistic.LineageKey].Value, stored.properties[optimistic.OperationsKey].Value),
 	}
 	if at, err := parseDateTime(stored.timestamp); err == nil {
 		state.LastModified = at
@@ -172,43 +184,47 @@ func addressable(partition string) error {
 }
 
 // Prepare implements Target: Insert Entity, Merge Entity or Update Entity.
-func (e Entity[T]) Prepare(base *optimistic.Version[T], value T, lineage optimistic.Lineage, c optimistic.Conditions) (optimistic.Write, error) {
+func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := e.refuse(c); err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	d, err := e.diff(base, value)
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
-	if base.Exists && d.empty() && !lineage.Begins(base.Lineage) {
-		return nil, nil
+	given := e.Mode == MergeGiven || e.Mode == ReplaceGiven
+	if base.Exists && !given && d.empty() && !lineage.Begins(base.Lineage) {
+		return protocol.Prepared{}, nil
 	}
-	whole := e.Mode == ReplaceWhole || d.removed || !base.Exists
+	whole := e.Mode == ReplaceWhole || e.Mode == ReplaceGiven || d.removed || !base.Exists
+	p := protocol.Prepared{Stored: lineage}
 	body, err := d.body(e.PartitionKey, e.RowKey, lineage, whole)
 	if err != nil {
-		return nil, err
+		return protocol.Prepared{}, err
 	}
 	if !base.Exists {
-		return func(ctx context.Context) (azcore.ETag, error) {
-			optimistic.CountRequest(ctx)
+		p.Send = func(ctx context.Context) (azcore.ETag, error) {
+			protocol.CountRequest(ctx)
 			resp, err := e.Client.AddEntity(ctx, body, nil)
 			return resp.ETag, err
-		}, nil
+		}
+		return p, nil
 	}
 	mode := aztables.UpdateModeMerge
 	if whole {
 		mode = aztables.UpdateModeReplace
 	}
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+	p.Send = func(ctx context.Context) (azcore.ETag, error) {
+		protocol.CountRequest(ctx)
 		match := base.ETag // a new one each time, because the SDK writes into the options
 		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
 		return resp.ETag, err
-	}, nil
+	}
+	return p, nil
 }
 
 // Remove implements Target: one Delete Entity.
-func (e Entity[T]) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
+func (e entityTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
 	if err := e.refuse(c); err != nil {
 		return nil, err
 	}
@@ -216,7 +232,7 @@ func (e Entity[T]) Remove(base optimistic.State, c optimistic.Conditions) (optim
 		base.ETag = azcore.ETagAny
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
+		protocol.CountRequest(ctx)
 		match := base.ETag
 		_, err := e.Client.DeleteEntity(ctx, e.PartitionKey, e.RowKey, &aztables.DeleteEntityOptions{IfMatch: &match})
 		return "", err
@@ -224,7 +240,7 @@ func (e Entity[T]) Remove(base optimistic.State, c optimistic.Conditions) (optim
 }
 
 // refuse returns an error for conditions that the Table service does not have.
-func (e Entity[T]) refuse(c optimistic.Conditions) error {
+func (e entityTarget[T]) refuse(c sealed.Conditions) error {
 	if c.IfTags != "" || c.LeaseID != "" {
 		return errors.New("entities have neither index tags nor leases: IfTags and LeaseID cannot be given")
 	}
@@ -232,8 +248,11 @@ func (e Entity[T]) refuse(c optimistic.Conditions) error {
 }
 
 // diff returns the changes from base to value.
-func (e Entity[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error) {
-	carry, ok := base.Carry.(entityCarry)
+func (e entityTarget[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error) {
+	if e.Mode == MergeGiven || e.Mode == ReplaceGiven {
+		return changeOf(nil, false, value, e.PartitionKey, e.RowKey)
+	}
+	carry, ok := sealed.Carried(base).(entityCarry)
 	if base.Exists && !ok {
 		// Compared with no properties, zero values would count as unchanged.
 		return entityDiff{}, errors.New("the base version was not read from an entity: Read it first")
@@ -242,7 +261,7 @@ func (e Entity[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error
 }
 
 // Clone implements Cacheable: it copies Properties and maps directly, and other values through JSON.
-func (e Entity[T]) Clone(value T) (T, error) {
+func (e entityTarget[T]) Clone(value T) (T, error) {
 	switch v := any(value).(type) {
 	case Properties:
 		return any(maps.Clone(v)).(T), nil
@@ -273,14 +292,14 @@ func cloneValues(m map[string]any) map[string]any {
 }
 
 // Equal implements Cacheable. It reports whether both values are stored as the same properties.
-func (e Entity[T]) Equal(x, y T) bool {
+func (e entityTarget[T]) Equal(x, y T) bool {
 	px, errX := encodeValue(x, nil)
 	py, errY := encodeValue(y, nil)
 	return errX == nil && errY == nil && maps.Equal(px, py)
 }
 
 // Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (e Entity[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+func (e entityTarget[T]) Written(base *optimistic.Version[T], value T) (any, error) {
 	d, err := e.diff(base, value)
 	return entityCarry{d.after}, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 )
 
 // Limits of the service (REST: "Understanding the Table service data model"). Sizes are in bytes.
@@ -99,7 +100,7 @@ func takeKeys(p Properties, partition, row string) error {
 // body returns the request's body: all properties, or only those that are set, with the lineage, which is shortened to
 // the room that they leave in the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are
 // not shortened.
-func (d entityDiff) body(partition, row string, lineage optimistic.Lineage, whole bool) ([]byte, error) {
+func (d entityDiff) body(partition, row string, lineage protocol.Lineage, whole bool) ([]byte, error) {
 	own := 0
 	if len(lineage.Writes) > 0 {
 		own++
@@ -131,7 +132,7 @@ func (d entityDiff) body(partition, row string, lineage optimistic.Lineage, whol
 		// not applied.
 		text := lineage.Fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(optimistic.LineageKey))/2))
 		if text == "" {
-			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (Sending.LineageSize -1 does without)", size, maxEntity)
+			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (SendOptions.LineageSize -1 does without)", size, maxEntity)
 		}
 		send[optimistic.LineageKey] = Property{EDMString, text}
 	}
@@ -146,7 +147,7 @@ func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	case own == 2:
 		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage and the operations are two of them", len(p), maxProperties)
 	case own == 1:
-		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (Sending.LineageSize -1 does without)", len(p), maxProperties)
+		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (SendOptions.LineageSize -1 does without)", len(p), maxProperties)
 	default:
 		return 0, fmt.Errorf("the entity has %d properties; the service takes %d", len(p), maxProperties)
 	}

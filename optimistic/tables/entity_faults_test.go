@@ -43,7 +43,7 @@ var entityWrites = []struct {
 	},
 	{name: "insert",
 		run: func(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
-			return optimistic.Create(ctx, NewEntity[optest.Counter](client, "p", "new"), optest.Counter{N: 1}, &optimistic.WriteOptions{Sending: optest.Recreate})
+			return optimistic.Create(ctx, NewEntity[optest.Counter](client, "p", "new"), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: optest.Recreate})
 		},
 		applied: func(t *testing.T, client *aztables.Client) int { return max(0, optest.Number(t, client, "new")) },
 	},

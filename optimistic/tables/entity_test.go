@@ -185,7 +185,7 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 	}
 	// 252 are all right when no lineage is asked for.
 	_, err := optimistic.Update(t.Context(), NewEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error { fill(251, "")(p); return nil },
-		&optimistic.UpdateOptions{Sending: optimistic.Sending{LineageSize: -1}})
+		&optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -319,7 +319,7 @@ func TestWritesFromOutsideAzconcAreConflicts(t *testing.T) {
 			}
 			c.N++
 			return nil
-		}, &optimistic.UpdateOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}})
+		}, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}})
 		if err != nil || res.Conflicts != 2 || res.Requests != 6 || optest.Number(t, client, "r") != 11 {
 			t.Errorf("Update = %+v, %v, n = %d", res, err, optest.Number(t, client, "r"))
 		}

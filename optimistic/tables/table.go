@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -19,7 +20,7 @@ import (
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
-	if err := protocol.NotNil("create table", "client", client); err != nil {
+	if err := sealed.NotNil("create table", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
@@ -51,7 +52,7 @@ func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
-	if err := protocol.NotNil("delete table", "client", client); err != nil {
+	if err := sealed.NotNil("delete table", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
@@ -72,7 +73,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {
-	if err := protocol.NotNil("upsert", "target", target); err != nil {
+	if err := sealed.NotNil("upsert", "target", target.Protocol()); err != nil {
 		return optimistic.Result{}, err
 	}
 	if err := addressable(target.PartitionKey); err != nil {

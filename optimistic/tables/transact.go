@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -47,7 +48,7 @@ type TransactOptions struct {
 	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
 	Backoff retry.Backoff
 
-	optimistic.Sending
+	optimistic.SendOptions
 
 	_ struct{}
 }
@@ -96,13 +97,16 @@ type TransactResult struct {
 // much again, and a final conflict 1 or 2 more. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
-	if err := protocol.NotNil("transact", "table", table, "change", change); err != nil {
+	if err := sealed.NotNil("transact", "table", table, "change", change); err != nil {
 		return TransactResult{}, err
 	}
 	o := ptr.Value(opts)
-	u, err := (&optimistic.UpdateOptions{OperationID: o.OperationID, Attempts: o.Attempts, Elapsed: o.Elapsed, Backoff: o.Backoff, Sending: o.Sending}).WithDefaults()
+	s, err := o.SendOptions.WithDefaults()
 	if err != nil {
 		return TransactResult{}, err
+	}
+	if o.OperationID != "" && s.LineageSize < 0 {
+		return TransactResult{}, errors.New("TransactOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
 	if err := addressable(partition); err != nil {
 		return TransactResult{}, err
@@ -110,7 +114,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	resource := tableName(table) + "/" + partition
 	t := transaction{
 		Loop: protocol.Loop{
-			Call: protocol.NewCall("transact", resource, u.Sending), Budget: retry.Budget{Attempts: u.Attempts, Elapsed: u.Elapsed, Backoff: u.Backoff},
+			Call: protocol.NewCall("transact", resource, s), Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff),
 		},
 		table: table, partition: partition, change: change, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
 		counts: map[string]protocol.Lineage{},
@@ -192,7 +196,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 			err = tx.claim(ctx, t.holder)
 		}
 		if err == nil {
-			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1), tx)
+			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1, optimistic.State{}), tx)
 		}
 	}
 	if err == nil && tx.fate == protocol.Unprovable {

@@ -39,7 +39,7 @@ func TestTransactionsOnAzurite(t *testing.T) {
 
 	_, err = Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
 		return errors.Join(tx.Put("z", account{Balance: 1}), tx.Delete("a"), tx.Insert("b", account{Balance: 1}))
-	}, &TransactOptions{Sending: optimistic.Sending{ConfirmConflicts: optimistic.ConfirmNever}}) // b is not of azconc, and has only just been written
+	}, &TransactOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}}) // b is not of azconc, and has only just been written
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	if index, _, _ := azerr.Transaction(err); !ok || !errors.Is(err, optimistic.ErrExists) || conflict.Resource != "orders/p/b" || index != 2 {
 		t.Errorf("insert of what exists: %v at %d", err, index)

@@ -101,7 +101,7 @@ func TestEveryTransactionUnderEveryFault(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, client := bank(t)
 					s.SetFaults(fault)
-					res, err := Transact(t.Context(), client, "p", tt.change, &TransactOptions{Sending: optest.Recreate})
+					res, err := Transact(t.Context(), client, "p", tt.change, &TransactOptions{SendOptions: optest.Recreate})
 					s.SetFaults()
 					s.Flush()
 					if got := balances(t, client, "a", "b", "c", "x"); !slices.Equal(got, tt.want) {

@@ -141,7 +141,7 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 	case aztables.TransactionTypeUpdateMerge, aztables.TransactionTypeUpdateReplace, aztables.TransactionTypeDelete:
 		m.action.IfMatch = &match // without it the first two would be upserts
 	}
-	var lineage optimistic.Lineage
+	var lineage protocol.Lineage
 	if !m.witness.Remove {
 		base := r.base
 		if m.witness.AnyBase {
@@ -219,7 +219,7 @@ func (t *transaction) close(s *submission) error {
 		Base: s.witnesses[0].witness.Base, ID: cmp.Or(s.stamp, protocol.NewWriteID()), AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
-			optimistic.CountRequest(ctx)
+			protocol.CountRequest(ctx)
 			var etags []azcore.ETag
 			etags, s.answer = batch.Submit(ctx, t.table, s.actions)
 			for i, etag := range etags {

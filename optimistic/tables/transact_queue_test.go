@@ -155,7 +155,7 @@ func (w production) produce(s *aztest.Service, i int) (v optest.Verdicts) {
 	applied, open := 0, 0
 	for n := 1; n <= w.each; {
 		found := 0
-		o := &TransactOptions{Attempts: -1, Elapsed: -1, Sending: optimistic.Sending{TryTimeout: time.Second}}
+		o := &TransactOptions{Attempts: -1, Elapsed: -1, SendOptions: optimistic.SendOptions{TryTimeout: time.Second}}
 		res, err := Transact(context.Background(), client, "p", putJob(me, n, &found), o)
 		if found != applied && (open == 0 || found != open) {
 			v.Violations = append(v.Violations, fmt.Sprintf("%s, job %d: found %d put last, want %d (or %d): %+v, %v", me, n, found, applied, open, res, err))

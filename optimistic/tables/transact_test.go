@@ -387,7 +387,7 @@ func TestTransactWithoutLineage(t *testing.T) {
 			return err
 		}
 		return move(5)(ctx, tx)
-	}, &TransactOptions{Sending: optimistic.Sending{LineageSize: -1}})
+	}, &TransactOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
 	if got := balances(t, client, "a", "b"); err != nil || !slices.Equal(got, []int{95, 105}) {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -38,7 +38,7 @@ func TestASharesCreationAndDeletionTakeARequestEach(t *testing.T) {
 func TestALeasedShareIsDeletedUnderItsLeaseOnly(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 		client := s.Share("box")
-		l, err := pessimistic.Acquire(t.Context(), Share(client), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewShare(client), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,18 +36,18 @@ func (t *Table) Entity(partition, row string) tables.Entity[Marker] {
 const Tries = 2
 
 // Reading configures how markers are read.
-func Reading() optimistic.Sending {
-	return optimistic.Sending{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1}
+func Reading() optimistic.SendOptions {
+	return optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1}
 }
 
 // Rewriting configures how markers are changed.
-func Rewriting() optimistic.Sending {
-	return optimistic.Sending{Tries: Tries, TryTimeout: send.TryTimeout}
+func Rewriting() optimistic.SendOptions {
+	return optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout}
 }
 
 // Read returns a marker, if it exists.
 func (t *Table) Read(ctx context.Context, partition, row string) (m Marker, found bool, err error) {
-	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{Sending: Reading()})
+	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{SendOptions: Reading()})
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound):
 		return Marker{}, false, nil

@@ -60,29 +60,29 @@ func Replace(before, value map[string]string) map[string]string {
 }
 
 // Changed returns the metadata to store if value replaces before, the metadata of base, and their form in a request, with
-// the lineage. Both are nil if there is nothing to write. A pair that another writer stored is sent back as it is; any
-// other is validated.
-func Changed(base protocol.State, before, value map[string]string, lineage protocol.Lineage) (map[string]string, map[string]*string, error) {
+// the lineage, and what of the lineage is in it. All are nil if there is nothing to write. A pair that another writer
+// stored is sent back as it is; any other is validated.
+func Changed(base protocol.State, before, value map[string]string, lineage protocol.Lineage) (changed map[string]string, raw map[string]*string, stored protocol.Lineage, err error) {
 	value = Replace(before, value)
 	if base.Exists && maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
-		return nil, nil, nil
+		return nil, nil, stored, nil
 	}
 	for name, v := range value {
 		if old, stored := before[name]; stored && old == v {
 			continue
 		}
 		if err := Validate(name, v); err != nil {
-			return nil, nil, err
+			return nil, nil, stored, err
 		}
 	}
-	raw, err := Join(value, lineage)
-	return value, raw, err
+	raw, stored, err = Join(value, lineage)
+	return value, raw, stored, err
 }
 
-// Join adds the lineage to the metadata. The lineage is shortened to the part of the 8 KB that the caller's own
+// Join adds the lineage to the metadata, and returns what of it is stored. The lineage is shortened to the part of the 8 KB that the caller's own
 // metadata leave. A shorter lineage proves less, but never anything wrong. The operations are not shortened, because a
 // forgotten operation would be carried out again: if they do not fit, Join returns an error.
-func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*string, error) {
+func Join(metadata map[string]string, lineage protocol.Lineage) (raw map[string]*string, stored protocol.Lineage, err error) {
 	out := make(map[string]*string, len(metadata)+2)
 	size := 0
 	for name, value := range metadata {
@@ -93,18 +93,18 @@ func Join(metadata map[string]string, lineage protocol.Lineage) (map[string]*str
 	if n := len(lineage.Operations); n > 0 {
 		text := lineage.OperationsString()
 		if room -= len(protocol.OperationsKey) + len(text); room < 0 {
-			return nil, fmt.Errorf("metadata: %d bytes are %d too many in addition to the %d operations that have to be remembered (OperationID); the service takes %d",
+			return nil, stored, fmt.Errorf("metadata: %d bytes are %d too many in addition to the %d operations that have to be remembered (OperationID); the service takes %d",
 				size, -room, n, Max)
 		}
-		out[protocol.OperationsKey] = &text
+		out[protocol.OperationsKey], stored.Operations = &text, lineage.Operations
 	}
 	if len(lineage.Writes) == 0 {
-		return out, nil
+		return out, stored, nil
 	}
 	if fitted := lineage.Fit(room - len(protocol.LineageKey)); fitted != "" {
-		out[protocol.LineageKey] = &fitted
+		out[protocol.LineageKey], stored = &fitted, lineage
 	}
-	return out, nil
+	return out, stored, nil
 }
 
 // Validate returns an error for a name or a value that the service would refuse or a proxy would drop.

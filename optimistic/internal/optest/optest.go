@@ -134,7 +134,7 @@ func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 }
 
 // Recreate is for tests of creates whose outcome is known, because no other client deletes the resource.
-var Recreate = optimistic.Sending{Recreate: true}
+var Recreate = optimistic.SendOptions{Recreate: true}
 
 // Holder is a holder of a lock whose state the test sets.
 type Holder struct {

@@ -44,7 +44,7 @@ func Latencies(seed int64) func() time.Duration {
 }
 
 // Quick shortens the waits of tests whose server is on this machine.
-var Quick = optimistic.Sending{Pause: retry.Backoff{Base: 5 * time.Millisecond, Cap: 20 * time.Millisecond}, Tries: 12}
+var Quick = optimistic.SendOptions{Pause: retry.Backoff{Base: 5 * time.Millisecond, Cap: 20 * time.Millisecond}, Tries: 12}
 
 // ErrorOf returns the error of a call and drops its result.
 func ErrorOf[A any](_ A, err error) error { return err }

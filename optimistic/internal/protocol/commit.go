@@ -16,9 +16,9 @@ import (
 
 // Call is one operation in progress: its settings, its request count and its result. It is used by one goroutine.
 type Call struct {
-	Op       string  // the name of the operation, for errors
-	Resource string  // the path of the resource
-	S        Sending // with its defaults filled in
+	Op       string      // the name of the operation, for errors
+	Resource string      // the path of the resource
+	S        SendOptions // with its defaults filled in
 	Meter    meter
 	Began    time.Time
 	Res      Result
@@ -28,7 +28,7 @@ type Call struct {
 }
 
 // NewCall begins an operation on a resource, which is named by path. s has its defaults filled in.
-func NewCall(op, resource string, s Sending) *Call {
+func NewCall(op, resource string, s SendOptions) *Call {
 	return &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 }
 
@@ -93,7 +93,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 				}
 			}
 			if w.AnyBase && ambiguous {
-				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
+				// SendOptions it again blindly would overwrite later writes. Looking first shortens that window from one
 				// pause to one request.
 				if now, err := c.Look(ctx, w.Look); err == nil {
 					if f, _ := c.Judge(w, now); f == Committed || f == Performed {

@@ -39,13 +39,6 @@ type Lineage struct {
 	count int    // the position of the newest write; first is at position 1
 	first Entry  // the write that began this lineage
 	marks string // the marks of the writes before Writes, newest first, markSize characters each
-	use   *use   // set if the lineage is about to be written; nil if it was read
-}
-
-// use records which parts of a lineage a target has encoded in a write.
-type use struct {
-	writes, operations bool
-	baseless           bool // the writes were encoded without their bases
 }
 
 // LineageOf returns a lineage of these entries alone, newest first.

@@ -19,9 +19,6 @@ const operationsInTag = 7
 // TagLineage encodes a lineage as the value of a tag: the operations, and the ids of as many writes as fit. The bases
 // are omitted, because azconc itself computes the versions of tags, and the newest write of the base is proof enough.
 func TagLineage(l Lineage) string {
-	if l.use != nil {
-		l.use.writes, l.use.operations, l.use.baseless = true, true, true
-	}
 	parts := make([]string, 0, len(l.Writes)+operationsInTag)
 	size := -1
 	for _, o := range l.Operations[:min(len(l.Operations), operationsInTag)] {

@@ -95,9 +95,6 @@ func (l Lineage) String() string { return l.Fit(math.MaxInt) }
 // Fit encodes the writes in at most limit bytes. If they do not fit, it drops marks and then entries, at the old end. If
 // not even one entry and the summary fit, it drops the summary. A shorter lineage proves less, but never anything wrong.
 func (l Lineage) Fit(limit int) string {
-	if l.use != nil {
-		l.use.writes = true
-	}
 	var b strings.Builder
 	b.Grow(min(36*len(l.Writes)+64, max(limit, 0)))
 	for i, e := range l.Writes {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -29,6 +30,12 @@ type Loop struct {
 
 	// Again is called before the next round. An error ends the loop. Defaults to nothing.
 	Again func(ctx context.Context) error
+}
+
+// ConflictBudget returns the budget of the conflicts, with the defaults: 50 attempts in 30 s, at most 2 s apart.
+func ConflictBudget(attempts int, elapsed time.Duration, b retry.Backoff) retry.Budget {
+	b.Cap = max(cmp.Or(b.Cap, 2*time.Second), b.Base)
+	return retry.Budget{Attempts: cmp.Or(attempts, 50), Elapsed: cmp.Or(elapsed, 30*time.Second), Backoff: b}
 }
 
 // Run runs the loop. The errors are those of Commit, Next and Again.

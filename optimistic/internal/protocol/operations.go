@@ -80,9 +80,6 @@ func (o Operation) age(hour uint16) time.Duration {
 // OperationsString encodes the operations in characters that are legal in a header and in a table property. Without
 // operations it is empty.
 func (l Lineage) OperationsString() string {
-	if l.use != nil {
-		l.use.operations = true
-	}
 	b := make([]byte, 0, operationSize*len(l.Operations))
 	for _, o := range l.Operations {
 		b = binary.BigEndian.AppendUint64(b, o.Key)

@@ -24,26 +24,26 @@ type Refusal struct {
 	Stale bool
 }
 
-// Prepare stamps a write over base and returns it. encode returns the request that stores the given lineage, or nil if
-// there is nothing to write; then Prepare returns nil too.
-func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Write, error), look func(context.Context) (State, error)) (*Change, error) {
+// Prepare stamps a write over base and returns it. encode returns the request that stores the given lineage, and what of it
+// is stored. If there is nothing to write, Prepare returns nil.
+func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, error), look func(context.Context) (State, error)) (*Change, error) {
 	id, lineage := c.Stamp(base, op)
-	send, err := encode(lineage)
+	p, err := encode(lineage)
 	switch {
 	case err != nil:
 		return nil, c.Fail(err)
-	case op.given && (lineage.use == nil || !lineage.use.operations):
+	case op.given && !p.Stored.Performed(op):
 		return nil, c.Fail(errors.New("OperationID: the target has no place to remember an operation in"))
-	case send == nil:
+	case p.Send == nil:
 		return nil, nil
 	}
-	w := &Change{Base: base, ID: id, Op: op, Lineage: lineage, Send: send, Look: look}
-	if lineage.use == nil || !lineage.use.writes {
+	w := &Change{Base: base, ID: id, Op: op, Lineage: p.Stored, Send: p.Send, Look: look}
+	if id == "" || !p.Stored.Has(id) {
 		w.ID = "" // the write does not carry its entry
 		return w, nil
 	}
 	// A lineage without bases that began after the base does not show what replaced the base.
-	w.Traced = !lineage.use.baseless || len(base.Lineage.Writes) > 0
+	w.Traced = p.Stored.Writes[0].Base != UnknownBase || len(base.Lineage.Writes) > 0
 	return w, nil
 }
 
@@ -63,7 +63,6 @@ func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Li
 		return "", Lineage{Operations: base.Lineage.Operations}
 	}
 	lineage := base.Lineage.Perform(op, later(time.Now(), base.LastModified)).Push(c.S.LineageSize, Entry{ID: id, Base: base.ETag, Passed: passed})
-	lineage.use = &use{}
 	return id, lineage
 }
 

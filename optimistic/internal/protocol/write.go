@@ -14,6 +14,16 @@ import (
 // sends the identical request.
 type Write func(ctx context.Context) (azcore.ETag, error)
 
+// Prepared is the write that a target has encoded.
+type Prepared struct {
+	Send Write // sends the request; nil if the value equals that of the base, so that there is nothing to write
+
+	// Stored is what a later look will find of the lineage that the write was to store: all of it, a shortened one, or
+	// none. It is the only source of what the write can be recognized by. A write without its entry has an unknown outcome
+	// after a lost response, and a conflict is returned without confirmation; one without its operation is refused.
+	Stored Lineage
+}
+
 // Guarded wraps a write so that it asks the holder before every try: a request may be sent again a minute after the
 // first.
 func Guarded(holder fence.Holder, write Write) Write {

@@ -29,7 +29,7 @@ func updates(n int, confirm optimistic.Confirm) part {
 	return func(ctx context.Context, c blobAccount) (o outcomes) {
 		for range n {
 			_, err := optimistic.Update(ctx, blobs.NewJSON[int](c.BlockBlob("box", "n")), func(_ context.Context, n *int) error { *n++; return nil },
-				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), Sending: optimistic.Sending{LineageSize: 1, Pause: steady(100 * time.Millisecond), ConfirmConflicts: confirm}})
+				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), SendOptions: optimistic.SendOptions{LineageSize: 1, Pause: steady(100 * time.Millisecond), ConfirmConflicts: confirm}})
 			o.add(err)
 		}
 		return o

@@ -3,8 +3,6 @@ package blob
 import (
 	"context"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -55,36 +53,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	}
 }
 
-// deletion is a target whose deletion carries all conditions, and that records whether the service confirmed it.
-type deletion struct {
-	blobs.Blob[[]byte]
-	opts      *deleteOptions
-	confirmed bool
-}
-
-func (d *deletion) Remove(base optimistic.State, c optimistic.Conditions) (optimistic.Write, error) {
-	all := d.opts.Conditions
-	all.IfTags, all.LeaseID = c.IfTags, c.LeaseID
-	// A repetition after a lost response names the version that was found, unless other conditions depend on it.
-	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {
-		all.IfMatch = base.ETag
-	}
-	o := blob.DeleteOptions{AccessConditions: flags.BlobAccess(all)}
-	if d.opts.Snapshots {
-		include := blob.DeleteSnapshotsOptionTypeInclude
-		o.DeleteSnapshots = &include
-	}
-	client := d.Client.BlobClient()
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
-		_, err := client.Delete(ctx, &o)
-		d.confirmed = err == nil
-		return "", err
-	}, nil
-}
-
 func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
-	c := opts.Conditions
 	client, err := f.BlockBlob(opts.Blob)
 	if err != nil {
 		return err
@@ -97,14 +66,7 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	d := &deletion{Blob: blobs.NewBytes(client), opts: opts}
-	r, err := optimistic.Delete(ctx, d, optimistic.State{ETag: c.IfMatch}, &optimistic.WriteOptions{
-		Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID},
-	})
-	beyond := c.IfNoneMatch != "" || c.IfMatch == azcore.ETagAny || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero() || c.IfTags != ""
-	if err == nil && !d.confirmed && beyond {
-		err = &fail.UnknownError{Why: "the response was lost and the blob is gone: another client may have deleted it"}
-	}
+	r, err := blobs.Delete(ctx, client.BlobClient(), &blobs.DeleteOptions{Conditions: opts.Conditions, Snapshots: opts.Snapshots})
 	if azerr.HasSnapshots(err) {
 		err = fail.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
 			show.Quote(opts.Blob.Container)+" --snapshots --prefix "+show.Quote(opts.Blob.Blob)+" shows them")

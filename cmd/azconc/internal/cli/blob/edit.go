@@ -117,11 +117,7 @@ func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error)
 }
 
 func (e *editing) permitted() error {
-	c := e.opts.Conditions
-	if c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != e.base.ETag {
-		return &optimistic.ConflictError{Op: "edit", Resource: e.opts.Blob.String(), Reason: azerr.Changed, Base: c.IfMatch, Current: e.base.ETag}
-	}
-	return change.Holds("edit", e.opts.Blob.String(), c, e.base.State, e.base.LastModified)
+	return e.opts.Conditions.Check("edit", e.opts.Blob.String(), e.base.State)
 }
 
 func (e *editing) run(ctx context.Context) (outcome string, err error) {

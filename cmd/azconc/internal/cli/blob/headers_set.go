@@ -83,12 +83,11 @@ func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions)
 	if err != nil {
 		return err
 	}
-	target := &change.Guarded[blobs.HTTPHeaders]{Target: blobs.NewHeaders(client), Op: "update", Conditions: opts.Conditions}
-	update := &optimistic.UpdateOptions{Conditions: change.Carried(opts.Conditions), Attempts: opts.MaxAttempts}
+	update := &optimistic.UpdateOptions{Conditions: opts.Conditions, Attempts: opts.MaxAttempts}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	r, err := optimistic.Update(ctx, target, func(_ context.Context, headers *blobs.HTTPHeaders) error {
+	r, err := optimistic.Update(ctx, blobs.NewHeaders(client), func(_ context.Context, headers *blobs.HTTPHeaders) error {
 		for _, h := range headerFields {
 			if value, ok := opts.Set[h.flag]; ok {
 				*h.field(headers) = value

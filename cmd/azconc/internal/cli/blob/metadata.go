@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -19,10 +18,8 @@ import (
 // metadataPairs are a blob's metadata, given as arguments, or by --metadata as elsewhere.
 var metadataPairs = pairsKind{
 	what: "the metadata", remembers: optimistic.OperationsKept, conditions: flags.CondAll, flag: "metadata", name: strings.ToLower, versioned: true,
-	parse: func(pairs []string) (map[string]string, error) { return flags.ParsePairs("metadata", pairs) },
-	target: func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string] {
-		return &change.Guarded[map[string]string]{Target: blobs.NewMetadata(client), Op: "update", Conditions: c}
-	},
+	parse:  func(pairs []string) (map[string]string, error) { return flags.ParsePairs("metadata", pairs) },
+	target: func(client *blob.Client) optimistic.Target[map[string]string] { return blobs.NewMetadata(client) },
 }
 
 func metadataSetVerb() cli.Verb[pairsOptions] {

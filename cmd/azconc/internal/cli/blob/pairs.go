@@ -37,7 +37,7 @@ type pairsKind struct {
 	flag       string // a flag that accepts pairs in addition to the arguments, if any
 	parse      func(pairs []string) (map[string]string, error)
 	name       func(string) string // as it is stored
-	target     func(client *blob.Client, c optimistic.Conditions) optimistic.Target[map[string]string]
+	target     func(client *blob.Client) optimistic.Target[map[string]string]
 	versioned  bool // the ETag can be used for --if-match
 }
 
@@ -103,12 +103,12 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 	if err != nil {
 		return err
 	}
-	update := &optimistic.UpdateOptions{Conditions: change.Carried(opts.Conditions), OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
+	update := &optimistic.UpdateOptions{Conditions: opts.Conditions, OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
 	update.ConfirmConflicts = opts.Confirm
-	r, err := optimistic.Update(ctx, kind.target(client, opts.Conditions), func(_ context.Context, pairs *map[string]string) error {
+	r, err := optimistic.Update(ctx, kind.target(client), func(_ context.Context, pairs *map[string]string) error {
 		// The target compares the result with the value that it read, so the change is made on a copy.
 		*pairs = maps.Clone(*pairs)
 		if *pairs == nil {

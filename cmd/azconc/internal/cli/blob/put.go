@@ -71,7 +71,7 @@ func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 	sending.ConfirmConflicts = opts.Confirm
 	p := f.Progress("put " + opts.Blob.String())
 	r, err := blobs.Upload(ctx, client, content, &blobs.UploadOptions{
-		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, Sending: sending,
+		Conditions: opts.Conditions, HTTPHeaders: headers, Metadata: opts.Headers.Metadata, LookFirst: true, SendOptions: sending,
 		Progress: func(done int64) { p.Show(done, size) },
 	})
 	p.End()

@@ -20,10 +20,8 @@ import (
 // tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
 var tagPairs = pairsKind{
 	what: "the tags", remembers: flags.OperationsInTags, conditions: flags.CondTags | flags.CondLease, parse: parseTags,
-	name: func(name string) string { return name },
-	target: func(client *blob.Client, _ optimistic.Conditions) optimistic.Target[map[string]string] {
-		return blobs.NewTags(client)
-	},
+	name:   func(name string) string { return name },
+	target: blobs.NewTags,
 }
 
 func tagsSetVerb() cli.Verb[pairsOptions] {

@@ -100,19 +100,19 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	}
 	content := contentOf(client, opts.Blob.Blob, opts.Headers)
 	content.MaxSize = opts.MaxSize
-	target := &change.Guarded[[]byte]{Target: content, Op: "update", Conditions: opts.Conditions}
 	update := &optimistic.UpdateOptions{
-		Conditions: change.Carried(opts.Conditions), OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, Sending: opts.Sending.Sending(),
+		Conditions: opts.Conditions, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, SendOptions: opts.Sending.Sending(),
 	}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
 	update.ConfirmConflicts = opts.Confirm
 	var before, after []byte
-	r, err := optimistic.Update(ctx, target, func(ctx context.Context, content *[]byte) (err error) {
+	r, err := optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
 		before = *content
+		base := optimistic.BaseOf(ctx)
 		after, err = opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Blob.String(), Exists: target.Seen.Exists, ETag: string(target.Seen.ETag),
+			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
 			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: before,
 		})
 		*content = after

@@ -23,8 +23,8 @@ func (s *Sending) Add(set *pflag.FlagSet) {
 	Int(set, &s.MinRate, "min-rate", 1, "slowest transfer to wait for, in `bytes` per second (default 65536)").hint = "a slower network needs a smaller rate, such as 8192"
 }
 
-func (s *Sending) Sending() optimistic.Sending {
-	return optimistic.Sending{TryTimeout: s.TryTimeout, MinRate: s.MinRate}
+func (s *Sending) Sending() optimistic.SendOptions {
+	return optimistic.SendOptions{TryTimeout: s.TryTimeout, MinRate: s.MinRate}
 }
 
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.

@@ -3,11 +3,11 @@ package table
 import (
 	"context"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 func mergeVerb() cli.Verb[entityWriteOptions] {
@@ -32,5 +32,5 @@ is read if "name@odata.type" names the types.`,
 }
 
 func mergeRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
-	return entityPut(ctx, f, opts, aztables.UpdateModeMerge, "merged")
+	return entityPut(ctx, f, opts, tables.MergeGiven, "merged")
 }

@@ -2,15 +2,12 @@ package table
 
 import (
 	"context"
-	"maps"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -38,36 +35,10 @@ forgets them.`,
 }
 
 func replaceRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) error {
-	return entityPut(ctx, f, opts, aztables.UpdateModeReplace, "replaced")
+	return entityPut(ctx, f, opts, tables.ReplaceGiven, "replaced")
 }
 
-// pinnedEntity is an entity whose properties are replaced, or set, as they are given, whatever the version that they
-// replace holds.
-type pinnedEntity struct {
-	tables.Entity[tables.Properties]
-	on   ref.Table
-	mode aztables.UpdateMode
-}
-
-func (e pinnedEntity) Prepare(base *optimistic.Version[tables.Properties], value tables.Properties, l optimistic.Lineage, _ optimistic.Conditions) (optimistic.Write, error) {
-	properties := maps.Clone(value)
-	properties[optimistic.LineageKey] = tables.Property{Type: tables.EDMString, Value: l.String()}
-	if operations := l.OperationsString(); operations != "" {
-		properties[optimistic.OperationsKey] = tables.Property{Type: tables.EDMString, Value: operations}
-	}
-	body, err := entityBody(e.on, properties)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (azcore.ETag, error) {
-		optimistic.CountRequest(ctx)
-		match := base.ETag // the SDK writes into its options
-		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: e.mode})
-		return resp.ETag, err
-	}, nil
-}
-
-func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mode aztables.UpdateMode, done string) error {
+func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mode tables.Mode, done string) error {
 	target, err := f.Entity(opts.Entity)
 	if err != nil {
 		return err
@@ -76,7 +47,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 	if err != nil {
 		return err
 	}
-	merge := mode == aztables.UpdateModeMerge
+	merge := mode == tables.MergeGiven
 	var properties tables.Properties
 	if !merge {
 		if properties, err = parsedOr(data, nil); err != nil {
@@ -92,8 +63,9 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 			return err
 		}
 	}
-	o := &optimistic.WriteOptions{Sending: optimistic.Sending{ConfirmConflicts: opts.Confirm}}
-	r, err := optimistic.Replace(ctx, pinnedEntity{target, opts.Entity, mode}, base, properties, o)
+	o := &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: opts.Confirm}}
+	target.Mode = mode
+	r, err := optimistic.Replace(ctx, target, base, properties, o)
 	r.Requests = int(f.Requests.Load()) // with the one that read the base
 	return f.PrintWrite(opts.Entity, done, r, flags.UnconfirmedHint(err))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -112,14 +114,14 @@ func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, on ref.Tabl
 	if err != nil || !untyped(data) {
 		return parsedOr(data, err)
 	}
-	stored, err := target.Read(ctx)
+	stored, err := optimistic.Read(ctx, target, nil)
 	switch {
 	case azerr.Classify(err).Kind == azerr.Unauthorised:
 		return nil, typesHint(err)
+	case errors.Is(err, optimistic.ErrNotFound):
+		return parsedOr(data, nil)
 	case err != nil:
 		return nil, err
-	case !stored.Exists:
-		return parsedOr(data, nil)
 	}
 	return e.typed(stored.Value, data)
 }

@@ -86,9 +86,8 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		update.Elapsed = -1
 	}
 	update.ConfirmConflicts = opts.Confirm
-	seen := &change.Guarded[tables.Properties]{Target: target, Op: "update"}
 	var before, after []byte
-	r, err := optimistic.Update(ctx, seen, func(ctx context.Context, p *tables.Properties) (err error) {
+	r, err := optimistic.Update(ctx, target, func(ctx context.Context, p *tables.Properties) (err error) {
 		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
 			return err
 		}
@@ -98,7 +97,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 			return err
 		}
 		changed, err := opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Entity.String(), Exists: true, ETag: string(seen.Seen.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: data,
+			Resource: opts.Entity.String(), Exists: true, ETag: string(optimistic.BaseOf(ctx).ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: data,
 		})
 		if err == nil {
 			err = checkKeys(opts.Entity, changed)

@@ -2,13 +2,10 @@ package table
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
@@ -52,20 +49,4 @@ func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) er
 	}
 	r.Requests, r.Elapsed = int(f.Requests.Load()), 0 // with what the types took
 	return f.PrintWrite(opts.Entity, "upserted", r, nil)
-}
-
-// entityBody is an entity as the service takes it: properties with their types, and the keys.
-func entityBody(on ref.Table, properties tables.Properties) ([]byte, error) {
-	inner, err := json.Marshal(properties)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := json.Marshal(map[string]string{"PartitionKey": on.Partition, "RowKey": on.Row})
-	if err != nil {
-		return nil, err
-	}
-	if rest := strings.TrimPrefix(string(inner), "{"); rest != "}" {
-		return []byte(string(keys[:len(keys)-1]) + "," + rest), nil
-	}
-	return keys, nil
 }

@@ -1,0 +1,112 @@
+// Package sealed is what a target is to package optimistic: the interface behind optimistic.Target, the values that are read
+// and written through it, and what a target says about itself. Only packages below optimistic can name it, so only they
+// implement targets.
+package sealed
+
+import (
+	"context"
+
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/lease"
+)
+
+// Version is a value and the version at which it was read.
+type Version[T any] struct {
+	protocol.State
+	Value T // belongs to the caller
+
+	carry any
+}
+
+// Carry keeps what belongs to the target with a version: the parts of the resource that a write has to send back so that
+// they are preserved. It returns v.
+func Carry[T any](v *Version[T], parts any) *Version[T] {
+	v.carry = parts
+	return v
+}
+
+// Carried returns what Carry kept with a version. It is nil for a version that no target has read.
+func Carried[T any](v *Version[T]) any { return v.carry }
+
+// Target is a value that can be read together with its version and written back on a condition. The operations of package
+// optimistic handle retries, waiting and ambiguous responses; a target only knows its service.
+//
+// Every method sends its requests with the SDK's retries off and calls CountRequest once before each, so that
+// Result.Requests is exact. Methods must be safe for concurrent use. A target that wraps another has a method
+// Unwrap() any that returns it, or embeds it, so that operations on a blob's metadata and tags are not confused with
+// those on its content.
+type Target[T any] interface {
+	// Resource names the target by path, never by URL: a URL may carry a SAS.
+	Resource() string
+
+	// Read fetches the value and its version. If the resource does not exist, it returns a Version with Exists ==
+	// false, and no error. The value belongs to the caller: it must not share memory with anything.
+	Read(ctx context.Context) (*Version[T], error)
+
+	// Look fetches the version without the value, in one request if the service can.
+	Look(ctx context.Context) (protocol.State, error)
+
+	// Prepare encodes value for a write that replaces base, on the condition of base's ETag (or of absence), and that
+	// stores lineage.
+	Prepare(base *Version[T], value T, lineage protocol.Lineage, c Conditions) (protocol.Prepared, error)
+
+	// Remove returns the deletion of base, on the condition of its ETag; an empty ETag deletes any version.
+	Remove(base protocol.State, c Conditions) (protocol.Write, error)
+}
+
+// Conditions are checked by a write in addition to its base.
+type Conditions struct {
+	IfTags  string // a predicate over the blob's index tags
+	LeaseID string // the id of the lease that the caller holds
+}
+
+// Cacheable is a Target that a Document can open. With it the Document keeps the value that it wrote, and drops changes
+// that fail. Its methods send nothing and must be safe for concurrent use.
+type Cacheable[T any] interface {
+	// Clone returns a copy of value that shares no memory with it.
+	Clone(value T) (T, error)
+	// Equal reports whether both values are stored as the same content.
+	Equal(x, y T) bool
+	// Written returns what a read would carry after value was written over base.
+	Written(base *Version[T], value T) (any, error)
+}
+
+// CacheOf returns the methods with which a Document opens target, or nil if it has none.
+func CacheOf[T any](target Target[T]) Cacheable[T] {
+	switch t := target.(type) {
+	case Cacheable[T]:
+		return t
+	case interface{ Cached() Cacheable[T] }:
+		return t.Cached()
+	}
+	return nil
+}
+
+// Traits are the facts about a target that a call needs beyond Target's methods. The zero value fits every target.
+type Traits struct {
+	// Client is the SDK client behind the target, so that a call can name a missing one.
+	Client any
+
+	// Scope distinguishes the target's operations from those of other targets on the same resource, such as a blob's
+	// metadata from its content.
+	Scope string
+
+	// Lease is the resource as something that an escalated update can lease, to exclude other writers. It is nil if it
+	// cannot be leased.
+	Lease lease.Resource
+}
+
+// TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a
+// method Unwrap() any that returns it, or embeds it.
+func TraitsOf(target any) Traits {
+	for {
+		if t, ok := target.(interface{ Traits() Traits }); ok {
+			return t.Traits()
+		}
+		outer, ok := target.(interface{ Unwrap() any })
+		if !ok {
+			return Traits{}
+		}
+		target = outer.Unwrap()
+	}
+}
