@@ -27,6 +27,7 @@ import (
 type Injector struct {
 	next    policy.Transporter
 	latency func() time.Duration
+	date    func() time.Time // the clock of the Date of responses that it makes itself
 
 	mu      sync.Mutex // guards what follows; held for map work only
 	rng     *rand.Rand
@@ -51,7 +52,7 @@ type pendingRequest struct {
 
 // Inject returns an Injector in front of next, which may be a Service or the transport to a real one.
 func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
-	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}}
+	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}, date: time.Now}
 	i.SetFaults(faults...)
 	return i
 }
@@ -284,7 +285,7 @@ func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *h
 	i.answers++
 	id := fmt.Sprintf("aztest-fault-%08d", i.answers)
 	i.mu.Unlock()
-	a := fail(status, code, "This fault was injected.").stamped(id, canonical(hr.Header), time.Now())
+	a := fail(status, code, "This fault was injected.").stamped(id, canonical(hr.Header), i.date())
 	if f.RetryAfter > 0 {
 		a.set("Retry-After", strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
 	}

@@ -82,7 +82,11 @@ func New(opts *Options) *Service {
 		s.o.DeletionDelay = 30 * time.Second
 	}
 	s.injector = Inject(transport(s.carry), s.o.Seed)
-	s.injector.latency = s.o.Latency
+	s.injector.latency, s.injector.date = s.o.Latency, func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.date()
+	}
 	return s
 }
 
@@ -170,7 +174,7 @@ func (a *answer) stamped(id string, request http.Header, date time.Time) *answer
 		set("Date", date.UTC().Format(http.TimeFormat)).set("Server", "aztest")
 }
 
-// date returns the time of the clock of the Date header.
+// date returns the time of the clock of the Date header. It is called with mu held.
 func (s *Service) date() time.Time {
 	if s.o.DateLag <= 0 {
 		return time.Now()
