@@ -117,7 +117,7 @@ func (s *Service) changeBlob(r *request, c *containerState, cond conditions, com
 	}
 	if a := cond.write(b, false); a != nil {
 		if comp == "page" && r.header.Get("X-Ms-Copy-Source") != "" && !wellFormed(cond.match) {
-			return a.onTarget()
+			return onTarget(a)
 		}
 		return a
 	}
@@ -198,7 +198,7 @@ func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp 
 	case comp != "":
 		return notImplemented()
 	case r.method == http.MethodHead:
-		a := ok(http.StatusOK).properties(b, r.header.Get("X-Ms-Version"), true)
+		a := describeBlob(ok(http.StatusOK), b, r.header.Get("X-Ms-Version"), true)
 		a.size = b.length()
 		return a
 	}

@@ -151,7 +151,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 		if atOnce {
 			return a
 		}
-		return a.onTarget()
+		return onTarget(a)
 	}
 	switch {
 	case old != nil && old.kind != source.kind:
@@ -194,7 +194,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 
 // onTarget replaces the code of a failed condition by the one with which Copy Blob distinguishes the destination from
 // the source.
-func (a *answer) onTarget() *answer {
+func onTarget(a *answer) *answer {
 	if a.header.Get("x-ms-error-code") != "ConditionNotMet" {
 		return a
 	}

@@ -44,7 +44,7 @@ func getBlob(r *request, b *blobState) *answer {
 	if b.tier == archive {
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
-	a := ok(http.StatusOK).properties(b, r.header.Get("X-Ms-Version"), false)
+	a := describeBlob(ok(http.StatusOK), b, r.header.Get("X-Ms-Version"), false)
 	first, last, err := parseRange(rangeOf(r))
 	if err != nil { // there is none, or it cannot be read: then it is ignored
 		a.body = b.read(0, b.length()-1)

@@ -191,7 +191,7 @@ func (s *Service) route(r *request) *answer {
 	}
 	switch r.host {
 	case tableHost:
-		return s.routeTable(r).preferring(r)
+		return preferring(s.routeTable(r), r)
 	case queueHost:
 		return s.routeQueue(r)
 	case fileHost:

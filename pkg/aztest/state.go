@@ -147,7 +147,7 @@ func (a *answer) describing(metadata map[string]string) *answer {
 }
 
 // properties adds the headers with which Get Blob and Get Blob Properties describe a blob.
-func (a *answer) properties(b *blobState, version string, head bool) *answer {
+func describeBlob(a *answer, b *blobState, version string, head bool) *answer {
 	a.version(b.etag, b.lastModified)
 	a.set("x-ms-blob-type", b.kind).set("x-ms-creation-time", b.created.Format(http.TimeFormat)).set("Accept-Ranges", "bytes")
 	a.set("x-ms-server-encrypted", "true")

@@ -231,7 +231,7 @@ func (s *Service) routeTable(r *request) *answer {
 }
 
 // preferring returns the preference that the service acknowledges, whether or not it acts on it.
-func (a *answer) preferring(r *request) *answer {
+func preferring(a *answer, r *request) *answer {
 	if r.method == http.MethodGet || r.method == http.MethodDelete || r.container == "$batch" || a.failed() && r.method != http.MethodPost {
 		return a
 	}
@@ -324,7 +324,7 @@ func (s *Service) queryTables(r *request) *answer {
 		}
 		page = append(page, listedTable(t.name, level, ""))
 	}
-	return a.list(level, "$metadata#Tables", page)
+	return listAnswer(a, level, "$metadata#Tables", page)
 }
 
 func listedTable(name string, level edm.Level, metadata string) edm.Object {

@@ -60,7 +60,7 @@ func (s *Service) queryEntities(r *request, t *tableState) *answer {
 		}
 		page = append(page, e.object(t, level, "", selected))
 	}
-	return a.list(level, "$metadata#"+t.name, page)
+	return listAnswer(a, level, "$metadata#"+t.name, page)
 }
 
 // A continuation is opaque. A client that uses it as a key fails here.
@@ -107,7 +107,7 @@ func jsonAnswer(status int, level edm.Level, o edm.Object) *answer {
 }
 
 // list fills a with the response to a query.
-func (a *answer) list(level edm.Level, metadata string, page []edm.Object) *answer {
+func listAnswer(a *answer, level edm.Level, metadata string, page []edm.Object) *answer {
 	var values bytes.Buffer
 	values.WriteByte('[')
 	for i, item := range page {
