@@ -10,6 +10,13 @@ var ofRemovals = []mutant{
 		pkg:  "./optimistic", run: "TestAnUnconditionalDeleteSparesABlobThatWasCreatedSince",
 	},
 	{
+		name: "a repeated deletion under conditions that succeeds was the first one's",
+		file: "optimistic/internal/protocol/unproved.go",
+		old:  "case lost && err == nil && u.Anyone:",
+		new:  "case !lost && err == nil && u.Anyone && r.Requests > 9:",
+		pkg:  "./optimistic/settings", run: "TestAConditionalDeletionWhoseResponseIsLostIsUnknown",
+	},
+	{
 		name: "a repeated deletion deletes any version",
 		file: "optimistic/internal/protocol/removal.go",
 		old:  "if r.send, err = r.remove(r.found); err != nil {",
