@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -90,7 +92,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	}
 	o := ptr.Value(opts)
 	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
-	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
+	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), anyblob.ValidateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
 		return CopyResult{}, err
 	}
 	if o.Poll < 0 {
@@ -123,7 +125,7 @@ func (c *copying) run(ctx context.Context) error {
 		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
 		if c.o.Metadata == nil {
 			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-				return blobProperties(ctx, c.from, nil)
+				return anyblob.Properties(ctx, c.from, nil)
 			})
 			if azerr.Classify(err).Kind == azerr.NotFound {
 				return &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
@@ -206,7 +208,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
-		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
+		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: anyblob.AccessConditions(c.o.Conditions),
 		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
 			SourceIfMatch: ptr.Optional(source.IfMatch), SourceIfNoneMatch: ptr.Optional(source.IfNoneMatch), SourceIfTags: ptr.Optional(source.IfTags),
 			SourceIfModifiedSince: ptr.Optional(source.IfModifiedSince), SourceIfUnmodifiedSince: ptr.Optional(source.IfUnmodifiedSince),
@@ -250,7 +252,7 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 
 // status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
-	props, err := blobProperties(ctx, c.to, nil)
+	props, err := anyblob.Properties(ctx, c.to, nil)
 	if azerr.NoBlob(err) {
 		return nil, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -69,9 +71,9 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		return "", err
 	}
 	w.Look = func(ctx context.Context) (_ optimistic.State, err error) {
-		found, err = blobProperties(ctx, destination, nil)
+		found, err = anyblob.Properties(ctx, destination, nil)
 		if err != nil {
-			return absentState(err)
+			return anyblob.AbsentState(err)
 		}
 		now := optimistic.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {

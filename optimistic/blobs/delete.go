@@ -3,6 +3,8 @@ package blobs
 import (
 	"context"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -71,7 +73,7 @@ func (d *deletion) Remove(base optimistic.State, _ sealed.Conditions) (protocol.
 	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {
 		all.IfMatch = base.ETag
 	}
-	opts := blob.DeleteOptions{AccessConditions: accessConditions(all)}
+	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(all)}
 	if d.o.Snapshots {
 		opts.DeleteSnapshots = ptr.Optional(blob.DeleteSnapshotsOptionTypeInclude)
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -207,7 +209,7 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	case err == nil && part.notModified:
 		return nil, 0, fmt.Errorf("get %s: %w", d.Resource, ErrNotModified)
 	case err == nil:
-	case baseGone(d.o.Conditions, err):
+	case anyblob.BaseGone(d.o.Conditions, err):
 		return nil, 0, &optimistic.ConflictError{Op: d.Op, Resource: d.Resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
 	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
 		return nil, 0, &optimistic.NotFoundError{Op: d.Op, Resource: d.Resource, Err: azerr.Clean(err)}
@@ -254,7 +256,7 @@ type part struct {
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
 	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c), CPKInfo: d.o.CPK}
 	var raw *http.Response
 	resp, err := d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
 	if resp.Body != nil {
@@ -274,12 +276,12 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
 	if resp.ContentRange != nil {
 		var ok bool
-		if _, _, p.result.Size, ok = contentRange(resp.ContentRange); !ok {
+		if _, _, p.result.Size, ok = anyblob.ContentRange(resp.ContentRange); !ok {
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = readBody(ctx, d.client, resp, opts, d.o.BlockSize)
-	if _, ok := errors.AsType[tooLong](err); ok {
+	p.data, err = anyblob.ReadBody(ctx, d.client, resp, opts, d.o.BlockSize)
+	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
 		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
 	}
 	if resp.ContentRange == nil {

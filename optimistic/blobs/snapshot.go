@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -59,7 +61,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	if err := validateRead(out.Conditions); err != nil {
 		return out, err
 	}
-	if err := validateMetadata(out.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
 	var err error
@@ -173,12 +175,12 @@ func (s *snapshotting) run(ctx context.Context) error {
 // snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return blobPropertiesIf(ctx, s.client, accessConditions(s.o.Conditions), s.o.CPK)
+		return anyblob.PropertiesIf(ctx, s.client, anyblob.AccessConditions(s.o.Conditions), s.o.CPK)
 	})
 	out := azerr.Classify(err)
 	switch {
 	case err == nil:
-	case baseGone(s.o.Conditions, err):
+	case anyblob.BaseGone(s.o.Conditions, err):
 		s.Res.Conflicts++
 		return optimistic.State{}, nil, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
@@ -201,7 +203,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 
 // shown adds the current version to a conflict.
 func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictError) error {
-	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, s.client, s.o.CPK) })
+	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return anyblob.Look(ctx, s.client, s.o.CPK) })
 	if err != nil {
 		return conflict
 	}
@@ -226,7 +228,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 	w := protocol.Change{Base: base, ID: id}
 	opts := blob.CreateSnapshotOptions{
 		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
-		AccessConditions: writeConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
+		AccessConditions: anyblob.WriteConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
 	}
 	var before atomic.Bool
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {

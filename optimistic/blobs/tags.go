@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -76,7 +78,7 @@ func (t tagsTarget) Written(_ *optimistic.Version[map[string]string], value map[
 func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
-		return absent[map[string]string](err)
+		return anyblob.Absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
 	mark := all[optimistic.LineageKey]
@@ -89,7 +91,7 @@ func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]st
 func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
-		return absentState(err)
+		return anyblob.AbsentState(err)
 	}
 	return stateOfTags(all), nil
 }
@@ -128,7 +130,7 @@ func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value m
 		after[optimistic.LineageKey], stored = text, protocol.ParseTagLineage(text)
 	}
 	c = guardTags(c, before)
-	opts := blob.SetTagsOptions{AccessConditions: accessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
+	opts := blob.SetTagsOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	produced := stateOfTags(after).ETag
 	send := func(ctx context.Context) (azcore.ETag, error) {
 		protocol.CountRequest(ctx)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -83,7 +85,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	if err := out.Conditions.Validate(); err != nil {
 		return out, err
 	}
-	if err := validateMetadata(out.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
 	var err error
@@ -205,23 +207,23 @@ func position(r io.Reader) (int64, bool) {
 
 // write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error) {
-	w := whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	w := anyblob.Whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
 	if !w.Base.Exists && !u.o.LookFirst && (w.AnyBase || !staged) {
 		return w, nil
 	}
-	w, exists, err := preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	w, exists, err := anyblob.Preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
 	u.creates = !exists
 	return w, err
 }
 
 func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error) {
-	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	metadata, err := anyblob.MetadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	opts := blockblob.UploadOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		protocol.CountRequest(ctx)
@@ -233,13 +235,13 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error)
 }
 
 func (u *upload) commitBlocks(ids []string, w protocol.Change) (protocol.Write, error) {
-	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	metadata, err := anyblob.MetadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	opts := blockblob.CommitBlockListOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		protocol.CountRequest(ctx)

@@ -1,9 +1,11 @@
-package blobs
+package appends
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -71,7 +73,7 @@ type sealing struct {
 }
 
 func (s *sealing) run(ctx context.Context) error {
-	options := appendblob.SealOptions{AccessConditions: accessConditions(s.o.Conditions)}
+	options := appendblob.SealOptions{AccessConditions: anyblob.AccessConditions(s.o.Conditions)}
 	w := protocol.Change{ID: protocol.NewWriteID(), Base: optimistic.State{Exists: true}}
 	switch m := s.o.Conditions.IfMatch; {
 	case s.o.Pinned:
@@ -113,7 +115,7 @@ func (s *sealing) run(ctx context.Context) error {
 // look returns the version of the blob, or its end as the version if the seal depends on that, and whether it is
 // sealed.
 func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
-	props, err := blobProperties(ctx, s.client.BlobClient(), nil)
+	props, err := anyblob.Properties(ctx, s.client.BlobClient(), nil)
 	if azerr.NoBlob(err) {
 		return optimistic.State{}, false, nil
 	}
@@ -122,7 +124,7 @@ func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
 	}
 	now := optimistic.State{Exists: true, ETag: ptr.Value(props.ETag)}
 	if s.o.Pinned {
-		length, err := lengthOf(ctx, s.client.BlobClient(), props, nil)
+		length, err := anyblob.LengthOf(ctx, s.client.BlobClient(), props, nil)
 		if err != nil {
 			return optimistic.State{}, false, err
 		}

@@ -1,4 +1,4 @@
-package blobs
+package appends
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
@@ -238,7 +240,7 @@ func (a *appending) settle(etag azcore.ETag) {
 func (a *appending) write(at int64) protocol.Change {
 	opts := appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
-		AccessConditions:               accessConditions(a.o.Conditions),
+		AccessConditions:               anyblob.AccessConditions(a.o.Conditions),
 		CPKInfo:                        a.o.CPK,
 		CPKScopeInfo:                   a.o.EncryptionScope,
 	}
