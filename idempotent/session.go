@@ -155,7 +155,7 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	look := func(ctx context.Context) (lease.Observation, error) {
-		return pessimistic.Look(ctx, pessimistic.Blob(k.container.NewBlobClient(blob)))
+		return pessimistic.Look(ctx, pessimistic.NewBlob(k.container.NewBlobClient(blob)))
 	}
 	seen, err := look(ctx)
 	switch {

@@ -173,7 +173,7 @@ func TestASessionThatIsLostIsFollowedByAnother(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *rig, *process){
 		"broken": func(t *testing.T, r *rig, _ *process) {
 			for blob := range r.leased() {
-				if _, err := pessimistic.Break(t.Context(), pessimistic.Blob(r.service.BlockBlob("sessions", blob)), nil); err != nil {
+				if _, err := pessimistic.Break(t.Context(), pessimistic.NewBlob(r.service.BlockBlob("sessions", blob)), nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -40,6 +41,14 @@ func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease
 	if err := c.remote.usable(); err != nil {
 		return nil, err
 	}
+	asking, end := c.remote.start(ctx, "Acquire")
+	l, err := c.acquire(ctx, asking, o)
+	end(err)
+	return l, err
+}
+
+// acquire is Acquire, in the context of its operation. The Lease's Context derives from parent.
+func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, error) {
 	began := c.remote.clock().now()
 	c.wait = !o.NoWait
 	q := queue{remote: c.remote, wait: o.MaxWait, began: began, pace: poll.Pace{Backoff: o.Poll}}
@@ -50,8 +59,8 @@ func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease
 		}
 		if err == nil {
 			c.waited = q.waited
-			l := newLease(ctx, c, g.t0, o)
-			l.emit(Event{Kind: Acquired, Took: c.remote.clock().now().since(began)})
+			l := newLease(parent, c, g.t0, o)
+			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.clock().now().since(began)})
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
@@ -134,7 +143,7 @@ func faultsFor(d time.Duration) retry.Budget {
 // until MaxWait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
 // fault cannot be distinguished from a wrong address, and the number of tries is bounded.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
-	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.heard.Load())
+	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.answered.Load())
 	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
 		return retry.ErrExhausted
 	}
@@ -159,7 +168,7 @@ var errSlow = errors.New("the lease was granted so late that too little of it wa
 // if it was abandoned and applied later, the resource would stay locked forever, and a release may overtake it.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
 	clock, patience := c.remote.clock(), c.timing.patience()
-	sent, err := c.remote.wire().Send(ctx, "acquire", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {
+	sent, err := c.remote.wire().Send(ctx, "", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {
 		if c.timing.infinite() {
 			ctx = context.WithoutCancel(ctx)
 		}
@@ -229,18 +238,20 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 	if err := c.remote.usable(); err != nil {
 		return nil, err
 	}
-	t0, err := c.prove(ctx)
+	asking, end := c.remote.start(ctx, "Adopt")
+	t0, err := c.prove(asking)
+	end(err)
 	if err != nil {
 		return nil, azerr.Op(ctx, "adopt", c.remote.path, err)
 	}
 	l := newLease(ctx, c, t0, o)
-	l.emit(Event{Kind: Acquired, Took: l.remote.clock().now().since(t0)})
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(t0)})
 	return l, nil
 }
 
 // prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
 func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
-	_, err = c.remote.wire().Send(ctx, "renew", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
+	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
 		t0 = c.remote.clock().now()
 		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
 		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.patience() {
@@ -260,7 +271,7 @@ func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, er
 }
 
 // ownAnswer checks whose lease a successful renewal or change was about.
-func ownAnswer(r lease.Reply, err error, id string) error {
+func ownAnswer(r lease.Result, err error, id string) error {
 	switch {
 	case err != nil:
 		return err

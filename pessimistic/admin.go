@@ -56,7 +56,9 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	if err != nil {
 		return LockInfo{}, err
 	}
+	ctx, end := w.start(ctx, "Show")
 	seen, err := w.lookUntil(ctx, "")
+	end(err)
 	if err != nil {
 		return LockInfo{}, azerr.Op(ctx, "show", w.path, err)
 	}
@@ -79,8 +81,8 @@ func (k *Locker) remote(name string) (remote, error) {
 	if err != nil {
 		return remote{}, err
 	}
-	w := newRemote(Blob(client), k.opts.Hooks)
-	w.clockJump, w.heard = k.opts.clockJump, &k.heard
+	w := newRemote(NewBlob(client), k.opts.Hooks)
+	w.clockJump, w.answered = k.opts.clockJump, &k.answered
 	return w, nil
 }
 
@@ -105,9 +107,18 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 	if opts != nil {
 		o = *opts
 	}
-	w := newRemote(Container(k.client), k.opts.Hooks)
-	w.heard = &k.heard
-	return k.list(ctx, w, o)
+	w := newRemote(NewContainer(k.client), k.opts.Hooks)
+	w.answered = &k.answered
+	return func(yield func(LockInfo, error) bool) {
+		ctx, end := w.start(ctx, "List")
+		var last error
+		for info, err := range k.list(ctx, w, o) {
+			if last = err; !yield(info, err) {
+				break
+			}
+		}
+		end(last)
+	}
 }
 
 func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[LockInfo, error] {
@@ -118,7 +129,7 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 		}
 		for more := true; more; more = ptr.Value(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
-			_, err := w.wire().Send(ctx, "list", adminAgain(listTry), func(ctx context.Context) (err error) {
+			_, err := w.wire().Send(ctx, "List Blobs", adminAgain(listTry), func(ctx context.Context) (err error) {
 				// A pager cannot be used after its first error, so every request gets a new one.
 				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)
 				return err
@@ -158,8 +169,8 @@ func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
 	return infoOf((*item.Name)[len(k.opts.Prefix):], seen), true
 }
 
-// BrokenLock is the result of a break.
-type BrokenLock struct {
+// BreakResult is the result of Locker.Break.
+type BreakResult struct {
 	LockInfo               // as it was before the break
 	Broken   bool          // false: it was free
 	After    time.Duration // after which it can be acquired; up to a second more than is left
@@ -180,32 +191,39 @@ type BrokenLock struct {
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
 // not match; 3 if no second of the lease is left. Between an acquisition and its stamp the new holder cannot be
 // distinguished from the previous one; a break in that moment sends the new one back to waiting.
-func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BrokenLock, error) {
+func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BreakResult, error) {
 	w, err := k.remote(name)
 	if err != nil {
-		return BrokenLock{}, err
+		return BreakResult{}, err
 	}
 	o, period, err := opts.withDefaults(w.target)
 	if err != nil {
-		return BrokenLock{}, err
+		return BreakResult{}, err
 	}
+	ctx, end := w.start(ctx, "Break")
+	out, err := k.breaks(ctx, w, name, period, o.Conditions)
+	end(err)
+	return out, err
+}
+
+func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32, c lease.Conditions) (BreakResult, error) {
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return BrokenLock{}, azerr.Op(ctx, "break", w.path, err)
+		return BreakResult{}, azerr.Op(ctx, "break", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
-		return BrokenLock{}, notALock(w)
+		return BreakResult{}, notALock(w)
 	}
-	out := BrokenLock{LockInfo: infoOf(name, seen)}
-	if o.IfMatch != "" && o.IfMatch != seen.ETag {
+	out := BreakResult{LockInfo: infoOf(name, seen)}
+	if c.IfMatch != "" && c.IfMatch != seen.ETag {
 		return out, &azerr.OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
-			ErrConflict, o.IfMatch, seen.ETag, out.Owner)}
+			ErrConflict, c.IfMatch, seen.ETag, out.Owner)}
 	}
 	if !out.Held {
 		return out, nil
 	}
-	o.IfMatch = seen.ETag
-	out.After, err = breakWithin(ctx, w, period, o.Conditions)
+	c.IfMatch = seen.ETag
+	out.After, err = breakWithin(ctx, w, period, c)
 	if v, reason := judge(err); v == definitive && reason != Deleted {
 		return out, nil // released or expired in between, or broken by the first try
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -26,8 +27,8 @@ type BreakOptions struct {
 	// Conditions are required of the resource, as far as it supports them: see lease.Support. Defaults to none.
 	lease.Conditions
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	// Hooks observe the break. Locker.Break uses those of the Locker instead. Defaults to none.
+	Hooks observe.Hooks
 
 	clockJump func() time.Duration // see remote
 
@@ -75,6 +76,8 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
+	ctx, end := w.start(ctx, "Break")
+	defer func() { end(err) }()
 	remaining, err = breakWithin(ctx, w, period, o.Conditions)
 	if err == nil {
 		return remaining, nil
@@ -113,7 +116,7 @@ func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions
 
 // breakUntil breaks a lease, and repeats the request after transient faults.
 func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions) (remaining time.Duration, err error) {
-	sent, err := w.wire().Send(ctx, "break", adminAgain(adminTry), func(ctx context.Context) (err error) {
+	sent, err := w.wire().Send(ctx, "", adminAgain(adminTry), func(ctx context.Context) (err error) {
 		remaining, err = w.target.Break(ctx, period, c)
 		return err
 	})
@@ -125,7 +128,7 @@ func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions)
 
 // Break announces the end of this lease: others may acquire it after the grace period, or when it would have expired.
 // It is not renewed any more, and Context ends after two thirds of that time. Requests: 1.
-func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
+func (l *Lease) Break(ctx context.Context, opts *BreakOptions) (err error) {
 	o, period, err := opts.withDefaults(l.remote.target)
 	if err != nil {
 		return err
@@ -139,6 +142,8 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 		return err
 	}
 	defer l.give()
+	ctx, end := l.remote.start(ctx, "Break")
+	defer func() { end(err) }()
 	at := l.remote.clock().now()
 	remaining, err := breakUntil(ctx, l.remote, period, o.Conditions)
 	if v, reason := judge(err); v == definitive {
@@ -159,10 +164,10 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) error {
 		_, hard := l.remaining(at)
 		l.broken = &brokenBy{at: at, grace: hard} // the lease's own end, known more precisely than in whole seconds
 	}
-	l.stir()
+	l.moveGate()
 	l.mu.Unlock()
 	select {
-	case l.rouse <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 	l.renewNow() // the renewal cannot succeed: this ends the renewer
@@ -197,7 +202,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if l.broken == nil {
 		l.broken, l.failure = b, refusal
 	}
-	l.stir()
+	l.moveGate()
 	l.mu.Unlock()
 	l.look()
 	return errBreaking
@@ -217,7 +222,10 @@ func (l *Lease) watchBreak() {
 		if retry.Sleep(l.keeping, breakWatch) != nil {
 			return
 		}
-		if l.breaking(l.keeping) {
+		ctx, end := l.remote.start(l.keeping, "Verify")
+		breaking := l.breaking(ctx)
+		end(nil)
+		if breaking {
 			continue
 		}
 		if l.keeping.Err() == nil {

@@ -32,7 +32,7 @@ func TestABreakByAnotherClientLeavesTheTimeThatTheServiceGrants(t *testing.T) {
 				l := acquired(t, w, &AcquireOptions{Duration: tt.duration})
 				began := time.Now()
 				bubble.Sleep(tt.at)
-				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), tt.opts); err != nil {
+				if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), tt.opts); err != nil {
 					t.Fatal(err)
 				}
 				<-l.Context().Done()
@@ -60,7 +60,7 @@ func TestABreakByAnotherClientLeavesTheTimeThatTheServiceGrants(t *testing.T) {
 func TestABreakingLeaseIsReleasedBeforeItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)
-		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), nil); err != nil {
+		if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), nil); err != nil {
 			t.Fatal(err)
 		}
 		<-l.Context().Done()
@@ -83,7 +83,7 @@ func TestABreakLeavesTimeAlthoughAResponseIsLost(t *testing.T) {
 	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.Throttle} {
 		inBubble(t, func(t *testing.T, w *world) {
 			l := acquired(t, w, nil)
-			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), nil); err != nil {
+			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), nil); err != nil {
 				t.Fatal(err)
 			}
 			w.Faults.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob Properties"), Count: 1}, aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob Properties"), Skip: 3, Count: 1})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -17,12 +18,14 @@ import (
 // Renew renews the lease now, and retries after transient faults until ctx or the lease ends. It is rarely needed,
 // because the lease is renewed automatically. Each try has a sixth of the duration to be answered. Errors: *LostError,
 // ErrReleased, the cause of ctx.
-func (l *Lease) Renew(ctx context.Context) error {
+func (l *Lease) Renew(ctx context.Context) (err error) {
 	ctx, leave, err := l.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	ctx, end := l.remote.start(ctx, "Renew")
+	defer func() { end(err) }()
 	for {
 		err := l.renewOnce(ctx)
 		if errors.Is(err, errBreaking) {
@@ -47,7 +50,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 // id, which the service refuses if another lease or none is there. Nil means that the lease was held when the service
 // answered; a *LostError, that it is over, for this handle too; any other error, that there was no response within a
 // sixth of the duration.
-func (l *Lease) Verify(ctx context.Context) error {
+func (l *Lease) Verify(ctx context.Context) (err error) {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -56,6 +59,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	ctx, end := l.remote.start(ctx, "Verify")
+	defer func() { end(err) }()
 	seen, err := l.lookAtOwn(ctx)
 	if v, reason := judge(err); v == definitive {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
@@ -75,7 +80,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 // lostBy returns why the service answered LeaseLost, which it does both for a lease that has expired and for one whose
 // break period has passed: a lease cannot have expired before its end by the local clock, which comes earlier.
 func (l *Lease) lostBy() Reason {
-	if _, end, _ := l.Remaining(); end > 0 {
+	if _, end, _ := l.Remaining(); end != 0 {
 		return Broken
 	}
 	return Expired
@@ -123,7 +128,10 @@ func (l *Lease) Change(ctx context.Context, id string) error {
 		return err
 	}
 	defer l.give()
-	return l.changeTo(ctx, id)
+	ctx, end := l.remote.start(ctx, "Change")
+	err = l.changeTo(ctx, id)
+	end(err)
+	return err
 }
 
 // changeTo is called with the turn taken.
@@ -145,7 +153,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	l.next = to
 	l.mu.Unlock()
 	budget := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
-	sent, err := l.remote.wire().Send(ctx, "change", wire.Again{Try: l.timing.try, Budget: budget}, func(ctx context.Context) error {
+	sent, err := l.remote.wire().Send(ctx, "", wire.Again{Try: l.timing.try, Budget: budget}, func(ctx context.Context) error {
 		_, err := l.change(ctx, from, to)
 		return err
 	})
@@ -166,7 +174,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 
 // changeOnce sends one change. overlapped reports that another one was under way meanwhile.
 func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped bool, err error) {
-	err = l.remote.wire().Once(ctx, "change", 0, func(ctx context.Context) (err error) {
+	err = l.remote.wire().Once(ctx, "", 0, func(ctx context.Context) (err error) {
 		overlapped, err = l.change(ctx, from, to)
 		return err
 	})
@@ -210,7 +218,7 @@ func (l *Lease) changedSince(before int) bool {
 //
 // The proof holds for the real service: an emulator renews an expired lease in cases in which it must not
 // (Azurite#2352). For containers it is weaker, since writing to a blob does not change its container.
-func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
+func (l *Lease) Reclaim(ctx context.Context) (_ *Lease, err error) {
 	if l.ctx.Err() == nil {
 		return l, nil
 	}
@@ -228,13 +236,15 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	c := &claim{remote: l.remote, timing: l.timing, id: l.id, tries: 6, waited: l.waited}
 	from, to := l.id, l.next
 	l.mu.Unlock()
+	asking, end := l.remote.start(ctx, "Reclaim")
+	defer func() { end(err) }()
 	if to != "" {
-		if _, err := l.changeOnce(ctx, from, to); err != nil {
+		if _, err := l.changeOnce(asking, from, to); err != nil {
 			return nil, azerr.Op(ctx, "reclaim", l.remote.path, err)
 		}
 		c.id = to
 	}
-	t0, err := c.prove(ctx)
+	t0, err := c.prove(asking)
 	if err != nil {
 		if lost, ok := errors.AsType[*LostError](err); ok {
 			_ = l.lose(lost.Reason, lost.Err)
@@ -247,12 +257,12 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		return nil, err // a Release has begun meanwhile, and releases the lease
 	}
 	l.gaveBack, l.goesOn = true, true
-	tenure, least := l.tenure, l.least
-	l.stir()
+	held, least := l.holding, l.least
+	l.moveGate()
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0, AcquireOptions{Health: l.health})
-	again.entrust(tenure, least)
-	again.emit(Event{Kind: Acquired, Took: again.remote.clock().now().since(t0)})
+	again.entrust(held, least)
+	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.clock().now().since(t0)})
 	return again, nil
 }
 

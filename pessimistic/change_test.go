@@ -25,7 +25,7 @@ func TestVerifyAsksWithoutRenewing(t *testing.T) {
 		w.WantOps("acquire", "look")
 		bubble.Sleep(11 * time.Second) // the renewal came when it was due
 		w.WantOps("acquire", "look", "renew")
-		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+		if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		w.steal("b", 15*time.Second)
@@ -83,7 +83,7 @@ func TestChangeLocksOutClientsWithTheOldID(t *testing.T) {
 		if l.ID() != strings.ToLower(id) {
 			t.Errorf("the id is %s", l.ID())
 		}
-		if err := Blob(w.Service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); pesstest.Code(err) != "LeaseIdMismatchWithLeaseOperation" {
+		if err := NewBlob(w.Service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); pesstest.Code(err) != "LeaseIdMismatchWithLeaseOperation" {
 			t.Errorf("the old id still counts: %v", err)
 		}
 		bubble.Sleep(time.Minute)
@@ -147,7 +147,7 @@ func TestAChangeWithAnUnknownOutcomeKeepsTheLease(t *testing.T) {
 func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
-		target := Blob(w.Blob("b"))
+		target := NewBlob(w.Blob("b"))
 		if _, err := Break(t.Context(), target, &BreakOptions{Conditions: ifMatch(`"0x1"`), Now: true}); !errors.Is(err, ErrConflict) || w.State("b") != lease.Leased {
 			t.Errorf("err = %v, state %v", err, w.State("b"))
 		}
@@ -165,7 +165,7 @@ func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 		if _, err := Break(t.Context(), target, nil); !errors.Is(err, ErrLost) {
 			t.Errorf("nothing was there to be broken: %v", err)
 		}
-		if _, err := Break(t.Context(), Blob(w.Blob("missing")), nil); !errors.Is(err, ErrNotFound) {
+		if _, err := Break(t.Context(), NewBlob(w.Blob("missing")), nil); !errors.Is(err, ErrNotFound) {
 			t.Errorf("err = %v", err)
 		}
 		for _, bad := range []*BreakOptions{{Grace: 61 * time.Second}, {Grace: time.Millisecond}, {Grace: -1}, {Now: true, Grace: time.Second}} {
@@ -181,12 +181,12 @@ func TestABreakWhoseResponseIsLostSucceeds(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
 			w.steal("b", 60*time.Second)
 			w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
-			left, err := Break(t.Context(), Blob(w.Blob("b")), &BreakOptions{Grace: 30 * time.Second})
+			left, err := Break(t.Context(), NewBlob(w.Blob("b")), &BreakOptions{Grace: 30 * time.Second})
 			if err != nil || left > 30*time.Second || left < 29*time.Second || w.State("b") != lease.Breaking {
 				t.Errorf("%s: %v, %v, state %v", kind, left, err, w.State("b"))
 			}
 			w.Faults.SetFaults(aztest.Fault{Kind: kind})
-			if _, err := Break(t.Context(), Blob(w.Blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+			if _, err := Break(t.Context(), NewBlob(w.Blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("%s without end: %v", kind, err)
 			}
 		})
@@ -291,7 +291,7 @@ func TestAdoptTakesOverTheLeaseOfAnotherProcess(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: 60 * time.Second})
 		crash(l)
-		adopted, err := Adopt(t.Context(), Blob(w.Blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
+		adopted, err := Adopt(t.Context(), NewBlob(w.Blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,9 +300,9 @@ func TestAdoptTakesOverTheLeaseOfAnotherProcess(t *testing.T) {
 			t.Error(adopted.Err())
 		}
 		mustRelease(t, adopted)
-		_, err = Adopt(t.Context(), Blob(w.Blob("b")), l.ID(), nil)
+		_, err = Adopt(t.Context(), NewBlob(w.Blob("b")), l.ID(), nil)
 		mustLost(t, err, Taken)
-		if _, err := Adopt(t.Context(), Blob(w.Blob("b")), "", nil); err == nil {
+		if _, err := Adopt(t.Context(), NewBlob(w.Blob("b")), "", nil); err == nil {
 			t.Error("a lease without an id was adopted")
 		}
 	})

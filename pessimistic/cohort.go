@@ -28,7 +28,7 @@ type line struct {
 
 	// all.mu guards the fields below.
 	busy      bool // a goroutine is in front: asking the service, or holding
-	holding   *tenure
+	holding   *holding
 	waiting   []*place
 	handed    int           // consecutive hand-overs
 	since     instant       // when they began
@@ -43,19 +43,19 @@ type place struct{ called chan turn }
 // turn passes from the goroutine in front to the next: a lease, an error that the next would get as well, or
 // neither.
 type turn struct {
-	lease *baton
+	lease *handOver
 	err   error
 }
 
-// baton is a lease that is being handed over. It is not renewed meanwhile; a hand-over takes no time.
-type baton struct {
+// handOver is a lease that is being handed over. It is not renewed meanwhile; a hand-over takes no time.
+type handOver struct {
 	claim   *claim
 	granted instant
-	tenure  tenure
+	holding holding
 }
 
-// tenure is a holder's knowledge of the lock blob, whose version only the holder can change.
-type tenure struct {
+// holding is a holder's knowledge of the lock blob, whose version only the holder can change.
+type holding struct {
 	line  *line
 	owner string
 	token fence.Token
@@ -75,46 +75,46 @@ type bounds struct {
 // enter joins the line, t.line. It returns when it is the caller's turn: with a lease handed over by the previous
 // goroutine, or with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error
 // that the goroutine in front got. After an error there is nothing to leave.
-func (ls *lines) enter(ctx context.Context, t *taking) (*baton, error) {
+func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	ls.mu.Lock()
-	l := ls.byName[t.name]
+	l := ls.byName[a.name]
 	if l == nil {
 		if ls.byName == nil {
 			ls.byName = map[string]*line{}
 		}
-		l = &line{all: ls, name: t.name, past: ls.past[t.name]}
+		l = &line{all: ls, name: a.name, past: ls.past[a.name]}
 		l.contended = l.past.contended
-		ls.byName[t.name] = l
+		ls.byName[a.name] = l
 	}
-	t.line = l
+	a.line = l
 	if !l.busy {
 		l.busy = true
 		ls.mu.Unlock()
 		return nil, nil
 	}
-	if !t.claim.wait {
+	if !a.claim.wait {
 		defer ls.mu.Unlock()
-		return nil, l.heldError(t)
+		return nil, l.heldError(a)
 	}
 	p := &place{called: make(chan turn, 1)}
 	l.waiting = append(l.waiting, p)
 	ls.mu.Unlock()
 	var over <-chan time.Time
-	if t.opts.MaxWait > 0 {
-		timer := time.NewTimer(t.opts.MaxWait)
+	if a.opts.MaxWait > 0 {
+		timer := time.NewTimer(a.opts.MaxWait)
 		defer timer.Stop()
 		over = timer.C
 	}
 	select {
 	case called := <-p.called:
-		t.queue.waited = t.queue.run()
+		a.queue.waited = a.queue.run()
 		return called.lease, called.err
 	case <-ctx.Done():
 		return l.desert(p, context.Cause(ctx))
 	case <-over:
 		ls.mu.Lock()
-		t.queue.waited = t.opts.MaxWait
-		err := l.heldError(t)
+		a.queue.waited = a.opts.MaxWait
+		err := l.heldError(a)
 		ls.mu.Unlock()
 		return l.desert(p, err)
 	}
@@ -122,7 +122,7 @@ func (ls *lines) enter(ctx context.Context, t *taking) (*baton, error) {
 
 // desert leaves the line without having had a turn. If the goroutine was called at that very moment, it takes the turn
 // nevertheless, and gives up in it.
-func (l *line) desert(p *place, err error) (*baton, error) {
+func (l *line) desert(p *place, err error) (*handOver, error) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	if i := slices.Index(l.waiting, p); i >= 0 {
@@ -134,8 +134,8 @@ func (l *line) desert(p *place, err error) (*baton, error) {
 }
 
 // heldError reports that this process already holds the lock. It is called with all.mu held.
-func (l *line) heldError(t *taking) *HeldError {
-	e := &HeldError{Resource: t.claim.remote.path, State: lease.Leased, Local: true, Waited: t.queue.waited}
+func (l *line) heldError(a *acquisition) *HeldError {
+	e := &HeldError{Resource: a.claim.remote.path, State: lease.Leased, Local: true, Waited: a.queue.waited}
 	if l.holding != nil {
 		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.token, l.holding.since
 	}
@@ -174,7 +174,7 @@ func (l *line) call(next turn) {
 }
 
 // holds records who holds the lock, for callers within this process.
-func (l *line) holds(h *tenure, contended bool, longest time.Duration) {
+func (l *line) holds(h *holding, contended bool, longest time.Duration) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	l.holding = h
@@ -192,10 +192,10 @@ func (l *line) holds(h *tenure, contended bool, longest time.Duration) {
 
 // handOver hands the lease over to the next in line, if there is one and it is not other processes' turn. The caller
 // has stopped renewing it.
-func (l *line) handOver(b *baton) bool {
+func (l *line) handOver(b *handOver) bool {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	limit := b.tenure.limit
+	limit := b.holding.limit
 	if len(l.waiting) == 0 || limit.times < 0 {
 		return false
 	}
@@ -210,40 +210,40 @@ func (l *line) handOver(b *baton) bool {
 
 // inherit makes a Hold of a lease that the previous goroutine has handed over: it stamps the lock with a new fence,
 // conditional on the version that the previous goroutine left. It sends only the stamp.
-func (t *taking) inherit(ctx context.Context, b *baton) (*Hold, error) {
-	b.claim.tries, b.claim.wait, b.claim.waited = t.claim.tries, t.claim.wait, t.queue.waited
-	b.claim.limit, b.claim.began = t.claim.limit, t.claim.began
-	b.claim.remote.heard = t.claim.remote.heard
-	t.claim = b.claim
-	l := newLease(ctx, t.claim, b.granted, t.opts)
+func (a *acquisition) inherit(ctx context.Context, b *handOver) (*Hold, error) {
+	b.claim.tries, b.claim.wait, b.claim.waited = a.claim.tries, a.claim.wait, a.queue.waited
+	b.claim.limit, b.claim.began = a.claim.limit, a.claim.began
+	b.claim.remote.answered = a.claim.remote.answered
+	a.claim = b.claim
+	l := newLease(a.parent, a.claim, b.granted, a.opts)
 	if ctx.Err() != nil {
-		t.passed = true
-		l.entrust(&b.tenure, 0)
+		a.passed = true
+		l.entrust(&b.holding, 0)
 		_ = l.Release(ctx) // hands it over to the next
-		return nil, azerr.Op(ctx, "lock", t.claim.remote.path, context.Cause(ctx))
+		return nil, azerr.Op(ctx, "lock", a.claim.remote.path, context.Cause(ctx))
 	}
-	h, err := t.stamped(ctx, l, b.tenure.seen, b.tenure.date, l.remote.clock().now())
+	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.clock().now())
 	if err != nil {
 		_ = l.Release(ctx)
 		return nil, err
 	}
-	h.previous = Previous{Ended: EndedByRelease, Owner: b.tenure.owner, Fence: b.tenure.token, Since: b.tenure.since}
+	h.previous = Previous{Ended: EndedByRelease, Owner: b.holding.owner, Fence: b.holding.token, Since: b.holding.since}
 	return h, nil
 }
 
 // entrust gives a lease what it needs in order to be handed over, and the minimum time it must be held.
-func (l *Lease) entrust(t *tenure, least time.Duration) {
+func (l *Lease) entrust(h *holding, least time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tenure, l.least = t, least
+	l.holding, l.least = h, least
 }
 
 // holdOut waits until the lease may be released.
 func (l *Lease) holdOut(ctx context.Context) {
 	l.mu.Lock()
 	var left time.Duration
-	if l.tenure != nil && l.least > 0 {
-		left = l.least - l.remote.clock().now().runSince(l.tenure.at)
+	if l.holding != nil && l.least > 0 {
+		left = l.least - l.remote.clock().now().runSince(l.holding.at)
 	}
 	l.mu.Unlock()
 	if left <= 0 {
@@ -260,15 +260,15 @@ func (l *Lease) holdOut(ctx context.Context) {
 // releasing it.
 func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
 	l.mu.Lock()
-	t := l.tenure
+	t := l.holding
 	now := l.remote.clock().now()
 	_, hard := l.remaining(now)
 	sound := lost == nil && hard > l.timing.duration/2 && l.broken == nil && l.next == "" && now.jumpSince(l.granted) <= jumpTolerance
-	b := &baton{granted: l.granted}
+	b := &handOver{granted: l.granted}
 	if t != nil {
 		w := newRemote(l.remote.target, l.remote.hooks)
 		w.clockJump = l.remote.clockJump
-		b.tenure, b.claim = *t, &claim{remote: w, timing: l.timing, id: l.id}
+		b.holding, b.claim = *t, &claim{remote: w, timing: l.timing, id: l.id}
 	}
 	l.mu.Unlock()
 	switch {

@@ -4,7 +4,7 @@
 // A lease is the service's promise to grant a resource to nobody else for a while. Acquire acquires a lease on a blob
 // or a container, renews it, and returns a context for the work that ends before the promise does:
 //
-//	err := pessimistic.Do(ctx, pessimistic.Blob(client), nil, func(ctx context.Context, l *pessimistic.Lease) error {
+//	err := pessimistic.Do(ctx, pessimistic.NewBlob(client), nil, func(ctx context.Context, l *pessimistic.Lease) error {
 //		return work(ctx) // returns in time when the lease cannot be renewed
 //	})
 //

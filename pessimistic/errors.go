@@ -30,6 +30,10 @@ var (
 	// applied. The error in the chain is an *UnknownError.
 	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
+	// ErrContent reports that a lock was requested under the name of a blob that holds data. The error in the chain is a
+	// *ContentError.
+	ErrContent = errors.New("the blob has content")
+
 	// ErrConflict reports that the resource is at a version other than the one the caller named.
 	ErrConflict = azerr.ErrConflict
 )
@@ -80,7 +84,7 @@ func (e *HeldError) About() string { return e.Resource }
 // Unwrap returns the sentinel and the service's response.
 func (e *HeldError) Unwrap() []error { return chain(ErrHeld, e.Err) }
 
-// ContentError reports that a lock was requested under the name of a blob that holds data.
+// ContentError describes a blob that cannot be a lock.
 type ContentError struct {
 	Resource string
 	Size     int64 // of the content, in bytes
@@ -92,6 +96,9 @@ func (e *ContentError) Error() string {
 
 // About returns the path of the resource.
 func (e *ContentError) About() string { return e.Resource }
+
+// Unwrap returns the sentinel.
+func (e *ContentError) Unwrap() error { return ErrContent }
 
 // Reason is why a lease was lost.
 type Reason uint8

@@ -15,12 +15,12 @@ func ExampleAcquire() {
 	state := aztest.New(nil).BlockBlob("jobs", "state.json")
 	_, _ = state.UploadBuffer(ctx, []byte("{}"), nil)
 
-	lease, err := pessimistic.Acquire(ctx, pessimistic.Blob(state), nil)
+	lease, err := pessimistic.Acquire(ctx, pessimistic.NewBlob(state), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, err = pessimistic.TryAcquire(ctx, pessimistic.Blob(state), nil)
+	_, err = pessimistic.TryAcquire(ctx, pessimistic.NewBlob(state), nil)
 	fmt.Println("a second lease:", errors.Is(err, pessimistic.ErrHeld))
 
 	fmt.Println("still held:", lease.Context().Err() == nil)

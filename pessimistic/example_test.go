@@ -18,7 +18,7 @@ func ExampleDo() {
 	state := service.BlockBlob("jobs", "state.json")
 	_, _ = state.UploadBuffer(context.Background(), []byte("{}"), nil)
 
-	err := pessimistic.Do(context.Background(), pessimistic.Blob(state), nil, func(ctx context.Context, l *pessimistic.Lease) error {
+	err := pessimistic.Do(context.Background(), pessimistic.NewBlob(state), nil, func(ctx context.Context, l *pessimistic.Lease) error {
 		fmt.Println("nobody else writes", l.Resource(), "for", l.Duration())
 		return ctx.Err()
 	})

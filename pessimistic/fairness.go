@@ -13,11 +13,11 @@ type past struct {
 	since     instant // when it began to hold the lock without a pause
 	ended     instant
 	held      time.Duration // how long it held the lock the last time
-	contended time.Duration // how much longer it rests between tenures, because other processes are waiting
+	contended time.Duration // how much longer it rests between two holdings, because other processes are waiting
 	spent     bool          // it has handed the lock over as often in a row as allowed
 }
 
-// suspicion is how long a Locker rests in total, between tenures, after it has seen another process waiting, as a
+// suspicion is how long a Locker rests in total, between two holdings, after it has seen another process waiting, as a
 // multiple of the longest poll interval. A single rest is too short, since the Locker may find the lock free by chance.
 const suspicion = 1
 
@@ -44,35 +44,35 @@ func (p past) rest(now instant, limit bounds, poll retry.Backoff) time.Duration 
 	return min(max(want, poll.Base), poll.Cap) - gap
 }
 
-// yield rests, if due, before the service is asked. A rest ends a row of tenures. It never exceeds the time for which
+// yield rests, if due, before the service is asked. A rest ends a row of holdings. It never exceeds the time for which
 // the caller is willing to wait.
-func (l *line) yield(ctx context.Context, t *taking) error {
-	now := t.claim.remote.clock().now()
+func (l *line) yield(ctx context.Context, a *acquisition) error {
+	now := a.claim.remote.clock().now()
 	l.all.mu.Lock()
 	p := l.past
-	if !p.ended.at.IsZero() && now.runSince(p.ended) > t.opts.Poll.Base {
+	if !p.ended.at.IsZero() && now.runSince(p.ended) > a.opts.Poll.Base {
 		l.past = past{}
 	}
-	rest := p.rest(now, t.limit(), t.opts.Poll)
+	rest := p.rest(now, a.limit(), a.opts.Poll)
 	if rest > 0 {
 		l.past = past{}
 		l.contended = max(l.contended-rest, 0)
 	}
 	if p.contended > 0 {
-		t.queue.pace.Slow() // at the pace of those already waiting
+		a.queue.pace.Slow() // at the pace of those already waiting
 	}
 	l.all.mu.Unlock()
 	if rest <= 0 {
 		return nil
 	}
-	rest += retry.Backoff{Base: t.opts.Poll.Base}.In(ctx).Wait(0)
-	if t.opts.MaxWait > 0 {
-		rest = min(rest, t.opts.MaxWait-t.queue.run())
+	rest += retry.Backoff{Base: a.opts.Poll.Base}.In(ctx).Wait(0)
+	if a.opts.MaxWait > 0 {
+		rest = min(rest, a.opts.MaxWait-a.queue.run())
 	}
 	return retry.Sleep(ctx, rest)
 }
 
-// remember records how the current tenure ended. It is called with all.mu held.
+// remember records how the current holding ended. It is called with all.mu held.
 func (l *line) remember(now instant) {
 	if l.holding == nil {
 		return

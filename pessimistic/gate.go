@@ -44,7 +44,7 @@ func (l *Lease) Guard(ctx context.Context) error {
 		}
 		now := l.remote.clock().now()
 		l.mu.Lock()
-		state, stirred := l.gate(now), l.stirred
+		state, gateMoved := l.gate(now), l.gateMoved
 		_, hard := l.remaining(now)
 		var err error
 		if state == gateClosed {
@@ -58,18 +58,18 @@ func (l *Lease) Guard(ctx context.Context) error {
 			return err
 		}
 		l.renewNow()
-		if err := l.linger(ctx, stirred, hard); err != nil {
+		if err := l.linger(ctx, gateMoved, hard); err != nil {
 			return err
 		}
 	}
 }
 
 // linger waits until the gate may have moved.
-func (l *Lease) linger(ctx context.Context, stirred <-chan struct{}, hard time.Duration) error {
+func (l *Lease) linger(ctx context.Context, gateMoved <-chan struct{}, hard time.Duration) error {
 	timer := time.NewTimer(hard)
 	defer timer.Stop()
 	select {
-	case <-stirred:
+	case <-gateMoved:
 	case <-timer.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // suspended is a machine that can stand still. In a bubble there is one clock, so standing still is an offset of the
@@ -75,7 +76,7 @@ func TestAShortStandstillClosesTheGateUntilARenewal(t *testing.T) {
 		}
 		bubble.Sleep(time.Minute)
 		mustRelease(t, l)
-		if got := seen.kinds()[:4]; !slices.Equal(got, []EventKind{Acquired, Renewed, Doubted, Renewed}) {
+		if got := seen.kinds()[:4]; !slices.Equal(got, []observe.Kind{observe.Acquired, observe.Renewed, observe.Doubted, observe.Renewed}) {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -109,8 +110,8 @@ func TestTheGatePausesWritersWhileInDoubt(t *testing.T) {
 			t.Error("a context came back to life")
 		}
 		mustRelease(t, l)
-		want := []EventKind{Doubted, Renewed, Assured, Released}
-		if got := seen.kinds(); !slices.Equal(slices.DeleteFunc(got, func(k EventKind) bool { return k == RenewFailed || k == Acquired }), want) {
+		want := []observe.Kind{observe.Doubted, observe.Renewed, observe.Assured, observe.Released}
+		if got := seen.kinds(); !slices.Equal(slices.DeleteFunc(got, func(k observe.Kind) bool { return k == observe.RenewFailed || k == observe.Acquired }), want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
 	})
@@ -187,7 +188,7 @@ func TestASuccessfulRenewalOfAnotherHoldersLeaseIsALoss(t *testing.T) {
 			}
 			return resp, err
 		})
-		l, err := Acquire(t.Context(), Blob(w.ContainerOver(liar).NewBlobClient("b")), nil)
+		l, err := Acquire(t.Context(), NewBlob(w.ContainerOver(liar).NewBlobClient("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,8 +257,8 @@ func TestTheRenewerSurvivesAPanic(t *testing.T) {
 func TestAHookThatHangsDoesNotHoldUpTheDeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		stuck := make(chan struct{})
-		l := acquired(t, w, &AcquireOptions{Hooks: Hooks{Event: func(e Event) {
-			if e.Kind == Renewed {
+		l := acquired(t, w, &AcquireOptions{Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+			if e.Kind == observe.Renewed {
 				<-stuck
 			}
 		}}})

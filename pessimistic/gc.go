@@ -59,7 +59,7 @@ const gcAtOnce = 8
 //
 // Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. A GC that is killed
 // may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 3 per deletion.
-func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
+func (k *Locker) GC(ctx context.Context, opts *GCOptions) (_ GCResult, err error) {
 	var o GCOptions
 	if opts != nil {
 		o = *opts
@@ -68,7 +68,9 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	if err := checkUnused(o.Unused); err != nil {
 		return GCResult{}, err
 	}
-	c := &collection{k: k, o: o, remote: newRemote(Container(k.client), k.opts.Hooks)}
+	c := &collection{k: k, o: o, remote: newRemote(NewContainer(k.client), k.opts.Hooks)}
+	ctx, end := c.remote.start(ctx, "GC")
+	defer func() { end(err) }()
 	seen, err := c.remote.lookUntil(ctx, "") // at the container, for the service's clock
 	if err == nil {
 		c.now = seen.Date
@@ -143,8 +145,8 @@ func (c *collection) deleted(info LockInfo) {
 // to this deletion was lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
-	w := newRemote(Blob(client), c.remote.hooks)
-	w.requests, w.heard = c.remote.requests, c.remote.heard
+	w := newRemote(NewBlob(client), c.remote.hooks)
+	w.requests, w.answered = c.remote.requests, c.remote.answered
 	o, timing, err := (&AcquireOptions{Duration: minDuration, requests: c.remote.requests}).withDefaults(w.target)
 	if err != nil {
 		return err
@@ -189,7 +191,7 @@ func (c *collection) stillOurs(ctx context.Context, w remote, id string, info Lo
 
 // erase deletes the blob. ambiguous reports that it may have been deleted although err is not nil.
 func (c *collection) erase(ctx context.Context, w remote, client *blob.Client, id string, etag azcore.ETag) (ambiguous bool, err error) {
-	sent, err := w.wire().Send(ctx, "delete", adminAgain(adminTry), func(ctx context.Context) error {
+	sent, err := w.wire().Send(ctx, "Delete Blob", adminAgain(adminTry), func(ctx context.Context) error {
 		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
 			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
 			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},

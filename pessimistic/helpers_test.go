@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -37,7 +38,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 // steal acquires as another client, without faults.
 func (w *world) steal(name string, d time.Duration) *Lease {
 	w.T.Helper()
-	l, err := TryAcquire(context.Background(), Blob(w.Service.BlockBlob("box", name)), &AcquireOptions{Duration: d})
+	l, err := TryAcquire(context.Background(), NewBlob(w.Service.BlockBlob("box", name)), &AcquireOptions{Duration: d})
 	if err != nil {
 		w.T.Fatalf("steal %s: %v", name, err)
 	}
@@ -48,21 +49,21 @@ func (w *world) steal(name string, d time.Duration) *Lease {
 // events collects what the hooks tell.
 type events struct {
 	mu  sync.Mutex
-	all []Event
+	all []observe.Event
 }
 
-func (e *events) hooks() Hooks {
-	return Hooks{Event: func(one Event) {
+func (e *events) hooks() observe.Hooks {
+	return observe.Hooks{Event: func(_ context.Context, one observe.Event) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.all = append(e.all, one)
 	}}
 }
 
-func (e *events) kinds() []EventKind {
+func (e *events) kinds() []observe.Kind {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var out []EventKind
+	var out []observe.Kind
 	for _, one := range e.all {
 		out = append(out, one.Kind)
 	}

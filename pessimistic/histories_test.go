@@ -6,7 +6,7 @@ package pessimistic
 
 import "testing"
 
-func TestAPausedHolderNeverWritesDuringALaterTenure(t *testing.T) {
+func TestAPausedHolderNeverWritesWhileALaterOneHolds(t *testing.T) {
 	for _, by := range []writer{fencedBlob, fencedTable} {
 		t.Run(by.name, func(t *testing.T) {
 			if n, err := inMany(t, 100, by); n != 0 {

@@ -9,7 +9,10 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// Hold is a named lock that this process holds: a Lease with a name and a fence. It is safe for concurrent use.
+var _ fence.Holder = (*Hold)(nil)
+
+// Hold is a named lock that this process holds: a Lease with a name and a fence. It is a fence.Holder, which writes that
+// the lock protects accept. It is safe for concurrent use.
 type Hold struct {
 	*Lease
 	name     string
@@ -36,7 +39,7 @@ func (h *Hold) ETag() azcore.ETag { return h.etag }
 // Previous describes the previous holder.
 func (h *Hold) Previous() Previous { return h.previous }
 
-// Ending is how the previous holder's tenure ended, judged by the state in which the next one found the lease.
+// Ending is how the previous holding ended, judged by the state in which the next one found the lease.
 type Ending string
 
 // The endings.
@@ -55,8 +58,8 @@ type Previous struct {
 	Since time.Time // when it acquired the lock, by the service's clock
 }
 
-// previous determines, from the lock blob as found, how the previous holder's tenure ended.
-func (t *taking) previous(base lease.Observation) Previous {
+// previous determines, from the lock blob as found, how the previous holding ended.
+func (a *acquisition) previous(base lease.Observation) Previous {
 	r := recordIn(base.Metadata)
 	p := Previous{Owner: r.owner, Fence: r.fence, Since: r.since}
 	switch {
@@ -64,7 +67,7 @@ func (t *taking) previous(base lease.Observation) Previous {
 		p.Ended = EndedByExpiry
 	case base.State == lease.Broken:
 		p.Ended = EndedByBreak
-	case t.made || r.nonce == "":
+	case a.made || r.nonce == "":
 		p.Ended = NoneBefore
 	default:
 		p.Ended = EndedByRelease

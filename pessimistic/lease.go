@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Lease is a lease that this process holds. A goroutine renews it until Release, or until it is lost. A Lease is one
@@ -35,32 +36,32 @@ type Lease struct {
 	turn   chan struct{}  // holds a token: changes and breaks run one at a time
 	calls  sync.WaitGroup // Renew and Verify calls under way, which take no turn; added to with mu held
 	hurry  chan struct{}  // tells the renewer not to wait
-	rouse  chan struct{}  // tells the watchman to check the clocks
+	wake   chan struct{}  // tells the watchman to check the clocks
 	events sync.Mutex     // serializes hooks; never held during a decision
 
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
-	mu        sync.Mutex // guards the fields below; never held during a request
-	id        string
-	next      string  // the id that a Change with an unknown outcome may have set
-	granted   instant // t₀ of the last request that acquired or renewed it
-	changes   int     // changes begun plus changes ended, to detect overlap with one
-	changing  int     // changes under way
-	broken    *brokenBy
-	lost      *LostError    // final
-	gaveBack  bool          // Release has begun, or Reclaim has succeeded
-	goesOn    bool          // continued under another handle: see Reclaim
-	stopped   bool          // ctx has ended, or is about to, because of a deadline
-	doubted   bool          // a Doubted event has not been followed by Assured yet
-	untold    *LostError    // a doubt that has not been reported yet
-	unhealthy bool          // the last renewal was skipped because of the health check
-	failure   error         // of the last renewal; nil after a success
-	stirred   chan struct{} // closed and replaced whenever the gate may have changed
-	tenure    *tenure       // of a named lock; nil otherwise
-	least     time.Duration // see LockerOptions.AtLeast
-	renewals  int
-	failures  int
+	mu         sync.Mutex // guards the fields below; never held during a request
+	id         string
+	next       string  // the id that a Change with an unknown outcome may have set
+	granted    instant // t₀ of the last request that acquired or renewed it
+	changes    int     // changes begun plus changes ended, to detect overlap with one
+	changing   int     // changes under way
+	broken     *brokenBy
+	lost       *LostError    // final
+	gaveBack   bool          // Release has begun, or Reclaim has succeeded
+	goesOn     bool          // continued under another handle: see Reclaim
+	stopped    bool          // ctx has ended, or is about to, because of a deadline
+	doubted    bool          // a Doubted event has not been followed by Assured yet
+	unreported *LostError    // a doubt that has not been reported yet
+	unhealthy  bool          // the last renewal was skipped because of the health check
+	failure    error         // of the last renewal; nil after a success
+	gateMoved  chan struct{} // closed and replaced whenever the gate may have changed
+	holding    *holding      // of a named lock; nil otherwise
+	least      time.Duration // see LockerOptions.AtLeast
+	renewals   int
+	failures   int
 }
 
 // brokenBy is a break of the lease: it sets its end, and the lease is no longer renewed.
@@ -75,7 +76,7 @@ func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Leas
 	l := &Lease{
 		remote: c.remote, timing: c.timing, health: o.Health, waited: c.waited,
 		parent: ctx, id: c.id, granted: t0,
-		turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1), rouse: make(chan struct{}, 1), stirred: make(chan struct{}),
+		turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wake: make(chan struct{}, 1), gateMoved: make(chan struct{}),
 	}
 	l.turn <- struct{}{}
 	l.ctx, l.end = context.WithCancelCause(ctx)
@@ -160,7 +161,7 @@ func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 
 // remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.
 func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
-	stop, hard = Forever, Forever
+	stop, hard = endless, endless
 	if !l.timing.infinite() {
 		elapsed := now.since(l.granted)
 		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
@@ -190,14 +191,16 @@ func (l *Lease) Deadline() (at time.Time, ok bool) {
 
 // Remaining returns how long the work may continue and how long no other client can hold the lease, by the clocks of
 // this machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 once that time
-// has come, and Forever for an infinite lease that has not been broken. changed is closed when either changes other
+// has come, and Infinite for an infinite lease that has not been broken. changed is closed when either changes other
 // than by the passing of time: after a renewal, a break or a loss. Remaining sends no request.
 //
 // It is meant for a watchdog that must act at the end even if the renewing process has been stopped or killed:
 //
 //	for {
 //		_, end, changed := l.Remaining()
-//		watchdog.Arm(end - margin)
+//		if end != pessimistic.Infinite {
+//			watchdog.Arm(end - margin)
+//		}
 //		select {
 //		case <-changed:
 //		case <-done:
@@ -215,11 +218,16 @@ func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
 	case l.stopped:
 		stop = 0
 	}
-	return max(stop, 0), max(end, 0), l.stirred
+	return shown(stop), shown(end), l.gateMoved
 }
 
-// Forever is the value of Remaining for a lease that does not expire.
-const Forever time.Duration = 1 << 62
+// shown returns the time that is left as Remaining states it.
+func shown(left time.Duration) time.Duration {
+	if left > endless/2 {
+		return Infinite
+	}
+	return max(left, 0)
+}
 
 // Stats counts what a lease has cost so far.
 type Stats struct {
@@ -250,26 +258,25 @@ func (l *Lease) lose(reason Reason, err error) *LostError {
 	}
 	lost := l.loss(now, reason, err)
 	l.lost = lost
-	l.stir()
+	l.moveGate()
 	l.mu.Unlock()
 	// End the work before reporting: a hook that hangs must not keep the work going.
 	l.end(lost)
 	l.quit()
-	l.emit(Event{Kind: Lost, Err: lost})
+	l.emit(observe.Event{Kind: observe.Lost, Err: lost})
 	return lost
 }
 
-// stir wakes the goroutines that wait at the gate. It is called with mu held.
-func (l *Lease) stir() {
-	close(l.stirred)
-	l.stirred = make(chan struct{})
+// moveGate wakes the goroutines that wait at the gate. It is called with mu held.
+func (l *Lease) moveGate() {
+	close(l.gateMoved)
+	l.gateMoved = make(chan struct{})
 }
 
-func (l *Lease) emit(e Event) {
-	e.Resource = l.remote.path
+func (l *Lease) emit(e observe.Event) {
 	l.events.Lock()
 	defer l.events.Unlock()
-	l.remote.hooks.emit(e)
+	l.remote.emit(l.parent, e)
 }
 
 // enter registers a request of the caller that takes no turn, and bounds its context. Release waits for leave.
@@ -288,6 +295,14 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 func (l *Lease) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.keeping, func() { cancel(ErrReleased) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// during returns a context for requests of an operation that continues under the lease: it has the values of ctx, such as
+// the operation's span, and ends with ctx or with the lease's Context.
+func (l *Lease) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 

@@ -13,11 +13,12 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func acquired(t *testing.T, w *world, opts *AcquireOptions) *Lease {
 	t.Helper()
-	l, err := Acquire(t.Context(), Blob(w.Blob("b")), opts)
+	l, err := Acquire(t.Context(), NewBlob(w.Blob("b")), opts)
 	if err != nil {
 		t.Fatalf("acquire: %v", err)
 	}
@@ -92,15 +93,15 @@ func TestRenewalsAreSpacedFromStartToStart(t *testing.T) {
 func TestDurationsThatTheServiceRefusesAreRefusedBeforeSending(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{time.Second, 14 * time.Second, 61 * time.Second, 20*time.Second + 1, -2} {
-			_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Duration: d})
+			_, err := Acquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{Duration: d})
 			if err == nil || !strings.Contains(err.Error(), "Duration") || !strings.Contains(err.Error(), "15s") {
 				t.Errorf("%v: err = %v, want one that names field and range", d, err)
 			}
 		}
-		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{LeaseID: "abc"}); err == nil {
+		if _, err := Acquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{LeaseID: "abc"}); err == nil {
 			t.Error("an id that is no GUID was taken; an emulator would take it too, the service not")
 		}
-		if _, err := Acquire(t.Context(), Container(w.Container()), &AcquireOptions{IfMatch: "x"}); err == nil {
+		if _, err := Acquire(t.Context(), NewContainer(w.Container()), &AcquireOptions{IfMatch: "x"}); err == nil {
 			t.Error("a condition that the SDK drops was taken")
 		}
 		if _, err := Acquire(t.Context(), nil, nil); err == nil {
@@ -114,7 +115,7 @@ func TestTryAcquireDoesNotWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		began := time.Now()
-		_, err := TryAcquire(t.Context(), Blob(w.Blob("b")), nil)
+		_, err := TryAcquire(t.Context(), NewBlob(w.Blob("b")), nil)
 		held, ok := errors.AsType[*HeldError](err)
 		if !ok || !errors.Is(err, ErrHeld) || held.Resource != "box/b" || pesstest.Code(err) != "LeaseAlreadyPresent" {
 			t.Errorf("err = %v (%s)", err, pesstest.Code(err))
@@ -166,7 +167,7 @@ func TestWaitingEndsWhenItsTimeIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		holder := w.steal("b", 0)
 		began := time.Now()
-		_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{MaxWait: 20 * time.Second})
+		_, err := Acquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{MaxWait: 20 * time.Second})
 		held, ok := errors.AsType[*HeldError](err)
 		if !ok || held.Waited != 20*time.Second || time.Since(began) != 20*time.Second {
 			t.Errorf("err = %v after %v, want a *HeldError after 20 s", err, time.Since(began))
@@ -188,7 +189,7 @@ func TestWaitingEndsWithTheCauseOfItsContext(t *testing.T) {
 			cancel(why)
 		}()
 		began := time.Now()
-		if _, err := Acquire(ctx, Blob(w.Blob("b")), nil); !errors.Is(err, why) || time.Since(began) != 7*time.Second {
+		if _, err := Acquire(ctx, NewBlob(w.Blob("b")), nil); !errors.Is(err, why) || time.Since(began) != 7*time.Second {
 			t.Errorf("err = %v after %v, want the context's cause after 7 s", err, time.Since(began))
 		}
 		mustRelease(t, holder)
@@ -201,7 +202,7 @@ func TestAWaiterSurvivesAnOutageThatANewCallDoesNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		down := aztest.Fault{Kind: aztest.Refuse}
 		w.Faults.SetFaults(down)
-		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), nil); err == nil || errors.Is(err, ErrHeld) {
+		if _, err := Acquire(t.Context(), NewBlob(w.Blob("b")), nil); err == nil || errors.Is(err, ErrHeld) {
 			t.Errorf("err = %v, want the refusal", err)
 		}
 		if got := len(w.Ops()); got != 6 {
@@ -222,7 +223,7 @@ func TestAWaiterSurvivesAnOutageThatANewCallDoesNot(t *testing.T) {
 
 func TestAcquireDoesNotWaitForAMissingBlob(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		_, err := Acquire(t.Context(), Blob(w.Blob("missing")), nil)
+		_, err := Acquire(t.Context(), NewBlob(w.Blob("missing")), nil)
 		if !errors.Is(err, ErrNotFound) || pesstest.Code(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
 			t.Errorf("err = %v", err)
 		}
@@ -234,7 +235,7 @@ func TestAcquireDoesNotWaitForAMissingBlob(t *testing.T) {
 func TestTheFirst403IsFinal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
-		if _, err := Acquire(t.Context(), Blob(w.Blob("b")), nil); pesstest.Code(err) != "AuthorizationPermissionMismatch" {
+		if _, err := Acquire(t.Context(), NewBlob(w.Blob("b")), nil); pesstest.Code(err) != "AuthorizationPermissionMismatch" {
 			t.Errorf("err = %v", err)
 		}
 		w.WantOps("acquire")
@@ -246,7 +247,7 @@ func TestAnAcquireWhoseResponseIsLostIsRepeatedWithTheSameID(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 1})
-				l, err := TryAcquire(t.Context(), Blob(w.Blob("b")), nil)
+				l, err := TryAcquire(t.Context(), NewBlob(w.Blob("b")), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -301,7 +302,7 @@ func TestAGrantThatTookHalfTheDurationIsRepeated(t *testing.T) {
 func TestAnInfiniteLeaseLastsAndItsLossIsNoticed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
-		if seen := w.Look("b"); seen.Term != lease.Infinite {
+		if seen := w.Look("b"); seen.Term != lease.InfiniteTerm {
 			t.Errorf("seen %+v, want an infinite lease", seen)
 		}
 		if _, bounded := l.Deadline(); bounded {
@@ -313,7 +314,7 @@ func TestAnInfiniteLeaseLastsAndItsLossIsNoticed(t *testing.T) {
 			t.Errorf("ended by an outage: %v", context.Cause(l.Context()))
 		}
 		w.Faults.SetFaults()
-		if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+		if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -328,7 +329,7 @@ func TestAnInfiniteLeaseLastsAndItsLossIsNoticed(t *testing.T) {
 
 func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		l, err := Acquire(t.Context(), Container(w.Container()), nil)
+		l, err := Acquire(t.Context(), NewContainer(w.Container()), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,11 +346,11 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 		if err := l.Renew(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := TryAcquire(t.Context(), Container(w.Container()), nil); !errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box: held") {
+		if _, err := TryAcquire(t.Context(), NewContainer(w.Container()), nil); !errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box: held") {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l)
-		if seen, err := Look(t.Context(), Container(w.Container())); err != nil || !seen.State.Free() {
+		if seen, err := Look(t.Context(), NewContainer(w.Container())); err != nil || !seen.State.Free() {
 			t.Errorf("%+v, %v", seen, err)
 		}
 	})
@@ -358,15 +359,15 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 func TestDoReleasesHoweverTheWorkEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mine := errors.New("my own error")
-		if err := Do(t.Context(), Blob(w.Blob("b")), nil, func(context.Context, *Lease) error { return mine }); err != mine {
+		if err := Do(t.Context(), NewBlob(w.Blob("b")), nil, func(context.Context, *Lease) error { return mine }); err != mine {
 			t.Errorf("err = %v, want the work's own", err)
 		}
-		if err := Do(t.Context(), Blob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error { return l.Guard(ctx) }); err != nil {
+		if err := Do(t.Context(), NewBlob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error { return l.Guard(ctx) }); err != nil {
 			t.Error(err)
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_ = Do(t.Context(), Blob(w.Blob("b")), nil, func(context.Context, *Lease) error { panic("work") })
+			_ = Do(t.Context(), NewBlob(w.Blob("b")), nil, func(context.Context, *Lease) error { panic("work") })
 		}()
 		if w.State("b") != lease.Available {
 			t.Errorf("state %v", w.State("b"))
@@ -380,8 +381,8 @@ func TestDoReportsALossTogetherWithTheWorksError(t *testing.T) {
 	mine := errors.New("my own error")
 	for _, own := range []error{nil, mine} {
 		inBubble(t, func(t *testing.T, w *world) {
-			err := Do(t.Context(), Blob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error {
-				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			err := Do(t.Context(), NewBlob(w.Blob("b")), nil, func(ctx context.Context, l *Lease) error {
+				if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 					t.Fatal(err)
 				}
 				<-ctx.Done()
@@ -400,11 +401,11 @@ func TestDoSucceedsIfOnlyTheReleaseIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Release Blob Lease")})
 		var seen events
-		err := Do(t.Context(), Blob(w.Blob("b")), &AcquireOptions{Hooks: seen.hooks()}, func(context.Context, *Lease) error { return nil })
+		err := Do(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{Hooks: seen.hooks()}, func(context.Context, *Lease) error { return nil })
 		if err != nil {
 			t.Error(err)
 		}
-		if last := seen.all[len(seen.all)-1]; last.Kind != Released || !errors.Is(last.Err, ErrOutcomeUnknown) {
+		if last := seen.all[len(seen.all)-1]; last.Kind != observe.Released || !errors.Is(last.Err, ErrOutcomeUnknown) {
 			t.Errorf("last event %+v, want a release with an unknown outcome", last)
 		}
 	})
@@ -415,8 +416,8 @@ func TestHooksReportTheEventsOfALease(t *testing.T) {
 		var seen events
 		var traced []string
 		hooks := seen.hooks()
-		hooks.Trace = func(ctx context.Context, op, resource string) (context.Context, func(error)) {
-			traced = append(traced, op+" "+resource)
+		hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+			traced = append(traced, s.Name+" "+s.Resource)
 			return ctx, func(err error) { traced = append(traced, fmt.Sprint(err == nil)) }
 		}
 		holder := w.steal("b", 15*time.Second)
@@ -425,10 +426,10 @@ func TestHooksReportTheEventsOfALease(t *testing.T) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
 		bubble.Sleep(15 * time.Second)
 		mustRelease(t, l)
-		if got, want := seen.kinds(), []EventKind{Waiting, Acquired, RenewFailed, Renewed, Released}; !slices.Equal(got, want) {
+		if got, want := seen.kinds(), []observe.Kind{observe.Waiting, observe.Acquired, observe.RenewFailed, observe.Renewed, observe.Released}; !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
-		if traced[0] != "acquire box/b" || traced[1] != "false" || len(traced)%2 != 0 {
+		if traced[0] != "pessimistic.Acquire box/b" || traced[1] != "Acquire Lease box/b" || traced[2] != "false" || len(traced)%2 != 0 {
 			t.Errorf("traced %v", traced)
 		}
 		for _, e := range seen.all {

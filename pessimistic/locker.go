@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -40,12 +41,12 @@ import (
 //
 // A Locker is safe for concurrent use. It starts no goroutines other than those of the leases it has granted.
 type Locker struct {
-	client *container.Client
-	path   string
-	opts   LockerOptions
-	timing timing
-	lines  lines
-	heard  atomic.Bool // the service has answered at least once
+	client   *container.Client
+	path     string
+	opts     LockerOptions
+	timing   timing
+	lines    lines
+	answered atomic.Bool // the service has answered at least once
 }
 
 // LockerOptions configures a Locker. The zero value selects the defaults.
@@ -90,8 +91,8 @@ type LockerOptions struct {
 	// false.
 	QuickFirst bool
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	// Hooks observe the Locker's operations and leases: see AcquireOptions.Hooks. Defaults to none.
+	Hooks observe.Hooks
 
 	clockJump func() time.Duration // see remote
 
@@ -100,7 +101,7 @@ type LockerOptions struct {
 
 // LockOptions configures one acquisition. The zero value selects the defaults.
 type LockOptions struct {
-	// MaxWait bounds how long Lock waits for another holder. Defaults to no bound but ctx.
+	// MaxWait bounds how long Lock waits for another holder. Defaults to Infinite: no bound but ctx.
 	MaxWait time.Duration
 
 	// NoWait returns a *HeldError at once if another client holds the lock. MaxWait then bounds only the retries after
@@ -152,7 +153,7 @@ func (k *Locker) Options() LockerOptions { return k.opts }
 
 // Answered reports whether the service has answered any request of this Locker, with whatever result. Until then an
 // outage cannot be distinguished from a wrong address. It sends no request.
-func (k *Locker) Answered() bool { return k.heard.Load() }
+func (k *Locker) Answered() bool { return k.answered.Load() }
 
 // Lock waits until it holds the lock. It returns a *HeldError when MaxWait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
@@ -176,18 +177,20 @@ func (k *Locker) Answered() bool { return k.heard.Load() }
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
-func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
-	t, err := k.newTaking(name, opts)
+func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (_ *Hold, err error) {
+	a, err := k.newAcquisition(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
-	handed, err := k.lines.enter(ctx, t)
+	ctx, end := a.claim.remote.start(ctx, "Lock")
+	defer func() { end(err) }()
+	handed, err := k.lines.enter(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	h, err := t.turns(ctx, handed)
-	if err != nil && !t.passed {
-		t.line.leave(ctx, err, t.claim.remote.clock().now())
+	h, err := a.turns(ctx, handed)
+	if err != nil && !a.passed {
+		a.line.leave(ctx, err, a.claim.remote.clock().now())
 	}
 	return h, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // lockerOf has the faults of the world before it.
@@ -98,7 +99,7 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 		{EndedByRelease, func(t *testing.T, _ *world, h *Hold) { mustRelease(t, h.Lease) }},
 		{EndedByExpiry, func(t *testing.T, w *world, h *Hold) { crash(h.Lease) }},
 		{EndedByBreak, func(t *testing.T, w *world, h *Hold) {
-			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
 			crash(h.Lease)
@@ -215,8 +216,8 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 						<-ctx.Done()
 					}
 				})
-				hooks := Hooks{Trace: func(c context.Context, _, _ string) (context.Context, func(error)) {
-					if sent == at && !late {
+				hooks := observe.Hooks{Span: func(c context.Context, s observe.Span) (context.Context, func(error)) {
+					if s.Request && sent == at && !late {
 						cancel(why)
 					}
 					return c, func(error) {}

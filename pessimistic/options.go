@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -24,7 +25,7 @@ type AcquireOptions struct {
 	Duration time.Duration
 
 	// MaxWait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. Defaults to
-	// no bound but ctx.
+	// Infinite: no bound but ctx.
 	MaxWait time.Duration
 
 	// NoWait returns a *HeldError at once if another client holds the lease. Defaults to false.
@@ -51,8 +52,9 @@ type AcquireOptions struct {
 	// but cannot work loses what it holds. Health should return before its context ends. Defaults to none.
 	Health func(context.Context) error
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks Hooks
+	// Hooks observe the lease. The events of a lease are reported one at a time; the function must not call methods of
+	// the lease, whose renewals wait for it. Waiting is repeated every minute. Defaults to none.
+	Hooks observe.Hooks
 
 	clockJump func() time.Duration // see remote
 	requests  *atomic.Int64        // to which its requests are added; nil for a counter of its own
@@ -70,8 +72,9 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", out.Duration)
 		}
 	}
-	if out.MaxWait < 0 {
-		return out, timing{}, fmt.Errorf("MaxWait: %v is negative", out.MaxWait)
+	var err error
+	if out.MaxWait, err = waitOf("AcquireOptions.MaxWait", out.MaxWait); err != nil {
+		return out, timing{}, err
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
 	out.Tries = cmp.Or(out.Tries, defaultTries)

@@ -7,6 +7,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -18,13 +19,13 @@ type queue struct {
 	began  instant
 	pace   poll.Pace
 
-	heard   bool          // another holder has been seen
-	refused int           // consecutive looks that were refused
-	failed  int           // consecutive looks that failed
-	wish    time.Duration // the service's Retry-After in the last response
-	waited  time.Duration
-	told    time.Duration     // when the wait was last reported, as waited
-	seen    lease.Observation // the last observation
+	sawHolder bool          // another holder has been seen
+	refused   int           // consecutive looks that were refused
+	failed    int           // consecutive looks that failed
+	wish      time.Duration // the service's Retry-After in the last response
+	waited    time.Duration
+	reported  time.Duration     // when the wait was last reported, as waited
+	seen      lease.Observation // the last observation
 }
 
 // run returns how long the caller has waited.
@@ -33,11 +34,11 @@ func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.b
 // untilFree returns nil when the lease looks free, a *HeldError when the time to wait has passed, or the reason it
 // cannot continue. cause is the error of the last attempt.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
-	q.heard = true
-	q.tell()
+	q.sawHolder = true
+	q.report(ctx)
 	for {
-		if q.run()-q.told >= tellEvery {
-			q.tell()
+		if q.run()-q.reported >= reportEvery {
+			q.report(ctx)
 		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -49,13 +50,13 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 	}
 }
 
-// tellEvery is the interval at which a wait is reported.
-const tellEvery = time.Minute
+// reportEvery is the interval at which a wait is reported.
+const reportEvery = time.Minute
 
-// tell reports the wait.
-func (q *queue) tell() {
-	q.remote.hooks.emit(Event{Kind: Waiting, Resource: q.remote.path, Holder: recordOf(q.seen).owner})
-	q.told = q.run()
+// report reports the wait.
+func (q *queue) report(ctx context.Context) {
+	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: recordOf(q.seen).owner})
+	q.reported = q.run()
 }
 
 // sleep waits until the next look.

@@ -96,9 +96,9 @@ func pointers(metadata map[string]string) map[string]*string {
 // infinite one, nor the reverse. If they do not match, the lease belongs to a program that does not use azconc.
 func recordOf(o lease.Observation) record {
 	r := recordIn(o.Metadata)
-	if o.State == lease.Leased && r.duration != 0 && (o.Term == lease.Infinite) != (r.duration == Infinite) {
+	if o.State == lease.Leased && r.duration != 0 && (o.Term == lease.InfiniteTerm) != (r.duration == Infinite) {
 		r.owner, r.since, r.duration = "", time.Time{}, 0
-		if o.Term == lease.Infinite {
+		if o.Term == lease.InfiniteTerm {
 			r.duration = Infinite
 		}
 	}

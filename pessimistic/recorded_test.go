@@ -22,7 +22,7 @@ func TestALeaseWhoseBreakHasElapsedIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				l := acquired(t, w, &AcquireOptions{Duration: duration})
-				if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+				if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 					t.Fatal(err)
 				}
 				if lost := mustLost(t, l.Verify(t.Context()), Broken); !azerr.Has(lost, "LeaseLost") {
@@ -39,7 +39,7 @@ func TestAWriteUnderABrokenLeaseIsLost(t *testing.T) {
 		l := acquired(t, w, nil)
 		id := l.ID()
 		client := w.Service.BlockBlob("box", "b")
-		if _, err := Break(t.Context(), Blob(client), &BreakOptions{Now: true}); err != nil {
+		if _, err := Break(t.Context(), NewBlob(client), &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := client.SetMetadata(t.Context(), nil, &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
@@ -83,7 +83,7 @@ func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 		{300 * time.Millisecond, &BreakOptions{Now: true}, 0},
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
-			target := answering{Blob(w.Blob("b")), time.Now().Add(duration)}
+			target := answering{NewBlob(w.Blob("b")), time.Now().Add(duration)}
 			if _, err := target.Acquire(t.Context(), uuid.NewString(), int32(duration/time.Second), lease.Conditions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 func TestAnInfiniteLeaseThatIsBrokenIsFreeAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.steal("b", Infinite)
-		if most, err := Break(t.Context(), Blob(w.Blob("b")), nil); err != nil || most != 0 || !w.State("b").Free() {
+		if most, err := Break(t.Context(), NewBlob(w.Blob("b")), nil); err != nil || most != 0 || !w.State("b").Free() {
 			t.Errorf("%v, %v, %v", most, err, w.State("b"))
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -22,8 +23,10 @@ import (
 // Requests: 1 if it is answered, or none if the lease is known to be lost.
 func (l *Lease) Release(ctx context.Context) error {
 	l.releasing.Do(func() {
+		ctx, end := l.remote.start(ctx, "Release")
 		l.holdOut(ctx)
 		l.released = l.giveBack(ctx)
+		end(l.released)
 	})
 	return l.released
 }
@@ -39,7 +42,7 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	passed, left := l.passOn(ctx, lost)
 	if passed {
-		l.emit(Event{Kind: HandedOver})
+		l.emit(observe.Event{Kind: observe.HandedOver})
 		return nil
 	}
 	defer left()
@@ -48,7 +51,7 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	began := l.remote.clock().now()
 	err := l.sendRelease(ctx)
-	l.emit(Event{Kind: Released, Err: err, Took: l.remote.clock().now().since(began)})
+	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.clock().now().since(began)})
 	if lost != nil {
 		return lost
 	}
@@ -71,7 +74,7 @@ func (l *Lease) close() *LostError {
 	}
 	lost := l.lost
 	l.gaveBack = true
-	l.stir()
+	l.moveGate()
 	l.mu.Unlock()
 	if lost != nil {
 		l.end(lost)
@@ -140,7 +143,7 @@ func (r remote) releaseUntil(ctx context.Context, id string) (err error, ambiguo
 			return f.Usual()
 		},
 	}
-	sent, err := r.wire().Send(ctx, "release", again, func(ctx context.Context) error {
+	sent, err := r.wire().Send(ctx, "", again, func(ctx context.Context) error {
 		return r.target.Release(ctx, id, lease.Conditions{})
 	})
 	return err, err != nil && sent.Ambiguous > 0

@@ -60,7 +60,7 @@ func TestAReleaseThatIsNeverConfirmedIsUnknown(t *testing.T) {
 func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
-		l, err := Acquire(ctx, Blob(w.Blob("b")), nil)
+		l, err := Acquire(ctx, NewBlob(w.Blob("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestAReleaseDoesNotNeedItsContext(t *testing.T) {
 func TestTheLeaseIsRenewedUntilTheWorkHasStopped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
-		l, err := Acquire(ctx, Blob(w.Blob("b")), nil)
+		l, err := Acquire(ctx, NewBlob(w.Blob("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,19 +104,19 @@ func TestReleasingALostLeaseReportsTheReason(t *testing.T) {
 		ops    []string
 	}{
 		{"broken, and nobody has it", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
 			bubble.Sleep(11 * time.Second)
 		}, Broken, []string{"acquire", "renew", "look", "release"}},
 		{"taken before we knew", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
 			w.steal("b", 15*time.Second)
 		}, Taken, []string{"acquire", "release"}},
 		{"taken, and we knew", func(t *testing.T, w *world, _ *Lease) {
-			if _, err := Break(t.Context(), Blob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
+			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
 			}
 			w.steal("b", 15*time.Second)
@@ -159,7 +159,7 @@ func TestTheRenewerIsJoinedBeforeTheRelease(t *testing.T) {
 			}
 			return w.Faults.Do(r)
 		})
-		l, err := Acquire(t.Context(), Blob(w.ContainerOver(slow).NewBlobClient("b")), nil)
+		l, err := Acquire(t.Context(), NewBlob(w.ContainerOver(slow).NewBlobClient("b")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestACancelledAcquireLeavesNoLease(t *testing.T) {
 					go func() { bubble.Sleep(2 * time.Second); _ = holder.Release(context.Background()) }()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(step)*50*time.Millisecond)
 					defer cancel()
-					l, err := Acquire(ctx, Blob(w.ContainerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pesstest.PollEvery(400 * time.Millisecond)})
+					l, err := Acquire(ctx, NewBlob(w.ContainerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pesstest.PollEvery(400 * time.Millisecond)})
 					if err == nil {
 						mustRelease(t, l)
 					} else {

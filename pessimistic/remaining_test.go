@@ -49,7 +49,7 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 	})
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
-		if stop, end, _ := l.Remaining(); stop != Forever || end != Forever {
+		if stop, end, _ := l.Remaining(); stop != Infinite || end != Infinite {
 			t.Errorf("infinite: %v and %v", stop, end)
 		}
 		mustRelease(t, l)

@@ -10,22 +10,22 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// remote sends the requests about one resource, and counts and reports them. It is safe for concurrent use.
+// remote sends the requests about one resource, and counts and observes them. It is safe for concurrent use.
 type remote struct {
-	target   Resource
-	path     string
-	hooks    Hooks
-	requests *atomic.Int64
-	heard    *atomic.Bool // the service has answered, with whatever result
-	// clockJump, in tests, is by how much the wall clock has moved against the monotonic clock; see clock.
-	clockJump func() time.Duration
+	target    Resource
+	path      string
+	hooks     observe.Hooks
+	requests  *atomic.Int64
+	answered  *atomic.Bool         // the service has answered, with whatever result
+	clockJump func() time.Duration // what clock reads; nil outside tests
 }
 
-func newRemote(target Resource, hooks Hooks) remote {
-	r := remote{target: target, hooks: hooks, requests: new(atomic.Int64), heard: new(atomic.Bool)}
+func newRemote(target Resource, hooks observe.Hooks) remote {
+	r := remote{target: target, hooks: hooks, requests: new(atomic.Int64), answered: new(atomic.Bool)}
 	if target != nil {
 		r.path = target.String()
 	}
@@ -41,26 +41,38 @@ func (r remote) usable() error {
 	return nil
 }
 
-// wire returns the wire for the requests, which it counts and traces.
+// start begins the span of an operation, such as "Acquire".
+func (r remote) start(ctx context.Context, operation string) (context.Context, func(error)) {
+	return r.hooks.Start(ctx, observe.Span{Name: "pessimistic." + operation, Resource: r.path})
+}
+
+// emit reports an event. It is called with no locks held.
+func (r remote) emit(ctx context.Context, e observe.Event) {
+	e.Subject, e.Resource = observe.Lease, r.path
+	r.hooks.Emit(ctx, e)
+}
+
+// wire returns the wire for the requests, which it counts and observes. It notes whether the service has answered.
 func (r remote) wire() wire.Wire {
-	return wire.Wire{Count: func() { r.requests.Add(1) }, Trace: r.trace}
-}
-
-func (r remote) trace(ctx context.Context, op string) (context.Context, func(error)) {
-	traced := func(error) {}
-	if r.hooks.Trace != nil {
-		ctx, traced = r.hooks.Trace(ctx, op, r.path)
-	}
-	return ctx, func(err error) {
-		if err == nil || azerr.Classify(err).Status != 0 {
-			r.heard.Store(true)
+	w := wire.Observed(r.hooks, r.path, func() { r.requests.Add(1) })
+	span := w.Trace
+	w.Trace = func(ctx context.Context, request string) (context.Context, func(error)) {
+		end := func(error) {}
+		if span != nil {
+			ctx, end = span(ctx, request)
 		}
-		traced(err)
+		return ctx, func(err error) {
+			if err == nil || azerr.Classify(err).Status != 0 {
+				r.answered.Store(true)
+			}
+			end(err)
+		}
 	}
+	return w
 }
 
-func (r remote) renew(ctx context.Context, id string) (reply lease.Reply, err error) {
-	err = r.wire().Once(ctx, "renew", 0, func(ctx context.Context) (err error) {
+func (r remote) renew(ctx context.Context, id string) (reply lease.Result, err error) {
+	err = r.wire().Once(ctx, "", 0, func(ctx context.Context) (err error) {
 		reply, err = r.target.Renew(ctx, id, lease.Conditions{})
 		return err
 	})
@@ -68,7 +80,7 @@ func (r remote) renew(ctx context.Context, id string) (reply lease.Reply, err er
 }
 
 func (r remote) look(ctx context.Context, id string, try time.Duration) (seen lease.Observation, err error) {
-	err = r.wire().Once(ctx, "look", try, func(ctx context.Context) (err error) {
+	err = r.wire().Once(ctx, "", try, func(ctx context.Context) (err error) {
 		seen, err = r.target.Look(ctx, id)
 		return err
 	})
@@ -77,7 +89,7 @@ func (r remote) look(ctx context.Context, id string, try time.Duration) (seen le
 
 // lookUntil looks until it is answered.
 func (r remote) lookUntil(ctx context.Context, id string) (seen lease.Observation, err error) {
-	_, err = r.wire().Send(ctx, "look", adminAgain(adminTry), func(ctx context.Context) (err error) {
+	_, err = r.wire().Send(ctx, "", adminAgain(adminTry), func(ctx context.Context) (err error) {
 		seen, err = r.target.Look(ctx, id)
 		return err
 	})

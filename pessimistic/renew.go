@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -33,8 +34,11 @@ func (l *Lease) renewer() {
 		if l.keeping.Err() != nil || l.brokenByUs() {
 			return
 		}
-		l.tellDoubt()
-		if errors.Is(l.renewOnce(l.keeping), errBreaking) {
+		l.reportDoubt()
+		ctx, end := l.remote.start(l.keeping, "Renew")
+		err := l.renewOnce(ctx)
+		end(err)
+		if errors.Is(err, errBreaking) {
 			l.watchBreak()
 			return
 		}
@@ -155,7 +159,7 @@ func (l *Lease) settle(t0 instant, err error) error {
 		}
 		l.failures++
 		l.mu.Unlock()
-		l.emit(Event{Kind: RenewFailed, Err: err, Margin: max(stop, 0)})
+		l.emit(observe.Event{Kind: observe.RenewFailed, Err: err, Margin: max(stop, 0)})
 		return err
 	}
 	if t0.since(l.granted) > 0 {
@@ -168,11 +172,11 @@ func (l *Lease) settle(t0 instant, err error) error {
 		l.doubted = false
 	}
 	left, _ := l.remaining(now)
-	l.stir()
+	l.moveGate()
 	l.mu.Unlock()
-	l.emit(Event{Kind: Renewed, Took: now.since(t0), Margin: stop})
+	l.emit(observe.Event{Kind: observe.Renewed, Took: now.since(t0), Margin: stop})
 	if assured {
-		l.emit(Event{Kind: Assured, Margin: left})
+		l.emit(observe.Event{Kind: observe.Assured, Margin: left})
 	}
 	return nil
 }
@@ -190,7 +194,7 @@ func (l *Lease) watchman() {
 		timer.Reset(next)
 		select {
 		case <-timer.C:
-		case <-l.rouse:
+		case <-l.wake:
 		case <-l.keeping.Done():
 			return
 		}
@@ -224,19 +228,19 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		}
 		l.stopped, l.doubted = true, true
 		lost = l.loss(now, reason, failure)
-		l.stir()
+		l.moveGate()
 	}
 	if now.jumpSince(l.granted) > jumpTolerance {
 		// The renewer reports it: a watchman blocked in a hook might miss the next deadline.
 		if !l.doubted {
-			l.doubted, l.untold = true, l.loss(now, Stopped, failure)
+			l.doubted, l.unreported = true, l.loss(now, Stopped, failure)
 		}
 		l.renewNow()
 	}
 	l.mu.Unlock()
 	if lost != nil {
 		l.end(lost)
-		l.emit(Event{Kind: Doubted, Err: lost})
+		l.emit(observe.Event{Kind: observe.Doubted, Err: lost})
 	}
 	next = min(watch, hard)
 	if stop > 0 {
@@ -245,14 +249,14 @@ func (l *Lease) look() (next time.Duration, over bool) {
 	return next, false
 }
 
-// tellDoubt reports a jump of the clock.
-func (l *Lease) tellDoubt() {
+// reportDoubt reports a jump of the clock.
+func (l *Lease) reportDoubt() {
 	l.mu.Lock()
-	untold := l.untold
-	l.untold = nil
+	unreported := l.unreported
+	l.unreported = nil
 	l.mu.Unlock()
-	if untold != nil {
-		l.emit(Event{Kind: Doubted, Err: untold})
+	if unreported != nil {
+		l.emit(observe.Event{Kind: observe.Doubted, Err: unreported})
 	}
 }
 

@@ -13,39 +13,40 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// Resource is something that can be leased: see Blob, Container and package files. It is safe for concurrent use.
+// Resource is something that can be leased: see NewBlob, NewContainer and package files. It is safe for concurrent use.
 type Resource = lease.Resource
 
-// Blob returns a blob of any type as a Resource. It must exist; snapshots cannot be leased.
+// NewBlob returns a blob of any type as a Resource. It must exist; snapshots cannot be leased.
 //
 // While it is leased, the service refuses every write and the deletion without the lease id (412 LeaseIdMissing). Reads
 // are unaffected, and deletion of the whole container is not prevented.
-func Blob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client](client *C) Resource {
+func NewBlob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Client](client *C) Resource {
 	if client == nil {
 		return nil
 	}
 	switch one := any(client).(type) {
 	case *blockblob.Client:
-		return bloblease.Blob(one.BlobClient())
+		return bloblease.NewBlob(one.BlobClient())
 	case *appendblob.Client:
-		return bloblease.Blob(one.BlobClient())
+		return bloblease.NewBlob(one.BlobClient())
 	case *pageblob.Client:
-		return bloblease.Blob(one.BlobClient())
+		return bloblease.NewBlob(one.BlobClient())
 	default:
-		return bloblease.Blob(one.(*blob.Client))
+		return bloblease.NewBlob(one.(*blob.Client))
 	}
 }
 
-// Container returns a container as a Resource. Its lease guards only its deletion: anybody may still write its blobs,
+// NewContainer returns a container as a Resource. Its lease guards only its deletion: anybody may still write its blobs,
 // its metadata and its access policy (REST: "Lease Container"). As a lock it binds only clients that acquire it.
-func Container(client *container.Client) Resource { return bloblease.Container(client) }
+func NewContainer(client *container.Client) Resource { return bloblease.NewContainer(client) }
 
 // Look requests the state of a resource's lease: one HEAD request.
 func Look(ctx context.Context, target Resource) (lease.Observation, error) {
-	w := newRemote(target, Hooks{})
+	w := newRemote(target, observe.Hooks{})
 	if err := w.usable(); err != nil {
 		return lease.Observation{}, err
 	}

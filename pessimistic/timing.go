@@ -5,11 +5,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Infinite is the duration of a lease that does not expire.
-const Infinite time.Duration = -1
+// Infinite is the duration of a lease that does not expire, and what Lease.Remaining returns for one that has not been
+// broken.
+const Infinite time.Duration = lease.Infinite
+
+// waitOf returns the bound of a wait, 0 for none, or an error that names the field.
+func waitOf(field string, d time.Duration) (time.Duration, error) {
+	switch {
+	case d == Infinite:
+		return 0, nil
+	case d < 0:
+		return 0, fmt.Errorf("%s: %v is negative and not Infinite", field, d)
+	}
+	return d, nil
+}
+
+// endless is more than any duration, to calculate with.
+const endless time.Duration = 1 << 62
 
 // The service's limits (REST: "Lease Blob", "Lease Container"; it answers 400 InvalidHeaderValue beyond them).
 const (
@@ -64,7 +80,7 @@ func (t timing) patience() time.Duration {
 // seconds returns the duration in the unit of the protocol.
 func (t timing) seconds() int32 {
 	if t.infinite() {
-		return -1
+		return lease.Infinite
 	}
 	return int32(t.duration / time.Second)
 }

@@ -88,7 +88,7 @@ func (tr *trial) inBubble(t *testing.T) (findings []string) {
 			bubble.Sleep(tr.answer)
 		}
 	})
-	l, err := Acquire(t.Context(), Blob(tr.w.ContainerOver(tr).NewBlobClient("b")), &AcquireOptions{Duration: tr.duration, clockJump: tr.machine.clockJump})
+	l, err := Acquire(t.Context(), NewBlob(tr.w.ContainerOver(tr).NewBlobClient("b")), &AcquireOptions{Duration: tr.duration, clockJump: tr.machine.clockJump})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (tr *trial) steal(over <-chan struct{}, found func(string, ...any), left fu
 			return
 		case <-time.After(pause):
 		}
-		thief, err := TryAcquire(context.Background(), Blob(tr.w.Service.BlockBlob("box", "b")), &AcquireOptions{Duration: 15 * time.Second})
+		thief, err := TryAcquire(context.Background(), NewBlob(tr.w.Service.BlockBlob("box", "b")), &AcquireOptions{Duration: 15 * time.Second})
 		if err != nil {
 			continue
 		}
@@ -203,7 +203,7 @@ var renewals = aztest.Op("Renew Blob Lease")
 func broken(after time.Duration, opts *BreakOptions) func(*testing.T, *trial) {
 	return func(t *testing.T, tr *trial) {
 		bubble.Sleep(after)
-		if _, err := Break(context.Background(), Blob(tr.w.Service.BlockBlob("box", "b")), opts); err != nil {
+		if _, err := Break(context.Background(), NewBlob(tr.w.Service.BlockBlob("box", "b")), opts); err != nil {
 			t.Error(err)
 		}
 	}

@@ -43,13 +43,13 @@ const farAhead = time.Minute
 // from that next second is larger than all earlier ones, whether or not they are still stored. This is needed when the
 // blob stores no token, because it was deleted and recreated or its metadata was replaced; when the stored token was
 // not written together with its nonce; and when this process knows a larger one.
-func (t *taking) tokenAfter(base lease.Observation, date time.Time) (fence.Token, time.Time, error) {
+func (a *acquisition) tokenAfter(base lease.Observation, date time.Time) (fence.Token, time.Time, error) {
 	stored, err := fence.Parse(base.Metadata[fence.Key])
 	if err != nil {
 		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
 	}
-	quick := t.k.opts.QuickFirst && stored == 0 && t.made
-	known, now := t.line.known(), date
+	quick := a.k.opts.QuickFirst && stored == 0 && a.made
+	known, now := a.line.known(), date
 	if !quick && (!recordIn(base.Metadata).sealed || known > stored) {
 		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
 			date = next
@@ -66,14 +66,14 @@ func (t *taking) tokenAfter(base lease.Observation, date time.Time) (fence.Token
 	return token, due, nil
 }
 
-// ripen waits before the acquisition if the token will have to be taken from the next second. With the local clock as
+// awaitSecond waits before the acquisition if the token will have to be taken from the next second. With the local clock as
 // an estimate of when that second begins, it has usually begun by the time the acquisition is answered, and the holder
 // need not wait while it holds the lease.
-func (t *taking) ripen(ctx context.Context, seen lease.Observation) error {
-	if t.k.opts.QuickFirst && t.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
+func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) error {
+	if a.k.opts.QuickFirst && a.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
 		return nil
 	}
-	wall := t.claim.remote.clock().now().wall()
+	wall := a.claim.remote.clock().now().wall()
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 

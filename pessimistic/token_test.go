@@ -26,7 +26,7 @@ var ruin = map[string]func(ctx context.Context, w *world) error{
 		return err
 	},
 	"break and delete": func(ctx context.Context, w *world) error {
-		if _, err := Break(ctx, Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+		if _, err := Break(ctx, NewBlob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 			return err
 		}
 		_, err := w.Service.BlockBlob("box", "job").Delete(ctx, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // A lock that is broken, or deleted, while it is handed over is not the loss of those who only wait for it.
@@ -70,7 +71,7 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 		w.Witness.On(func(c pesstest.Carried) {
 			if c.Op == "acquire" && c.Status == 201 && breaks > 0 {
 				breaks--
-				if _, err := Break(context.Background(), Blob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
+				if _, err := Break(context.Background(), NewBlob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -90,7 +91,7 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context, w *world, clockJump func() time.Duration) error{
 		"Acquire": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
-			_, err := Acquire(ctx, Blob(w.Blob("job")), &AcquireOptions{MaxWait: 20 * time.Second, clockJump: clockJump})
+			_, err := Acquire(ctx, NewBlob(w.Blob("job")), &AcquireOptions{MaxWait: 20 * time.Second, clockJump: clockJump})
 			return err
 		},
 		"Lock": func(ctx context.Context, w *world, clockJump func() time.Duration) error {
@@ -118,7 +119,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 }
 
 // The pause in which others shall have a look counts against Wait.
-func TestMaxWaitBoundsTheRestBetweenTwoTenures(t *testing.T) {
+func TestMaxWaitBoundsTheRestBetweenTwoHoldings(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		other := locked(t, w.direct(nil), "job", nil)
@@ -154,17 +155,17 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 	})
 }
 
-func TestANegativeMaxWaitIsRefused(t *testing.T) {
+func TestANegativeMaxWaitThatIsNotInfiniteIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		for name, call := range map[string]func() error{
 			"Acquire": func() error {
-				_, err := Acquire(t.Context(), Blob(w.Blob("b")), &AcquireOptions{MaxWait: -1})
+				_, err := Acquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{MaxWait: -2})
 				return err
 			},
-			"Lock": func() error { _, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: -1}); return err },
+			"Lock": func() error { _, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: -2}); return err },
 		} {
-			if err := call(); err == nil || !strings.Contains(err.Error(), "MaxWait: -1ns is negative") {
+			if err := call(); err == nil || !strings.Contains(err.Error(), "MaxWait: -2ns is negative") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -184,7 +185,7 @@ func TestAWaitIsReportedEveryMinute(t *testing.T) {
 		mustRelease(t, h.Lease)
 		last := time.Time{}
 		for _, e := range seen.all {
-			if e.Kind != Waiting || e.Holder != "first" || !last.IsZero() && (e.At.Sub(last) < time.Minute || e.At.Sub(last) > 65*time.Second) {
+			if e.Kind != observe.Waiting || e.Holder != "first" || !last.IsZero() && (e.At.Sub(last) < time.Minute || e.At.Sub(last) > 65*time.Second) {
 				t.Errorf("%+v, after %v", e, e.At.Sub(last))
 			}
 			last = e.At

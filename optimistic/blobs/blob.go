@@ -98,7 +98,7 @@ type contentTarget[T any] struct{ Blob[T] }
 func (b contentTarget[T]) Traits() sealed.Traits {
 	t := sealed.Traits{Client: b.Client}
 	if b.Client != nil {
-		t.Lease = bloblease.Blob(b.Client.BlobClient())
+		t.Lease = bloblease.NewBlob(b.Client.BlobClient())
 	}
 	return t
 }

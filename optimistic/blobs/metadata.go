@@ -49,7 +49,7 @@ type metadataTarget struct{ Metadata }
 
 // Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits {
-	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.Blob(m.Client)}
+	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.NewBlob(m.Client)}
 }
 
 // Clone implements Cacheable.

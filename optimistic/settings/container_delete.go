@@ -23,9 +23,10 @@ type DeleteContainerOptions struct {
 }
 
 // DeleteContainer deletes a container with all its blobs. The service frees the name about 30 s later (REST: "Delete
-// Container").
+// Container"). Until then it accepts further deletions (recorded with real accounts): success shows that the container is
+// gone, not which client deleted it. After that the error is optimistic.ErrNotFound.
 //
-// If a response is lost, the request is sent again. If the container is gone then, an unconditional deletion has
+// If a response is lost, the request is sent again. If the container is gone or being deleted then, an unconditional deletion has
 // succeeded, even if another client was faster; the outcome of a conditional one is unknown (*optimistic.UnknownError),
 // because a deletion leaves no trace. A repetition that is sent after the name is free deletes a container that was
 // created since. To delete a container at a certain ETag, use optimistic.Delete with NewContainerMetadata.
@@ -56,6 +57,8 @@ func DeleteContainer(ctx context.Context, client *container.Client, opts *Delete
 	}
 	if c == (optimistic.Conditions{}) {
 		u.Done = []string{"ContainerNotFound", "ContainerBeingDeleted"}
+	} else {
+		u.Anyone = true // the service accepts the deletion of a container that is being deleted
 	}
 	return u.Do(ctx)
 }

@@ -268,7 +268,10 @@ func TestAContainerIsCreatedAndDeletedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				optest.Requests(t, s, res, 3)
-				if _, err := optimistic.Delete(t.Context(), target, optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
+				if _, err := optimistic.Delete(t.Context(), target, optimistic.State{}, nil); err != nil {
+					t.Errorf("deleting a container that is being deleted: %v", err)
+				}
+				if _, err := optimistic.Delete(t.Context(), NewContainerMetadata(s.Container("other")), optimistic.State{}, nil); !errors.Is(err, optimistic.ErrNotFound) {
 					t.Errorf("deleting a missing container: %v", err)
 				}
 				if _, err := optimistic.Update(t.Context(), target, optest.SetMeta("a", "1"), nil); !errors.Is(err, optimistic.ErrNotFound) {

@@ -42,7 +42,7 @@ type turn struct {
 // newTurn prepares a turn. Its id is chosen once: acquiring it again acquires the same lease, which the service allows,
 // so after a lost response no unknown lease is left behind.
 func newTurn(client *container.Client, callersLease string) *turn {
-	t := &turn{client: client, on: bloblease.Container(client), id: callersLease}
+	t := &turn{client: client, on: bloblease.NewContainer(client), id: callersLease}
 	if t.id == "" {
 		t.id, t.own = uuid.NewString(), true
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -19,40 +19,46 @@ import (
 // call is one operation on a file: its requests, retried here rather than by the SDK, and counted.
 type call struct {
 	path  string
-	hooks pessimistic.Hooks
+	hooks observe.Hooks
 	sent  *atomic.Int64 // requests
 	try   time.Duration // timeout of a single request
 	span  int64         // bytes of content read or written at a time
 	wait  *waiter       // for SMB clients; nil: the first refusal is final
 }
 
-func newCall(url string, hooks pessimistic.Hooks) *call {
+func newCall(url string, hooks observe.Hooks) *call {
 	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize}
 }
 
 // tryTimeout is the timeout of a single request.
 const tryTimeout = 30 * time.Second
 
-// wire returns the wire for the requests, which it counts and traces.
+// start begins the span of an operation, such as "Update".
+func (c *call) start(ctx context.Context, operation string) (context.Context, func(error)) {
+	return c.hooks.Start(ctx, observe.Span{Name: "files." + operation, Resource: c.path})
+}
+
+// wire returns the wire for the requests, which it counts and observes.
 func (c *call) wire() wire.Wire {
-	w := wire.Wire{Count: func() { c.sent.Add(1) }}
-	if c.hooks.Trace != nil {
-		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
-			return c.hooks.Trace(ctx, op, c.path)
-		}
-	}
-	return w
+	return wire.Observed(c.hooks, c.path, func() { c.sent.Add(1) })
 }
 
 // counting returns hooks that count the requests of a lease as those of the call.
-func (c *call) counting(h pessimistic.Hooks) pessimistic.Hooks {
-	trace := h.Trace
-	h.Trace = func(ctx context.Context, op, resource string) (context.Context, func(error)) {
-		c.sent.Add(1)
-		if trace == nil {
-			return ctx, func(error) {}
+func (c *call) counting(h observe.Hooks) observe.Hooks {
+	outer := h
+	h.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+		if s.Request {
+			c.sent.Add(1)
 		}
-		return trace(ctx, op, resource)
+		return outer.Start(ctx, s)
+	}
+	return h
+}
+
+// or returns the hooks, or others if they are zero.
+func or(h, others observe.Hooks) observe.Hooks {
+	if h.Logger == nil && h.Span == nil && h.Event == nil {
+		return others
 	}
 	return h
 }
@@ -66,7 +72,9 @@ func (c *call) spans(span int64) *call {
 // waits makes the call wait for SMB clients, if opts is not nil.
 func (c *call) waits(client *file.Client, opts *WaitOptions) (err error) {
 	if opts != nil {
-		c.wait, err = waiterFor(client, opts)
+		o := *opts
+		o.Hooks = or(o.Hooks, c.hooks)
+		c.wait, err = waiterFor(client, &o)
 	}
 	return err
 }
@@ -84,11 +92,11 @@ func leasedBy(id string) *file.LeaseAccessConditions {
 	return &file.LeaseAccessConditions{LeaseID: &id}
 }
 
-// send sends a request that may be repeated until it is answered, and waits for SMB clients if the call does. unclear
+// send sends a request, named as in the REST reference, that may be repeated, until it is answered, and waits for SMB clients if the call does. unclear
 // reports that a try got no response, or one that does not tell whether it was applied.
-func (c *call) send(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
+func (c *call) send(ctx context.Context, name string, request func(context.Context) error) (unclear bool, err error) {
 	tried := func(ctx context.Context) error {
-		again, err := c.repeat(ctx, op, request)
+		again, err := c.repeat(ctx, name, request)
 		unclear = unclear || again
 		return err
 	}
@@ -100,8 +108,8 @@ func (c *call) send(ctx context.Context, op string, request func(context.Context
 	return unclear, err
 }
 
-func (c *call) repeat(ctx context.Context, op string, request func(context.Context) error) (unclear bool, err error) {
-	sent, err := c.wire().Send(ctx, op, c.again(), request)
+func (c *call) repeat(ctx context.Context, name string, request func(context.Context) error) (unclear bool, err error) {
+	sent, err := c.wire().Send(ctx, name, c.again(), request)
 	return sent.Ambiguous > 0, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -22,8 +23,8 @@ type DeleteOptions struct {
 	// LeaseID is the id of a lease that the caller holds on the file. Defaults to none.
 	LeaseID string
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -42,8 +43,8 @@ const (
 	DeletedUnclear Deletion = "gone"
 )
 
-// Deleted is the result of Delete.
-type Deleted struct {
+// DeleteResult is the result of Delete.
+type DeleteResult struct {
 	How       Deletion // empty on failure
 	Waited    time.Duration
 	Requests  int
@@ -63,19 +64,20 @@ type Deleted struct {
 // lease on the file; *LostError if LeaseID is no longer valid; *UnknownError; *azerr.OpError, for example for a read-only
 // file. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the handles listed in an
 // error.
-func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (Deleted, error) {
+func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (DeleteResult, error) {
 	var o DeleteOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return Deleted{}, errors.New("delete: no client")
+		return DeleteResult{}, errors.New("delete: no client")
 	}
 	d := &deleting{client: client, call: newCall(client.URL(), o.Hooks), lease: o.LeaseID}
 	err := d.call.waits(client, o.Wait)
 	if err != nil {
-		return Deleted{}, err
+		return DeleteResult{}, err
 	}
+	ctx, end := d.call.start(ctx, "Delete")
 	began := time.Now()
 	if d.call.wait != nil {
 		err = d.call.wait.until(ctx, d.try)
@@ -86,7 +88,9 @@ func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (Dele
 		d.done.Waited = time.Since(began)
 	}
 	d.done.Requests = d.call.requests()
-	return d.done, d.outcome(ctx, err)
+	err = d.outcome(ctx, err)
+	end(err)
+	return d.done, err
 }
 
 // deleting is one deletion in progress.
@@ -100,14 +104,14 @@ type deleting struct {
 	pending bool // an SMB client has marked it for deletion
 	doubt   bool // a deletion got no response, and there was no look since
 	tries   int  // deletions sent: the first, and one after each wait
-	done    Deleted
+	done    DeleteResult
 }
 
 // try continues until the file is gone, an SMB client uses it, or it cannot be deleted.
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
 	again := wire.Again{Try: d.call.try, Budget: budget(), Before: d.before, Judge: d.judge}
-	_, err := d.call.wire().Send(ctx, "delete", again, func(ctx context.Context) error {
+	_, err := d.call.wire().Send(ctx, "Delete File", again, func(ctx context.Context) error {
 		_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
 		switch {
 		case err == nil:
@@ -144,7 +148,7 @@ func (d *deleting) judge(_ context.Context, f wire.Failed) (wire.Verdict, error)
 // look checks whether the file is the one to delete. end reports that nothing is left to do.
 func (d *deleting) look(ctx context.Context) (end bool, err error) {
 	var id string
-	_, err = d.call.repeat(ctx, "look at", func(ctx context.Context) error {
+	_, err = d.call.repeat(ctx, "Get File Properties", func(ctx context.Context) error {
 		resp, err := d.client.GetProperties(ctx, nil)
 		id = ptr.Value(resp.ID)
 		return err

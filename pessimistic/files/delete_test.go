@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 const (
@@ -32,16 +33,16 @@ func isThere(t *testing.T, f *file.Client) bool {
 func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		done, err := Delete(t.Context(), f, nil)
-		if err != nil || done != (Deleted{How: DeletedByUs, Requests: 2}) || !slices.Equal(fileOps(s), []string{lookAtFile, deleteFile}) {
+		if err != nil || done != (DeleteResult{How: DeletedByUs, Requests: 2}) || !slices.Equal(fileOps(s), []string{lookAtFile, deleteFile}) {
 			t.Errorf("%+v, %v, sent %q", done, err, fileOps(s))
 		}
 		done, err = Delete(t.Context(), f, nil)
-		if !errors.Is(err, pessimistic.ErrNotFound) || done != (Deleted{Requests: 1}) {
+		if !errors.Is(err, pessimistic.ErrNotFound) || done != (DeleteResult{Requests: 1}) {
 			t.Errorf("when it is gone: %+v, %v", done, err)
 		}
 	})
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 			t.Errorf("with the id of another holder: %v", err)
 		}
 		done, err := Delete(t.Context(), f, &DeleteOptions{LeaseID: l.ID()})
-		if err != nil || done != (Deleted{How: DeletedByUs, Requests: 1}) {
+		if err != nil || done != (DeleteResult{How: DeletedByUs, Requests: 1}) {
 			t.Errorf("with the id: %+v, %v", done, err)
 		}
 		_ = l.Release(t.Context())
@@ -61,7 +62,7 @@ func TestAFileIsDeletedWithTwoRequestsAndUnderALeaseWithOne(t *testing.T) {
 }
 
 func TestAFileIsDeletedOnceWhateverHappensToAResponse(t *testing.T) {
-	for kind, want := range map[aztest.FaultKind]Deleted{
+	for kind, want := range map[aztest.FaultKind]DeleteResult{
 		aztest.LoseAnswer:      {DeletedUnclear, 0, 3, 1},
 		aztest.FailAfterCommit: {DeletedUnclear, 0, 3, 1},
 		aztest.AnswerTwice:     {DeletedUnclear, 0, 2, 0}, // the second answer is 404
@@ -88,7 +89,7 @@ func TestARecreatedFileIsNotDeleted(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			var o DeleteOptions
 			if leased {
-				l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+				l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,9 +98,9 @@ func TestARecreatedFileIsNotDeleted(t *testing.T) {
 			}
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1, Match: aztest.Op(deleteFile)})
 			made := false
-			o.Hooks.Trace = func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+			o.Hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 				return ctx, func(err error) {
-					if op == "delete" && err != nil && !made {
+					if s.Name == "Delete File" && err != nil && !made {
 						made = true
 						if _, err := f.Create(context.Background(), 5, nil); err != nil {
 							t.Error(err)
@@ -130,7 +131,7 @@ func TestAPendingDeletionIsNeitherSuccessNorAbsence(t *testing.T) {
 		pendingFile(s)
 		done, err := Delete(t.Context(), f, nil)
 		used, ok := errors.AsType[*InUseError](err)
-		if !ok || used.Reason != azerr.DeletePending || errors.Is(err, pessimistic.ErrNotFound) || done != (Deleted{Requests: 1}) {
+		if !ok || used.Reason != azerr.DeletePending || errors.Is(err, pessimistic.ErrNotFound) || done != (DeleteResult{Requests: 1}) {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
@@ -156,7 +157,7 @@ func TestDeleteWaitsForTheEndOfAPendingDeletion(t *testing.T) {
 			pendingFile(s)
 			time.AfterFunc(5*time.Second, func() { tt.after(s) })
 			done, err := Delete(t.Context(), f, &DeleteOptions{Wait: poll})
-			if !errors.Is(err, tt.err) || done != (Deleted{How: tt.how, Waited: 6 * time.Second, Requests: 4}) || isThere(t, f) == tt.gone {
+			if !errors.Is(err, tt.err) || done != (DeleteResult{How: tt.how, Waited: 6 * time.Second, Requests: 4}) || isThere(t, f) == tt.gone {
 				t.Errorf("%s: %+v, %v", name, done, err)
 			}
 			if slices.Contains(fileOps(s), deleteFile) {

@@ -1,9 +1,9 @@
 // Package files changes files of Azure Files safely, together with SMB clients.
 //
 // FileREST has no conditional requests: the last writer wins. It has leases on files, which do not expire, are not renewed,
-// and are respected by SMB clients too. File and Share return what package pessimistic leases:
+// and are respected by SMB clients too. NewFile and NewShare return what package pessimistic leases:
 //
-//	l, err := pessimistic.Acquire(ctx, files.File(client), nil)
+//	l, err := pessimistic.Acquire(ctx, files.NewFile(client), nil)
 //
 // Update and Upload write under such a lease. Download reads ranges of a single version. Delete deletes a file exactly
 // once, and treats a deletion that an SMB client has begun neither as success nor as absence. An *InUseError names the SMB

@@ -15,11 +15,15 @@ var (
 	// the file was recreated meanwhile.
 	ErrUndeleted = errors.New("not deleted: the mark for deletion was cleared, or the file was recreated")
 
+	// ErrInUse reports that SMB clients have a file open. The error in the chain is an *InUseError, which is
+	// pessimistic.ErrHeld too.
+	ErrInUse = errors.New("in use by SMB clients")
+
 	// ErrTorn reports that a file's content was only partly written. The error in the chain is a *TornError.
 	ErrTorn = errors.New("partly written")
 )
 
-// InUseError reports that SMB clients have a file open. It matches ErrHeld.
+// InUseError describes a file that SMB clients have open. It is both ErrInUse and pessimistic.ErrHeld.
 type InUseError struct {
 	Resource string
 	Reason   azerr.Reason // OpenHandle, RangeLocked, DeletePending or CacheFlush (the write may be applied)
@@ -67,8 +71,8 @@ func (e *InUseError) About() string { return e.Resource }
 // shownHandles is the number of handles that an error names.
 const shownHandles = 3
 
-// Unwrap returns the sentinel and the service's response.
-func (e *InUseError) Unwrap() []error { return []error{pessimistic.ErrHeld, e.Err} }
+// Unwrap returns the sentinels and the service's response.
+func (e *InUseError) Unwrap() []error { return []error{ErrInUse, pessimistic.ErrHeld, e.Err} }
 
 // errOpen is the error that WaitClosed derives from a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")

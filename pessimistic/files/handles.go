@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -56,8 +57,8 @@ type HandlesOptions struct {
 	// Defaults to false.
 	Recursive bool
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -73,11 +74,14 @@ func Handles[C file.Client | directory.Client](ctx context.Context, client *C, o
 	if err != nil {
 		return nil, err
 	}
-	return c.handles(ctx, open)
+	ctx, end := c.start(ctx, "Handles")
+	handles, err := c.handles(ctx, open)
+	end(err)
+	return handles, err
 }
 
-// ClosedHandles is the result of ForceClose.
-type ClosedHandles struct {
+// CloseResult is the result of ForceClose.
+type CloseResult struct {
 	Closed  int
 	Failed  int  // handles that the service could not close
 	AtLeast bool // a response was lost: more handles may have been closed than were counted
@@ -88,19 +92,25 @@ type ClosedHandles struct {
 // harm. ForceClose is meant for clients that hang, and does not replace ending an SMB session (REST: "Force Close
 // Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *azerr.OpError.
 // Requests: 1 per id; for AllHandles, 1 per batch of handles that the service closes.
-func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (ClosedHandles, error) {
+func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (CloseResult, error) {
 	open, c, err := handlesOf(client, opts)
 	if err == nil && len(ids) == 0 {
 		err = errors.New("force close: no handle id; use AllHandles for all of them")
 	}
 	if err != nil {
-		return ClosedHandles{}, err
+		return CloseResult{}, err
 	}
-	var sum ClosedHandles
+	ctx, end := c.start(ctx, "ForceClose")
+	sum, err := c.forceClose(ctx, open, ids)
+	end(err)
+	return sum, err
+}
+
+func (c *call) forceClose(ctx context.Context, open handleTarget, ids []string) (sum CloseResult, err error) {
 	for _, id := range ids {
 		for marker, more := "", true; more; more = marker != "" {
 			var page closedPage
-			unclear, err := c.send(ctx, "close handles of", func(ctx context.Context) (err error) {
+			unclear, err := c.send(ctx, "Force Close Handles", func(ctx context.Context) (err error) {
 				page, err = open.close(ctx, id, marker)
 				return err
 			})
@@ -144,7 +154,7 @@ func (c *call) handles(ctx context.Context, open handleTarget) ([]Handle, error)
 	for marker, more := "", true; more; more = marker != "" {
 		var page []Handle
 		var next string
-		_, err := c.send(ctx, "list handles of", func(ctx context.Context) (err error) {
+		_, err := c.send(ctx, "List Handles", func(ctx context.Context) (err error) {
 			page, next, err = open.list(ctx, marker)
 			return err
 		})

@@ -96,7 +96,7 @@ func TestAllHandlesAreClosedAHundredAtATimeAndFailuresCounted(t *testing.T) {
 		if !errors.Is(err, pessimistic.ErrHeld) || !strings.Contains(err.Error(), "3 handles") {
 			t.Errorf("err = %v", err)
 		}
-		if sum != (ClosedHandles{Closed: 247, Failed: 3}) || s.Requests() != 3 {
+		if sum != (CloseResult{Closed: 247, Failed: 3}) || s.Requests() != 3 {
 			t.Errorf("%+v after %d requests", sum, s.Requests())
 		}
 		left, err := Handles(t.Context(), f, nil)
@@ -111,7 +111,7 @@ func TestOnlyTheNamedHandlesAreClosed(t *testing.T) {
 		openMany(t, s, 150)
 		s.Reset()
 		sum, err := ForceClose(t.Context(), f, []string{"7", "149", "closed long ago"}, nil)
-		if err != nil || sum != (ClosedHandles{Closed: 2}) || s.Requests() != 3 {
+		if err != nil || sum != (CloseResult{Closed: 2}) || s.Requests() != 3 {
 			t.Errorf("%+v, %v after %d requests", sum, err, s.Requests())
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Written is the result of Update or Upload.
-type Written struct {
+// WriteResult is the result of Update or Upload.
+type WriteResult struct {
 	Changed  bool // something was written
 	Created  bool // the file was created
 	Size     int64
@@ -30,11 +30,8 @@ func (c *call) under(ctx context.Context, client *file.Client, id string, o pess
 	if id != "" {
 		return nil, fn(ctx, id)
 	}
-	if o.Hooks.Event == nil && o.Hooks.Logger == nil && o.Hooks.Trace == nil {
-		o.Hooks = c.hooks
-	}
-	o.Hooks = c.counting(o.Hooks)
-	l, err := pessimistic.Acquire(ctx, File(client), &o)
+	o.Hooks = c.counting(or(o.Hooks, c.hooks))
+	l, err := pessimistic.Acquire(ctx, NewFile(client), &o)
 	if err != nil {
 		return nil, c.inTheWay(ctx, client, err)
 	}

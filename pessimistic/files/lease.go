@@ -15,7 +15,7 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// File returns a file of Azure Files, which must exist, as a Resource. While it is leased, the service refuses every
+// NewFile returns a file of Azure Files, which must exist, as a Resource. While it is leased, the service refuses every
 // write and the deletion without the lease id, and SMB clients cannot open it for writing or deletion; anybody may
 // read. The lease does not prevent deletion of the share (REST: "Lease File").
 //
@@ -25,11 +25,11 @@ import (
 // requests, in place of the renewal of other leases; this is also how it learns of a break). The service cannot change
 // a single metadata name, so the holder should not set metadata of its own while it holds the lease, or the heartbeat
 // may overwrite it. The names remain in the metadata after the release.
-func File(client *file.Client) pessimistic.Resource {
+func NewFile(client *file.Client) pessimistic.Resource {
 	if client == nil {
 		return nil
 	}
-	return beating{filelease.File(client), client}
+	return beating{filelease.NewFile(client), client}
 }
 
 // beating is a file whose lease comes with a heartbeat.
@@ -39,38 +39,34 @@ type beating struct {
 }
 
 // Acquire also writes the holder's name and the first heartbeat.
-func (f beating) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Reply, error) {
+func (f beating) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Result, error) {
 	reply, err := f.Resource.Acquire(ctx, id, seconds, c)
 	if err != nil {
 		return reply, err
 	}
-	var seen lease.Observation
-	err = wire.Part(ctx, "look", func(ctx context.Context) (err error) {
-		seen, err = f.Look(ctx, id)
-		return err
-	})
+	seen, err := f.Look(ctx, id)
 	if err == nil {
 		_, err = f.beat(ctx, id, seen, true)
 	}
 	if err != nil {
-		return lease.Reply{}, &lease.GrantedError{Err: err}
+		return lease.Result{}, &lease.GrantedError{Err: err}
 	}
 	return reply, nil
 }
 
 // Renew sends the heartbeat: both of its requests carry the lease id, and the service refuses them if the lease is not
 // held under it.
-func (f beating) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Reply, error) {
+func (f beating) Renew(ctx context.Context, id string, _ lease.Conditions) (lease.Result, error) {
 	seen, err := f.Look(ctx, id)
 	if err != nil {
-		return lease.Reply{}, err
+		return lease.Result{}, err
 	}
 	date, err := f.beat(ctx, id, seen, false)
-	return lease.Reply{ID: id, Date: date}, err
+	return lease.Result{ID: id, Date: date}, err
 }
 
 // beat writes the heartbeat. Sending it twice does no harm: only the lease holder can write.
-func (f beating) beat(ctx context.Context, id string, seen lease.Observation, first bool) (date time.Time, err error) {
+func (f beating) beat(ctx context.Context, id string, seen lease.Observation, first bool) (time.Time, error) {
 	metadata := make(map[string]*string, len(seen.Metadata)+3)
 	for name, value := range seen.Metadata {
 		metadata[name] = &value
@@ -81,10 +77,8 @@ func (f beating) beat(ctx context.Context, id string, seen lease.Observation, fi
 		owner := url.PathEscape(holder.Own())
 		metadata[holder.KeyOwner], metadata[holder.KeySince] = &owner, &at
 	}
-	err = wire.Part(ctx, "heartbeat", func(ctx context.Context) error {
-		resp, err := f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: leasedBy(id)})
-		date = ptr.Value(resp.Date)
-		return err
+	resp, err := wire.Request(ctx, "Set File Metadata", func(ctx context.Context) (file.SetMetadataResponse, error) {
+		return f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: leasedBy(id)})
 	})
-	return date, err
+	return ptr.Value(resp.Date), err
 }

@@ -72,7 +72,7 @@ var fileAcquire = []string{"Acquire File Lease", "Get File Properties", "Set Fil
 
 func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +83,13 @@ func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
 			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
 		}
-		seen, err := pessimistic.Look(t.Context(), File(f))
+		seen, err := pessimistic.Look(t.Context(), NewFile(f))
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
 		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
 		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || HolderOf(seen).Name != holder.Own() {
+		if last.Sub(since) != 20*time.Second || LeaseInfoOf(seen).Owner != holder.Own() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})
@@ -97,10 +97,10 @@ func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 
 func TestAFilesLeaseRefusesOtherDurations(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		if _, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
+		if _, err := pessimistic.Acquire(t.Context(), NewFile(f), &pessimistic.AcquireOptions{Duration: 30 * time.Second}); err == nil || s.Requests() != 0 {
 			t.Errorf("err = %v after %d requests", err, s.Requests())
 		}
-		if _, err := pessimistic.Break(t.Context(), File(f), &pessimistic.BreakOptions{Grace: time.Second}); err == nil || s.Requests() != 0 {
+		if _, err := pessimistic.Break(t.Context(), NewFile(f), &pessimistic.BreakOptions{Grace: time.Second}); err == nil || s.Requests() != 0 {
 			t.Errorf("break with grace: %v after %d requests", err, s.Requests())
 		}
 	})
@@ -110,12 +110,12 @@ func TestALostResponseDuringTheAcquisitionOfAFileIsRepaired(t *testing.T) {
 	for _, op := range append(slices.Clone(fileAcquire), "Release File Lease") {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op(op), Count: 1})
-			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
 			released(t, l)
-			if got := leaseState(t, File(f)); got != lease.Available {
+			if got := leaseState(t, NewFile(f)); got != lease.Available {
 				t.Errorf("%s: the lease is %v", op, got)
 			}
 		})
@@ -126,10 +126,10 @@ func TestAFailureAfterTheGrantReleasesTheFile(t *testing.T) {
 	for _, op := range fileAcquire[1:] {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure", Match: aztest.Op(op)})
-			_, err := pessimistic.Acquire(t.Context(), File(f), nil)
+			_, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 			s.SetFaults()
-			if azerr.Classify(err).Code != "AuthorizationFailure" || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, File(f)))
+			if azerr.Classify(err).Code != "AuthorizationFailure" || leaseState(t, NewFile(f)) != lease.Available {
+				t.Errorf("%s: err = %v, lease %v", op, err, leaseState(t, NewFile(f)))
 			}
 		})
 	}
@@ -148,9 +148,9 @@ func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) 
 				n++
 				return false
 			}})
-			_, err := pessimistic.Acquire(ctx, File(f), nil)
-			if !errors.Is(err, cause) || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("request %d: err = %v, lease %v", k, err, leaseState(t, File(f)))
+			_, err := pessimistic.Acquire(ctx, NewFile(f), nil)
+			if !errors.Is(err, cause) || leaseState(t, NewFile(f)) != lease.Available {
+				t.Errorf("request %d: err = %v, lease %v", k, err, leaseState(t, NewFile(f)))
 			}
 		})
 	}
@@ -158,11 +158,11 @@ func TestAnAcquireOfAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) 
 
 func TestAFilesHolderLearnsOfABreakAtTheNextHeartbeat(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pessimistic.Break(t.Context(), File(f), nil); err != nil {
+		if _, err := pessimistic.Break(t.Context(), NewFile(f), nil); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -179,7 +179,7 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrLost) {
 			t.Errorf("a file without a lease: %v", err)
 		}
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
 		for _, op := range []string{"", "Acquire Share Lease", "Renew Share Lease", "Release Share Lease"} {
 			s.Reset()
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1, Match: aztest.Op(op)})
-			l, err := pessimistic.Acquire(t.Context(), Share(client), nil)
+			l, err := pessimistic.Acquire(t.Context(), NewShare(client), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
@@ -226,7 +226,7 @@ func TestAShareIsLeasedRenewedAndGuardedAgainstDeletion(t *testing.T) {
 			if op == "" && s.Requests() != 1+6+1+1 {
 				t.Errorf("%d requests: %q", s.Requests(), fileOps(s))
 			}
-			if got := leaseState(t, Share(client)); got != lease.Available {
+			if got := leaseState(t, NewShare(client)); got != lease.Available {
 				t.Errorf("%s: the lease is %v", op, got)
 			}
 		}

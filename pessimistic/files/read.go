@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -42,16 +43,16 @@ type DownloadOptions struct {
 	// Wait makes Download wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	span int64 // see call
 
 	_ struct{}
 }
 
-// Content describes what Download has read.
-type Content struct {
+// DownloadResult describes what Download has read.
+type DownloadResult struct {
 	Size     int64
 	ETag     azcore.ETag
 	Written  time.Time // last write time, by the service's clock or as set by an SMB client
@@ -70,23 +71,27 @@ type Content struct {
 // Errors: ErrNotFound; ErrConflict; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
 // *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
 // empty file; retried after transient faults.
-func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (Content, error) {
+func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (DownloadResult, error) {
 	var o DownloadOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return Content{}, errors.New("download: no client")
+		return DownloadResult{}, errors.New("download: no client")
 	}
 	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return Content{}, err
+		return DownloadResult{}, err
 	}
 	if o.Restarts == 0 {
 		o.Restarts = 3
 	}
+	ctx, end := c.start(ctx, "Download")
+	var err error
+	defer func() { end(err) }()
 	r := &reader{client: client, call: c, lease: o.LeaseID, loose: o.IgnoreMetadata}
-	out, err := r.all(ctx, o.Restarts, o.Restart, func(part []byte) error {
+	var out DownloadResult
+	out, err = r.all(ctx, o.Restarts, o.Restart, func(part []byte) error {
 		_, err := to.Write(part)
 		return err
 	})
@@ -117,8 +122,8 @@ type look struct {
 var errChanged = fmt.Errorf("%w during the read", pessimistic.ErrConflict)
 
 // all reads the whole file. restart discards the output so far when the file has changed.
-func (r *reader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (Content, error) {
-	var out Content
+func (r *reader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (DownloadResult, error) {
+	var out DownloadResult
 	for at := int64(0); ; {
 		part, err := r.part(ctx, at)
 		if errors.Is(err, errChanged) && out.Restarts < restarts && (at == 0 || restart != nil) {
@@ -153,7 +158,7 @@ func (r *reader) part(ctx context.Context, at int64) ([]byte, error) {
 	}
 	var seen look
 	var part []byte
-	_, err := r.call.send(ctx, "read", func(ctx context.Context) error {
+	_, err := r.call.send(ctx, "Get File", func(ctx context.Context) error {
 		resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
 			Range: file.HTTPRange{Offset: at, Count: r.call.span}, LeaseAccessConditions: leasedBy(r.lease)})
 		if err != nil {
@@ -221,7 +226,7 @@ func lookOf(resp file.DownloadStreamResponse) (look, error) {
 
 // see requests a file's properties: one request.
 func see(ctx context.Context, client *file.Client, c *call, id string) (seen look, err error) {
-	_, err = c.send(ctx, "look at", func(ctx context.Context) error {
+	_, err = c.send(ctx, "Get File Properties", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})
 		if err == nil && resp.ContentLength == nil {
 			return errors.New("the response has no Content-Length")

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // testSpan is the length of a range in most tests: it need not be 4 MiB to be judged.
@@ -79,10 +80,10 @@ func TestAFileIsReadInRangesOfFourMiB(t *testing.T) {
 }
 
 // betweenRanges calls what before the n-th range is read, once.
-func betweenRanges(n int, what func()) pessimistic.Hooks {
+func betweenRanges(n int, what func()) observe.Hooks {
 	reads := 0
-	return pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
-		if op == "read" {
+	return observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+		if s.Name == "Get File" {
 			if reads++; reads == n {
 				what()
 			}
@@ -123,7 +124,10 @@ func TestReadingRestartsABoundedNumberOfTimes(t *testing.T) {
 			fill(t, s, f, patterned(testSpan+1, 1))
 			n := 0
 			o := &DownloadOptions{span: testSpan, Restarts: restarts, Restart: func() error { return nil }}
-			o.Hooks.Trace = func(ctx context.Context, op, _ string) (context.Context, func(error)) {
+			o.Hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+				if !s.Request {
+					return ctx, nil
+				}
 				if n++; n%2 == 0 { // before every second range
 					if _, err := f.SetMetadata(context.Background(), nil); err != nil {
 						t.Error(err)
@@ -151,7 +155,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			content := patterned(testSpan+1, 1)
 			fill(t, s, f, content)
-			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 		fill(t, s, f, []byte("abc"))
 		no := errors.New("no")
 		out, err := Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateOptions{span: testSpan})
-		if !errors.Is(err, no) || out.Changed || leaseState(t, File(f)) != lease.Available {
+		if !errors.Is(err, no) || out.Changed || leaseState(t, NewFile(f)) != lease.Available {
 			t.Errorf("%+v, %v", out, err)
 		}
 		out, err = Update(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateOptions{span: testSpan})
@@ -31,7 +31,7 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 		}
 		for name, o := range map[string]*UpdateOptions{"reading": {Limit: 2}, "writing": {Limit: 3}} {
 			out, err = Update(t.Context(), f, to([]byte("abcd")), o)
-			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, File(f)) != lease.Available {
+			if err == nil || !strings.Contains(err.Error(), "Limit") || out.Changed || leaseState(t, NewFile(f)) != lease.Available {
 				t.Errorf("a limit for %s: %+v, %v", name, out, err)
 			}
 		}
@@ -39,7 +39,7 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 			defer func() { _ = recover() }()
 			_, _ = Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateOptions{span: testSpan})
 		}()
-		if leaseState(t, File(f)) != lease.Available {
+		if leaseState(t, NewFile(f)) != lease.Available {
 			t.Error("a panic leaves the lease")
 		}
 	})
@@ -54,7 +54,7 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 			o := &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 			_, err := Update(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
-			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, File(f)) != lease.Available {
+			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, NewFile(f)) != lease.Available {
 				t.Fatalf("%s: %v", name, err)
 			}
 			o.Acquire.MaxWait = 0
@@ -103,7 +103,7 @@ func TestAnUpdateOfAMissingFileOrUnderAForeignLease(t *testing.T) {
 		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {
 			t.Errorf("%+v, %v", out, err)
 		}
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

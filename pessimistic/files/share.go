@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
@@ -10,20 +11,21 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease/filelease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// Share returns a share of Azure Files as a Resource. Its lease is like a container's: 15 s to 60 s or infinite,
+// NewShare returns a share of Azure Files as a Resource. Its lease is like a container's: 15 s to 60 s or infinite,
 // renewed, and it guards only the share's deletion: anybody may still write its files (REST: "Lease Share").
-func Share(client *share.Client) pessimistic.Resource { return filelease.Share(client) }
+func NewShare(client *share.Client) pessimistic.Resource { return filelease.NewShare(client) }
 
 // CreateShareOptions configures CreateShare. The zero value selects the defaults.
 type CreateShareOptions struct {
 	// Metadata is the user metadata of the share. Defaults to none.
 	Metadata map[string]string
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -33,8 +35,8 @@ type DeleteShareOptions struct {
 	// LeaseID is the id of a lease that the caller holds on the share. Defaults to none.
 	LeaseID string
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -61,7 +63,7 @@ func CreateShare(ctx context.Context, client *share.Client, opts *CreateShareOpt
 		create.Metadata[name] = &value
 	}
 	var etag azcore.ETag
-	r, err := newCall(client.URL(), o.Hooks).write(ctx, "create", func(ctx context.Context) error {
+	r, err := newCall(client.URL(), o.Hooks).write(ctx, "Create", func(ctx context.Context) error {
 		resp, err := client.Create(ctx, &create)
 		etag = ptr.Value(resp.ETag)
 		return err
@@ -72,8 +74,9 @@ func CreateShare(ctx context.Context, client *share.Client, opts *CreateShareOpt
 
 // DeleteShare deletes a share with all its files, even if clients have them open. A lease of the share prevents that,
 // unless LeaseID is its id; leases of files in it do not. The service frees the name at least 30 s later (REST: "Delete
-// Share"). If a response is lost and the share is gone then, nothing shows whether this call or another client deleted
-// it.
+// Share"), and until then it accepts further deletions (recorded with real accounts): success shows that the share is
+// gone, not which client deleted it. If a response is lost, and the name is free when the request is sent again, the outcome
+// is unknown.
 //
 // Errors: ErrNotFound; *HeldError if another client holds the share's lease; *LostError if LeaseID is no longer valid;
 // *UnknownError after a lost response; *azerr.OpError. Cost: 1 request, and 1 more for every lost response. Safe for
@@ -84,7 +87,7 @@ func DeleteShare(ctx context.Context, client *share.Client, opts *DeleteShareOpt
 		return ShareResult{}, errors.New("delete: no client")
 	}
 	deletion := share.DeleteOptions{LeaseAccessConditions: leasedBy(o.LeaseID)}
-	return newCall(client.URL(), o.Hooks).write(ctx, "delete", func(ctx context.Context) error {
+	return newCall(client.URL(), o.Hooks).write(ctx, "Delete", func(ctx context.Context) error {
 		_, err := client.Delete(ctx, &deletion)
 		return err
 	})
@@ -92,9 +95,14 @@ func DeleteShare(ctx context.Context, client *share.Client, opts *DeleteShareOpt
 
 // write sends a write that leaves no trace of its sender. After a lost response every refusal is an unknown outcome,
 // because the first request may have caused it.
-func (c *call) write(ctx context.Context, op string, request func(context.Context) error) (ShareResult, error) {
-	sent, err := c.wire().Send(ctx, op, c.again(), request)
-	r := ShareResult{Requests: c.requests(), Ambiguous: sent.Ambiguous}
+//
+// verb is "Create" or "Delete".
+func (c *call) write(ctx context.Context, verb string, request func(context.Context) error) (r ShareResult, err error) {
+	ctx, end := c.start(ctx, verb+"Share")
+	defer func() { end(err) }()
+	op := strings.ToLower(verb)
+	sent, err := c.wire().Send(ctx, verb+" Share", c.again(), request)
+	r = ShareResult{Requests: c.requests(), Ambiguous: sent.Ambiguous}
 	if err != nil && sent.Ambiguous > 0 {
 		return r, &pessimistic.UnknownError{Op: op, Resource: c.path, Why: "the response was lost", Err: azerr.Clean(sent.Last)}
 	}

@@ -19,8 +19,8 @@ import (
 // and it is waited for.
 func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 	for name, of := range map[string]func(s *aztest.Service, f *file.Client) pessimistic.Resource{
-		"share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return Share(s.Share("box")) },
-		"file":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return File(f) },
+		"share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return NewShare(s.Share("box")) },
+		"file":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return NewFile(f) },
 	} {
 		for _, busy := range []bool{false, true} {
 			for k := range 5 {
@@ -67,8 +67,8 @@ func TestAnAcquireOfAShareOrAFileThatIsCancelledAtAnyRequestLeavesNoLease(t *tes
 
 func TestALostResponseToAChangeOrABreakIsRepaired(t *testing.T) {
 	for name, of := range map[string]func(s *aztest.Service, f *file.Client) pessimistic.Resource{
-		"Share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return Share(s.Share("box")) },
-		"File":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return File(f) },
+		"Share": func(s *aztest.Service, _ *file.Client) pessimistic.Resource { return NewShare(s.Share("box")) },
+		"File":  func(_ *aztest.Service, f *file.Client) pessimistic.Resource { return NewFile(f) },
 	} {
 		for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.FailAfterCommit, aztest.AnswerTwice} {
 			fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
@@ -107,7 +107,7 @@ func TestADeletedShareIsNotFoundAtOnce(t *testing.T) {
 		if _, err := client.Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pessimistic.Look(t.Context(), Share(client)); !errors.Is(err, pessimistic.ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
+		if _, err := pessimistic.Look(t.Context(), NewShare(client)); !errors.Is(err, pessimistic.ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
 			t.Errorf("Look = %v, want not found", err)
 		}
 		if _, err := client.Create(t.Context(), nil); !azerr.Has(err, "ShareBeingDeleted") {

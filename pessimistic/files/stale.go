@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -48,7 +49,7 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) 
 	case maxAge < minStale:
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
-	s := &stale{client: client, call: newCall(client.URL(), pessimistic.Hooks{}), maxAge: maxAge}
+	s := &stale{client: client, call: newCall(client.URL(), observe.Hooks{}), maxAge: maxAge}
 	err := s.look(ctx)
 	if err == nil {
 		err = retry.Sleep(ctx, proofOfDeath)
@@ -68,8 +69,8 @@ type stale struct {
 
 // breaks breaks the lease if its holder still writes no heartbeat: it looks before every try.
 func (s *stale) breaks(ctx context.Context) error {
-	target := filelease.File(s.client)
-	sent, err := s.call.wire().Send(ctx, "break", wire.Again{
+	target := filelease.NewFile(s.client)
+	sent, err := s.call.wire().Send(ctx, "", wire.Again{
 		Try: s.call.try, Budget: budget(),
 		Before: func(ctx context.Context, sent wire.Sent) (done bool, err error) {
 			err = s.look(ctx)
@@ -97,8 +98,8 @@ func (s *stale) breaks(ctx context.Context) error {
 // look checks that the lease is held, and its holder has been silent for maxAge.
 func (s *stale) look(ctx context.Context) error {
 	var seen lease.Observation
-	_, err := s.call.repeat(ctx, "look at", func(ctx context.Context) (err error) {
-		seen, err = filelease.File(s.client).Look(ctx, "")
+	_, err := s.call.repeat(ctx, "", func(ctx context.Context) (err error) {
+		seen, err = filelease.NewFile(s.client).Look(ctx, "")
 		return err
 	})
 	if err != nil {
@@ -107,8 +108,8 @@ func (s *stale) look(ctx context.Context) error {
 	if seen.State.Free() {
 		return &pessimistic.LostError{Resource: s.call.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite}
 	}
-	if h := HolderOf(seen); h.Heard.IsZero() || seen.Date.Sub(h.Heard) < s.maxAge {
-		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Name, Since: h.Since, State: seen.State}
+	if h := LeaseInfoOf(seen); h.Heartbeat.IsZero() || seen.Date.Sub(h.Heartbeat) < s.maxAge {
+		return &pessimistic.HeldError{Resource: s.call.path, Holder: h.Owner, Since: h.Since, State: seen.State}
 	}
 	return nil
 }

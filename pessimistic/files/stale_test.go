@@ -19,7 +19,7 @@ import (
 // orphan is a lease whose holder has died two minutes ago.
 func orphan(t *testing.T, s *aztest.Service, f *file.Client) {
 	t.Helper()
-	l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+	l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 		if err := BreakStale(t.Context(), f, time.Minute); err != nil || time.Since(began) != proofOfDeath {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, File(f)) != lease.Broken {
-			t.Errorf("sent %q, lease %v", fileOps(s), leaseState(t, File(f)))
+		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, NewFile(f)) != lease.Broken {
+			t.Errorf("sent %q, lease %v", fileOps(s), leaseState(t, NewFile(f)))
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 // on its way.
 func TestANewLeaseIsNotMistakenForThePreviousOne(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,14 +68,14 @@ func TestANewLeaseIsNotMistakenForThePreviousOne(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set File Metadata"), Count: 1, Delay: 10 * time.Second})
 		acquired := make(chan *pessimistic.Lease)
 		go func() {
-			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 			if err != nil {
 				t.Error(err)
 			}
 			acquired <- l
 		}()
 		bubble.Sleep(time.Second)
-		if seen := leaseState(t, File(f)); seen != lease.Leased {
+		if seen := leaseState(t, NewFile(f)); seen != lease.Leased {
 			t.Fatal(seen)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
@@ -90,8 +90,8 @@ func TestABreakWhoseRequestIsLostIsRepeated(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			orphan(t, s, f)
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Break File Lease"), Count: 1})
-			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, File(f)) != lease.Broken {
-				t.Errorf("%s: %v, lease %v", kind, err, leaseState(t, File(f)))
+			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, NewFile(f)) != lease.Broken {
+				t.Errorf("%s: %v, lease %v", kind, err, leaseState(t, NewFile(f)))
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestABreakWhoseResponseIsLostIsNotRepeatedOnALaterHolder(t *testing.T) {
 			aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op(lookAtFile), Skip: 2, Count: 1, RetryAfter: 3 * time.Second})
 		acquired := make(chan *pessimistic.Lease, 1)
 		time.AfterFunc(proofOfDeath+time.Second, func() {
-			l, err := pessimistic.TryAcquire(context.Background(), File(f), nil)
+			l, err := pessimistic.TryAcquire(context.Background(), NewFile(f), nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -129,7 +129,7 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("enough")
 		time.AfterFunc(time.Second, func() { cancel(cause) })
-		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, File(f)) != lease.Leased {
+		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, NewFile(f)) != lease.Leased {
 			t.Errorf("cancelled while waiting for a sign of life: %v", err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // UpdateOptions configures Update. The zero value selects the defaults.
@@ -29,8 +30,8 @@ type UpdateOptions struct {
 	// Limit is the largest content that is read or written, in bytes. Defaults to 64 MiB.
 	Limit int64
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	span int64 // see call
 
@@ -53,21 +54,23 @@ type UpdateOptions struct {
 // was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
 // lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB
 // that differ, 1 to release; and 2 per heartbeat, every 10 s.
-func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (Written, error) {
+func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (WriteResult, error) {
 	var o UpdateOptions
 	if opts != nil {
 		o = *opts
 	}
 	if client == nil {
-		return Written{}, errors.New("update: no client")
+		return WriteResult{}, errors.New("update: no client")
 	}
 	o.Limit = cmp.Or(o.Limit, 64<<20)
 	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	var out Written
+	var out WriteResult
 	var err error
+	ctx, end := c.start(ctx, "Update")
+	defer func() { end(err) }()
 	out.Left, err = c.under(ctx, client, o.LeaseID, o.Acquire, func(ctx context.Context, id string) error {
 		r := &reader{client: client, call: c, lease: id}
 		old, err := r.limited(ctx, o.Limit)

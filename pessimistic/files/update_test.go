@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -64,8 +65,8 @@ func TestAnUpdateOfAFileSendsExactlyTheseRequests(t *testing.T) {
 				t.Errorf("%s: the file has %d bytes, want %d", name, len(got), len(tt.content))
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || ptr.Value(seen.CacheControl) != "no-store" || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%s: headers %q, %q, lease %v", name, ptr.Value(seen.ContentType), ptr.Value(seen.CacheControl), leaseState(t, File(f)))
+			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || ptr.Value(seen.CacheControl) != "no-store" || leaseState(t, NewFile(f)) != lease.Available {
+				t.Errorf("%s: headers %q, %q, lease %v", name, ptr.Value(seen.ContentType), ptr.Value(seen.CacheControl), leaseState(t, NewFile(f)))
 			}
 		})
 	}
@@ -73,7 +74,7 @@ func TestAnUpdateOfAFileSendsExactlyTheseRequests(t *testing.T) {
 
 func TestAnUpdateUnderTheCallersLeaseLeavesItThere(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,8 +149,8 @@ func TestAnUpdateOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 				if k == 0 && (kind == aztest.DelayCommit || kind == aztest.RepeatLater) {
 					want = lease.Leased // by a request that was overtaken by its own release, which nobody can prevent: see doc.go
 				}
-				if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != want {
-					t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, File(f)))
+				if !bytes.Equal(stored(t, s, f), content) || leaseState(t, NewFile(f)) != want {
+					t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, NewFile(f)))
 				}
 			})
 		}
@@ -187,8 +188,8 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 					t.Errorf("%d: %+v", k, torn)
 				}
 				untouched := k < first || k == first && !carried
-				if got := stored(t, s, f); leaseState(t, File(f)) != lease.Available || bytes.Equal(got, old) != untouched {
-					t.Errorf("%d: lease %v, %d bytes", k, leaseState(t, File(f)), len(got))
+				if got := stored(t, s, f); leaseState(t, NewFile(f)) != lease.Available || bytes.Equal(got, old) != untouched {
+					t.Errorf("%d: lease %v, %d bytes", k, leaseState(t, NewFile(f)), len(got))
 				}
 			})
 		}
@@ -212,19 +213,19 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 				}, Delay: time.Second})
 				var other *pessimistic.Lease
 				brk := func() {
-					if _, err := pessimistic.Break(context.Background(), File(f), nil); err != nil {
+					if _, err := pessimistic.Break(context.Background(), NewFile(f), nil); err != nil {
 						t.Error(err)
 					}
 					if again {
 						var err error
-						if other, err = pessimistic.TryAcquire(context.Background(), File(f), nil); err != nil {
+						if other, err = pessimistic.TryAcquire(context.Background(), NewFile(f), nil); err != nil {
 							t.Error(err)
 						}
 					}
 				}
 				seen := 0
-				out, err := Update(t.Context(), f, to(content), &UpdateOptions{span: testSpan, Hooks: pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
-					if op == "write" {
+				out, err := Update(t.Context(), f, to(content), &UpdateOptions{span: testSpan, Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+					if s.Name == "Put Range" || s.Name == "Set File Properties" {
 						if seen++; seen == k+1 {
 							brk()
 						}

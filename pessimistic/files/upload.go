@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -34,8 +35,8 @@ type UploadOptions struct {
 	// not let others write. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
-	// Hooks report events to the program. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the operation. Defaults to none.
+	Hooks observe.Hooks
 
 	span int64 // see call
 
@@ -51,22 +52,25 @@ type UploadOptions struct {
 // Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
 // *TornError; *UnknownError; *azerr.OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
 // release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length.
-func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (Written, error) {
+func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (WriteResult, error) {
 	var o UploadOptions
 	if opts != nil {
 		o = *opts
 	}
 	switch {
 	case client == nil:
-		return Written{}, errors.New("upload: no client")
+		return WriteResult{}, errors.New("upload: no client")
 	case size < 0:
-		return Written{}, fmt.Errorf("upload: size: %d is negative", size)
+		return WriteResult{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
 	c := newCall(client.URL(), o.Hooks).spans(o.span)
 	if err := c.waits(client, o.Wait); err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	out, reached := Written{Size: size}, false
+	var left, err error
+	ctx, end := c.start(ctx, "Upload")
+	defer func() { end(err) }()
+	out, reached := WriteResult{Size: size}, false
 	write := func(ctx context.Context, id string) error {
 		reached = true
 		w := &writer{client: client, call: c, lease: id, size: size, begun: out.Created}
@@ -77,7 +81,7 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 		out.Changed, out.Ranges = w.begun, w.ranges
 		return w.outcome(ctx, err)
 	}
-	left, err := c.under(ctx, client, o.LeaseID, o.Acquire, write)
+	left, err = c.under(ctx, client, o.LeaseID, o.Acquire, write)
 	if o.Create && o.LeaseID == "" && !reached && errors.Is(err, pessimistic.ErrNotFound) {
 		if out.Created, err = c.create(ctx, client, size, o.Headers); err == nil {
 			left, err = c.under(ctx, client, "", o.Acquire, write)
@@ -100,7 +104,7 @@ func (c *call) create(ctx context.Context, client *file.Client, size int64, head
 		}
 		return f.Usual()
 	}}
-	_, err = c.wire().Send(ctx, "create", again, func(ctx context.Context) error {
+	_, err = c.wire().Send(ctx, "Create File", again, func(ctx context.Context) error {
 		_, err := client.Create(ctx, size, &file.CreateOptions{HTTPHeaders: headers})
 		return err
 	})

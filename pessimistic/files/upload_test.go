@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -50,12 +51,12 @@ func TestAnUploadSendsExactlyTheseRequests(t *testing.T) {
 				t.Errorf("%s: %+v, %v, sent %q, want %q", name, out, err, fileOps(s), want)
 			}
 			ranges := (len(tt.content) + testSpan - 1) / testSpan
-			if out != (Written{Changed: true, Created: made, Size: int64(len(tt.content)), Ranges: ranges, Requests: len(want)}) {
+			if out != (WriteResult{Changed: true, Created: made, Size: int64(len(tt.content)), Ranges: ranges, Requests: len(want)}) {
 				t.Errorf("%s: %+v", name, out)
 			}
 			seen, err := f.GetProperties(t.Context(), nil)
-			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%s: headers %q, lease %v, %v", name, ptr.Value(seen.ContentType), leaseState(t, File(f)), err)
+			if err != nil || ptr.Value(seen.ContentType) != "text/plain" || !bytes.Equal(stored(t, s, f), tt.content) || leaseState(t, NewFile(f)) != lease.Available {
+				t.Errorf("%s: headers %q, lease %v, %v", name, ptr.Value(seen.ContentType), leaseState(t, NewFile(f)), err)
 			}
 		})
 	}
@@ -91,8 +92,8 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 						t.Errorf("%s at %d: %+v, %v, sent %q", kind, k, out, err, fileOps(s))
 					}
 					s.Flush()
-					if !bytes.Equal(stored(t, s, f), content) || leaseState(t, File(f)) != lease.Available {
-						t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, File(f)))
+					if !bytes.Equal(stored(t, s, f), content) || leaseState(t, NewFile(f)) != lease.Available {
+						t.Errorf("%s at %d: lease %v, or the content is another", kind, k, leaseState(t, NewFile(f)))
 					}
 				})
 			}
@@ -109,7 +110,7 @@ func TestTheLastUploadDeterminesTheFile(t *testing.T) {
 		if _, err := Upload(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadOptions{span: testSpan, Create: true}); err != nil {
 			t.Fatal(err)
 		}
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,7 @@ func TestAReadErrorBeforeTheFirstRangeChangesNothingAndALaterOneTears(t *testing
 			fill(t, s, f, []byte("abc"))
 			out, err := Upload(t.Context(), f, tt.content, tt.size, &UploadOptions{span: testSpan})
 			torn, isTorn := errors.AsType[*TornError](err)
-			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, File(f)) != lease.Available {
+			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, NewFile(f)) != lease.Available {
 				t.Errorf("%s: %+v, %v", name, out, err)
 			}
 			if tt.cause != nil && !errors.Is(err, tt.cause) || strings.Contains(fmt.Sprint(err), "stated size") != (tt.cause == nil) {
@@ -209,8 +210,8 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 				t.Errorf("%d: %+v, %v", k, out, err)
 			}
 			s.Flush()
-			if k > 0 && leaseState(t, File(f)) != lease.Available {
-				t.Errorf("%d: lease %v", k, leaseState(t, File(f)))
+			if k > 0 && leaseState(t, NewFile(f)) != lease.Available {
+				t.Errorf("%d: lease %v", k, leaseState(t, NewFile(f)))
 			}
 		})
 	}
@@ -243,13 +244,13 @@ func TestAnUploadWaitsForALeasedFile(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 			f := s.File("box", "new")
 			var other *pessimistic.Lease
-			hooks := pessimistic.Hooks{Trace: func(ctx context.Context, op, _ string) (context.Context, func(error)) {
-				if op == "create" {
+			hooks := observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+				if s.Name == "Create File" {
 					if _, err := Upload(context.Background(), f, strings.NewReader("other"), 5, &UploadOptions{Create: true}); err != nil {
 						t.Error(err)
 					}
 					var err error
-					if other, err = pessimistic.TryAcquire(context.Background(), File(f), nil); err != nil {
+					if other, err = pessimistic.TryAcquire(context.Background(), NewFile(f), nil); err != nil {
 						t.Error(err)
 					}
 					time.AfterFunc(5*time.Second, func() { _ = other.Release(context.Background()) })
@@ -286,7 +287,7 @@ func TestAFileIsWrittenInRangesOfFourMiB(t *testing.T) {
 func TestAMissingLengthIsNotALengthOfZero(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("content"))
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,15 +9,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // WaitOptions configures waiting for SMB clients. The zero value selects the defaults.
 type WaitOptions struct {
-	// MaxWait bounds the wait; the last attempt is made when it has passed. Defaults to no bound but ctx.
+	// MaxWait bounds the wait; the last attempt is made when it has passed. Defaults to pessimistic.Infinite: no bound but
+	// ctx.
 	MaxWait time.Duration
 
 	// Poll sets the interval between attempts: the first intervals are at least Poll.Base, later ones up to Poll.Cap,
@@ -29,8 +31,8 @@ type WaitOptions struct {
 	// costs a request each time. Defaults to none.
 	Waiting func(InUseError)
 
-	// Hooks report events about the requests of the wait itself. Defaults to none.
-	Hooks pessimistic.Hooks
+	// Hooks observe the wait. Defaults to those of the operation that waits, if there is one.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -53,7 +55,10 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 	if err != nil {
 		return err
 	}
-	return w.until(ctx, op)
+	ctx, end := w.asks.start(ctx, "WaitUnlocked")
+	defer func() { end(err) }()
+	err = w.until(ctx, op)
+	return err
 }
 
 // waiter waits for SMB clients. Its time runs from its creation, however many requests share it.
@@ -63,7 +68,7 @@ type waiter struct {
 	asks  *call // lists the clients
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
-	told  time.Time
+	noted time.Time // when Waiting was called last
 }
 
 func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (*waiter, error) {
@@ -71,8 +76,8 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 	if opts != nil {
 		w.o = *opts
 	}
-	if w.o.MaxWait < 0 {
-		return nil, fmt.Errorf("WaitOptions.MaxWait: %v is negative", w.o.MaxWait)
+	if w.o.MaxWait < 0 && w.o.MaxWait != lease.Infinite {
+		return nil, fmt.Errorf("WaitOptions.MaxWait: %v is negative and not Infinite", w.o.MaxWait)
 	}
 	w.o.Poll = poll.Defaults(w.o.Poll)
 	open, c, err := handlesOf(client, &HandlesOptions{Hooks: w.o.Hooks})
@@ -84,53 +89,53 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 }
 
 func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) error {
-	pace, heard := poll.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
+	pace, refused := poll.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
 	for {
 		err := op(ctx)
 		reason, used := inUse(err)
 		switch {
 		case used:
-			heard = &InUseError{Resource: w.path, Reason: reason, Err: err, Waited: time.Since(w.began)}
-		case err == nil, heard == nil, ctx.Err() == nil && !azerr.Classify(err).Transient():
+			refused = &InUseError{Resource: w.path, Reason: reason, Err: err, Waited: time.Since(w.began)}
+		case err == nil, refused == nil, ctx.Err() == nil && !azerr.Classify(err).Transient():
 			return err
 		}
-		if stop := w.pause(ctx, heard, &pace); stop != nil {
+		if stop := w.pause(ctx, refused, &pace); stop != nil {
 			return stop
 		}
 	}
 }
 
 // pause waits for the next attempt, or returns why there is none.
-func (w *waiter) pause(ctx context.Context, heard *InUseError, pace *poll.Pace) error {
-	if w.o.Waiting != nil && ctx.Err() == nil && (w.told.IsZero() || time.Since(w.told) >= waitingEvery) {
-		heard.Handles, _ = w.list(ctx)
-		w.told = time.Now()
-		w.o.Waiting(*heard)
+func (w *waiter) pause(ctx context.Context, refused *InUseError, pace *poll.Pace) error {
+	if w.o.Waiting != nil && ctx.Err() == nil && (w.noted.IsZero() || time.Since(w.noted) >= waitingEvery) {
+		refused.Handles, _ = w.list(ctx)
+		w.noted = time.Now()
+		w.o.Waiting(*refused)
 	}
 	wait := pace.Next(ctx)
 	if w.o.MaxWait > 0 {
 		left := w.o.MaxWait - time.Since(w.began)
 		if left <= 0 {
-			return w.giveUp(ctx, heard)
+			return w.giveUp(ctx, refused)
 		}
 		wait = min(wait, left)
 	}
 	if retry.Sleep(ctx, wait) != nil {
-		heard.Err = errors.Join(context.Cause(ctx), heard.Err)
-		return w.giveUp(ctx, heard)
+		refused.Err = errors.Join(context.Cause(ctx), refused.Err)
+		return w.giveUp(ctx, refused)
 	}
 	return nil
 }
 
 // giveUp lists the clients once more, even if ctx has ended, but then only briefly.
-func (w *waiter) giveUp(ctx context.Context, heard *InUseError) error {
+func (w *waiter) giveUp(ctx context.Context, refused *InUseError) error {
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
 	if handles, err := w.list(ctx); err == nil {
-		heard.Handles = handles
+		refused.Handles = handles
 	}
-	heard.Waited = time.Since(w.began)
-	return heard
+	refused.Waited = time.Since(w.began)
+	return refused
 }
 
 // WaitClosed waits until no SMB client has a file or directory open. A client may open it again at once: to wait for an
@@ -145,7 +150,8 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 	list := w.list
 	var last []Handle
 	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known
-	return w.until(ctx, func(ctx context.Context) error {
+	ctx, end := w.asks.start(ctx, "WaitClosed")
+	err = w.until(ctx, func(ctx context.Context) error {
 		if last, err = list(ctx); err != nil {
 			return err
 		}
@@ -154,4 +160,6 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 		}
 		return nil
 	})
+	end(err)
+	return err
 }

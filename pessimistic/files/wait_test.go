@@ -209,12 +209,12 @@ func TestAnErrorNamesThreeHandlesAndCountsTheRest(t *testing.T) {
 func TestALeaseOnAFileThatIsOpenForWritingIsHeldByAnSMBClient(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, 20*time.Second)
-		_, err := pessimistic.TryAcquire(t.Context(), File(f), nil)
+		_, err := pessimistic.TryAcquire(t.Context(), NewFile(f), nil)
 		held, ok := errors.AsType[*pessimistic.HeldError](err)
 		if !ok || held.State != "" || !strings.Contains(err.Error(), "an SMB client") {
 			t.Errorf("%v", err)
 		}
-		l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,15 +233,15 @@ func TestALeaseWaitsForTheEndOfAPendingDeletion(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", shared("1"))
 			s.MarkDeletedSMB("box", "f", true)
-			if _, err := pessimistic.TryAcquire(t.Context(), File(f), nil); !errors.Is(err, pessimistic.ErrHeld) {
+			if _, err := pessimistic.TryAcquire(t.Context(), NewFile(f), nil); !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, without waiting: %v", name, err)
 			}
-			_, err := pessimistic.Acquire(t.Context(), File(f), &pessimistic.AcquireOptions{MaxWait: time.Second})
+			_, err := pessimistic.Acquire(t.Context(), NewFile(f), &pessimistic.AcquireOptions{MaxWait: time.Second})
 			if !errors.Is(err, pessimistic.ErrHeld) {
 				t.Errorf("%s, for a second: %v", name, err)
 			}
 			time.AfterFunc(5*time.Second, func() { tt.after(s) })
-			l, err := pessimistic.Acquire(t.Context(), File(f), nil)
+			l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
 			if !errors.Is(err, tt.err) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -30,8 +30,8 @@ type writer struct {
 }
 
 // send sends one request that changes the file.
-func (w *writer) send(ctx context.Context, request func(ctx context.Context) error) error {
-	unclear, err := w.call.send(ctx, "write", request)
+func (w *writer) send(ctx context.Context, name string, request func(ctx context.Context) error) error {
+	unclear, err := w.call.send(ctx, name, request)
 	w.begun, w.doubt = w.begun || err == nil || unclear, err != nil && unclear
 	return err
 }
@@ -39,7 +39,7 @@ func (w *writer) send(ctx context.Context, request func(ctx context.Context) err
 // resize sets the file's new size. The service clears every HTTP header that is not sent (REST: "Set File Properties"),
 // so all are sent, except the content hash.
 func (w *writer) resize(ctx context.Context, was look) error {
-	return w.send(ctx, func(ctx context.Context) error {
+	return w.send(ctx, "Set File Properties", func(ctx context.Context) error {
 		_, err := w.client.SetHTTPHeaders(ctx, &file.SetHTTPHeadersOptions{
 			FileContentLength: &w.size, HTTPHeaders: &was.headers, LeaseAccessConditions: leasedBy(w.lease)})
 		return err
@@ -48,7 +48,7 @@ func (w *writer) resize(ctx context.Context, was look) error {
 
 // put writes one range.
 func (w *writer) put(ctx context.Context, at int64, part []byte) error {
-	err := w.send(ctx, func(ctx context.Context) error {
+	err := w.send(ctx, "Put Range", func(ctx context.Context) error {
 		_, err := w.client.UploadRange(ctx, at, streaming.NopCloser(bytes.NewReader(part)), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
 		return err
 	})

@@ -23,7 +23,8 @@ type AcquireOptions struct {
 	// always Infinite. Defaults to 60 s, for files to Infinite.
 	Duration time.Duration
 
-	// Wait is how long to wait while another client holds the lease. Defaults to 0: Acquire does not wait.
+	// Wait is how long to wait while another client holds the lease; pessimistic.Infinite waits for as long as ctx lasts.
+	// Defaults to 0: Acquire does not wait.
 	Wait time.Duration
 
 	// LeaseID is the id to acquire with, a GUID. If this id holds the lease already, the lease is extended or shortened.
@@ -43,22 +44,28 @@ func waiting(d time.Duration) *retry.Loop {
 //
 // If the outcome stays unknown, the lease may be held under that id: the error is an *pessimistic.UnknownError. Under a
 // random id, Acquire tries to release it for 5 s before that; if that succeeds, the error is the last one of the service.
-// If another client holds the lease, the error's azerr.Kind is Held.
-func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Reply, error) {
+func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Result, error) {
 	var o AcquireOptions
 	if opts != nil {
 		o = *opts
 	}
 	seconds, err := secondsOf(r, o.Duration)
 	if err != nil {
-		return lease.Reply{}, err
+		return lease.Result{}, err
 	}
-	id := cmp.Or(o.LeaseID, uuid.NewString())
-	s, loop := sender(r, &o.Options), waiting(o.Wait)
+	s := sender(r, &o.Options)
+	ctx, end := s.start(ctx, "Acquire")
+	reply, err := s.acquire(ctx, seconds, &o)
+	end(err)
+	return reply, err
+}
+
+func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) (lease.Result, error) {
+	id, loop := cmp.Or(o.LeaseID, uuid.NewString()), waiting(o.Wait)
 	for {
-		reply := lease.Reply{}
+		reply := lease.Result{}
 		last, err := s.send(ctx, "acquire", func(ctx context.Context) (err error) {
-			reply, err = r.Acquire(ctx, id, seconds, s.Conditions)
+			reply, err = s.r.Acquire(ctx, id, seconds, s.Conditions)
 			return err
 		})
 		reply.ID = id
@@ -75,7 +82,7 @@ func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) 
 		// A refusal means that another client holds the lease, since no other client has this id. An ambiguous last
 		// response proves nothing.
 		if !out.Ambiguous() || o.LeaseID == "" && s.abandon(ctx, id) {
-			err = azerr.Op(ctx, "acquire", r.String(), last)
+			err = s.refusal(ctx, "acquire", last)
 		}
 		return reply, err
 	}
@@ -96,7 +103,7 @@ func secondsOf(r pessimistic.Resource, d time.Duration) (int32, error) {
 	expires := r.Supports().Expiry
 	switch {
 	case d == pessimistic.Infinite, d == 0 && !expires:
-		return lease.Forever, nil
+		return lease.Infinite, nil
 	case d == 0:
 		return 60, nil
 	case !expires:

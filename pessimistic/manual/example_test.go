@@ -16,15 +16,15 @@ func ExampleAcquire() {
 	state := aztest.New(nil).BlockBlob("jobs", "state.json")
 	_, _ = state.UploadBuffer(ctx, []byte("{}"), nil)
 
-	acquired, err := manual.Acquire(ctx, pessimistic.Blob(state), &manual.AcquireOptions{Duration: time.Minute})
+	acquired, err := manual.Acquire(ctx, pessimistic.NewBlob(state), &manual.AcquireOptions{Duration: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	id := acquired.ID // for the second step
 
-	fmt.Println(manual.Release(ctx, pessimistic.Blob(state), id, nil))
-	seen, err := pessimistic.Look(ctx, pessimistic.Blob(state))
+	fmt.Println(manual.Release(ctx, pessimistic.NewBlob(state), id, nil))
+	seen, err := pessimistic.Look(ctx, pessimistic.NewBlob(state))
 	fmt.Println(seen.State, err)
 	// Output:
 	// <nil>

@@ -3,8 +3,9 @@
 // one process holds the lease, use pessimistic.Acquire.
 //
 // Each function repeats its request after transient faults, up to 6 times within a minute, bounded by ctx. Repeating it has
-// the same effect as sending it once. If the outcome stays unknown, the error is a *pessimistic.UnknownError. All other
-// errors are the service's, in an *azerr.OpError.
+// the same effect as sending it once. Errors: *pessimistic.HeldError if another client holds the lease,
+// *pessimistic.LostError if it is not held under the id, *pessimistic.UnknownError if the outcome stays unknown, and
+// otherwise an *azerr.OpError, which is pessimistic.ErrNotFound or pessimistic.ErrConflict where that applies.
 //
 // Requests: 1 each. For a file, Acquire costs 3 and Renew 2, because they write a heartbeat. A repetition costs as much
 // again. The functions are safe for concurrent use.
@@ -23,6 +24,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -32,23 +34,25 @@ type Options struct {
 	// Conditions are required of the resource, as far as it supports them: see lease.Support. Defaults to none.
 	lease.Conditions
 
-	// Trace is that of pessimistic.Hooks. Defaults to none.
-	Trace func(ctx context.Context, op, resource string) (context.Context, func(error))
+	// Hooks observe the call. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
 
 // Renew restarts the time of a lease. An expired lease can be renewed as long as no other client has acquired it or
 // changed the resource since. For a file, Renew writes a heartbeat, and checks that the lease is still held.
-func Renew(ctx context.Context, r pessimistic.Resource, id string, opts *Options) (reply lease.Reply, err error) {
+func Renew(ctx context.Context, r pessimistic.Resource, id string, opts *Options) (reply lease.Result, err error) {
 	s := sender(r, opts)
+	ctx, end := s.start(ctx, "Renew")
+	defer func() { end(err) }()
 	_, err = s.send(ctx, "renew", func(ctx context.Context) (err error) {
 		reply, err = r.Renew(ctx, id, s.Conditions)
 		return err
 	})
 	if err == nil && !strings.EqualFold(reply.ID, id) {
 		// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
-		return lease.Reply{}, &pessimistic.LostError{Resource: r.String(), Reason: pessimistic.Taken, Err: errForeign}
+		return lease.Result{}, &pessimistic.LostError{Resource: r.String(), Reason: pessimistic.Taken, Err: errForeign}
 	}
 	return reply, err
 }
@@ -57,11 +61,13 @@ var errForeign = errors.New("it was renewed for another holder")
 
 // Change replaces the id of a lease by to, a GUID; "" stands for a random one. The old id is invalid from then on. The
 // reply holds the new one.
-func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Options) (reply lease.Reply, err error) {
+func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Options) (reply lease.Result, err error) {
 	if to == "" {
 		to = uuid.NewString()
 	}
 	s := sender(r, opts)
+	ctx, end := s.start(ctx, "Change")
+	defer func() { end(err) }()
 	_, err = s.send(ctx, "change", func(ctx context.Context) (err error) {
 		reply, err = r.Change(ctx, id, to, s.Conditions)
 		return err
@@ -73,7 +79,10 @@ func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Op
 // nothing.
 func Release(ctx context.Context, r pessimistic.Resource, id string, opts *Options) error {
 	s := sender(r, opts)
-	return s.release(ctx, id)
+	ctx, end := s.start(ctx, "Release")
+	err := s.release(ctx, id)
+	end(err)
+	return err
 }
 
 // sending sends requests about one resource.
@@ -90,23 +99,36 @@ func sender(r pessimistic.Resource, opts *Options) sending {
 	return s
 }
 
+// start begins the span of an operation.
+func (s sending) start(ctx context.Context, operation string) (context.Context, func(error)) {
+	return s.Hooks.Start(ctx, observe.Span{Name: "manual." + operation, Resource: s.r.String()})
+}
+
 // send sends a request until its outcome is known. last is the service's last error.
 func (s sending) send(ctx context.Context, op string, request func(context.Context) error) (last, err error) {
-	w := wire.Wire{}
-	if s.Trace != nil {
-		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
-			return s.Trace(ctx, op, s.r.String())
-		}
-	}
 	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
-	sent, err := w.Send(ctx, op, wire.Again{Budget: budget}, request)
+	sent, err := wire.Observed(s.Hooks, s.r.String(), nil).Send(ctx, "", wire.Again{Budget: budget}, request)
 	switch {
 	case err == nil:
 		return nil, nil
 	case sent.Ambiguous > 0:
 		return sent.Last, &pessimistic.UnknownError{Op: op, Resource: s.r.String(), Why: "the response was lost", Err: sent.Last}
 	}
-	return sent.Last, azerr.Op(ctx, op, s.r.String(), err)
+	return sent.Last, s.refusal(ctx, op, err)
+}
+
+// refusal returns the typed error for what the service has refused.
+func (s sending) refusal(ctx context.Context, op string, err error) error {
+	switch o := azerr.Classify(err); {
+	case ctx.Err() != nil:
+	case o.Kind == azerr.Held:
+		return &pessimistic.HeldError{Resource: s.r.String(), State: lease.Leased, Err: err}
+	case o.Kind == azerr.Lost && o.Reason == azerr.LeaseBroken:
+		return &pessimistic.LostError{Resource: s.r.String(), Reason: pessimistic.Broken, Err: err}
+	case o.Kind == azerr.Lost:
+		return &pessimistic.LostError{Resource: s.r.String(), Reason: pessimistic.Taken, Err: err}
+	}
+	return azerr.Op(ctx, op, s.r.String(), err)
 }
 
 func (s sending) release(ctx context.Context, id string) error {

@@ -27,10 +27,10 @@ const mine, next = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8
 // onEach runs a test with each kind of resource, which is free.
 func onEach(t *testing.T, test func(t *testing.T, s *aztest.Service, r pessimistic.Resource)) {
 	for kind, of := range map[string]func(s *aztest.Service) pessimistic.Resource{
-		"blob":      func(s *aztest.Service) pessimistic.Resource { return pessimistic.Blob(s.BlockBlob("box", "b")) },
-		"container": func(s *aztest.Service) pessimistic.Resource { return pessimistic.Container(s.Container("box")) },
-		"file":      func(s *aztest.Service) pessimistic.Resource { return files.File(s.File("share", "f")) },
-		"share":     func(s *aztest.Service) pessimistic.Resource { return files.Share(s.Share("share")) },
+		"blob":      func(s *aztest.Service) pessimistic.Resource { return pessimistic.NewBlob(s.BlockBlob("box", "b")) },
+		"container": func(s *aztest.Service) pessimistic.Resource { return pessimistic.NewContainer(s.Container("box")) },
+		"file":      func(s *aztest.Service) pessimistic.Resource { return files.NewFile(s.File("share", "f")) },
+		"share":     func(s *aztest.Service) pessimistic.Resource { return files.NewShare(s.Share("share")) },
 	} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ var operations = []struct {
 	{"Release", "Release", true, func(ctx context.Context, r pessimistic.Resource) error { return Release(ctx, r, mine, nil) }, lease.Available},
 }
 
-func wantID(reply lease.Reply, err error, id string) error {
+func wantID(reply lease.Result, err error, id string) error {
 	if err == nil && reply.ID != id {
 		return fmt.Errorf("the reply is about %q, want %q", reply.ID, id)
 	}
@@ -153,23 +153,27 @@ func TestAnOutcomeThatStaysUnknownIsReported(t *testing.T) {
 	}
 }
 
-func TestARefusalIsTheServices(t *testing.T) {
+func TestARefusalIsOfTheTypesOfPackagePessimistic(t *testing.T) {
 	onEach(t, func(t *testing.T, s *aztest.Service, r pessimistic.Resource) {
 		if _, err := Acquire(t.Context(), r, &AcquireOptions{LeaseID: next}); err != nil {
 			t.Fatal(err)
 		}
 		for name, tt := range map[string]struct {
 			err  func() error
-			kind azerr.Kind
+			want error
 		}{
-			"Acquire": {func() error { _, err := Acquire(t.Context(), r, nil); return err }, azerr.Held},
-			"Renew":   {func() error { _, err := Renew(t.Context(), r, mine, nil); return err }, azerr.Lost},
-			"Change":  {func() error { _, err := Change(t.Context(), r, mine, "", nil); return err }, azerr.Lost},
-			"Release": {func() error { return Release(t.Context(), r, mine, nil) }, azerr.Lost},
+			"Acquire": {func() error { _, err := Acquire(t.Context(), r, nil); return err }, pessimistic.ErrHeld},
+			"Renew":   {func() error { _, err := Renew(t.Context(), r, mine, nil); return err }, pessimistic.ErrLost},
+			"Change":  {func() error { _, err := Change(t.Context(), r, mine, "", nil); return err }, pessimistic.ErrLost},
+			"Release": {func() error { return Release(t.Context(), r, mine, nil) }, pessimistic.ErrLost},
 		} {
 			s.Reset()
 			err := tt.err()
-			if op, ok := errors.AsType[*azerr.OpError](err); !ok || op.Resource != r.String() || azerr.Classify(err).Kind != tt.kind || s.Requests() != 1 {
+			about, ok := errors.AsType[interface {
+				error
+				About() string
+			}](err)
+			if !ok || about.About() != r.String() || !errors.Is(err, tt.want) || azerr.Classify(err).Code == "" || s.Requests() != 1 {
 				t.Errorf("%s: %v after %d requests", name, err, s.Requests())
 			}
 		}
@@ -235,12 +239,12 @@ func TestADurationThatTheServiceDoesNotTakeIsRefused(t *testing.T) {
 // emulator renews a lease for its last holder, whatever id is sent.
 type emulator struct{ pessimistic.Resource }
 
-func (emulator) Renew(context.Context, string, lease.Conditions) (lease.Reply, error) {
-	return lease.Reply{ID: next}, nil
+func (emulator) Renew(context.Context, string, lease.Conditions) (lease.Result, error) {
+	return lease.Result{ID: next}, nil
 }
 
 func TestARenewalForAnotherHolderIsALoss(t *testing.T) {
-	r := emulator{pessimistic.Blob(aztest.New(nil).BlockBlob("box", "b"))}
+	r := emulator{pessimistic.NewBlob(aztest.New(nil).BlockBlob("box", "b"))}
 	_, err := Renew(t.Context(), r, mine, nil)
 	if l, ok := errors.AsType[*pessimistic.LostError](err); !ok || l.Reason != pessimistic.Taken {
 		t.Errorf("err = %v, want a *LostError", err)

@@ -1,6 +1,9 @@
 package aztest
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // routeBlobIn carries out an operation on a blob.
 func (s *Service) routeBlobIn(r *request, c *containerState) *answer {
@@ -30,11 +33,18 @@ func (s *Service) routeBlobIn(r *request, c *containerState) *answer {
 		}
 		return s.deleteBlob(r, c.blob(r.blob), c, cond)
 	}
+	if comp == "" && r.blob == "" {
+		return fail(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+	}
 	if comp == "" {
 		return s.createBlob(r, c, cond)
 	}
 	if comp == "block" || comp == "appendblock" || comp == "page" {
-		if a := s.fetchSource(r, conditions.fetch); a != nil {
+		met := conditions.fetch
+		if comp == "block" {
+			met = conditions.block
+		}
+		if a := s.fetchSource(r, met); a != nil {
 			return a
 		}
 	}
@@ -71,7 +81,11 @@ func (s *Service) changeBlob(r *request, c *containerState, cond conditions, com
 		if a := cond.write(nil, false); a != nil {
 			return a
 		}
-		return held.lease.operate(r)
+		a := held.lease.operate(r)
+		if a.failed() {
+			return a
+		}
+		return a.version(uncommittedETag, uncommittedTime)
 	}
 	if b != nil && r.query.Get("snapshot") != "" {
 		// Snapshots are read-only, and cannot be leased (REST: "Lease Blob"). Their tier and tags can be set.
@@ -79,6 +93,9 @@ func (s *Service) changeBlob(r *request, c *containerState, cond conditions, com
 			return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid: a snapshot cannot be changed.")
 		}
 		b = b.at(r.query.Get("snapshot"))
+	}
+	if comp == "copy" && !leaseID.MatchString(strings.ToLower(r.query.Get("copyid"))) {
+		return invalidQuery()
 	}
 	if b == nil {
 		// If there is no blob, a condition on a version fails; without one the response is 404.
@@ -99,6 +116,9 @@ func (s *Service) changeBlob(r *request, c *containerState, cond conditions, com
 		cond = conditions{} // REST: "Abort Copy Blob" knows none
 	}
 	if a := cond.write(b, false); a != nil {
+		if comp == "page" && r.header.Get("X-Ms-Copy-Source") != "" && !wellFormed(cond.match) {
+			return a.onTarget()
+		}
 		return a
 	}
 	if comp == "lease" {
@@ -132,11 +152,11 @@ func (s *Service) changeBlob(r *request, c *containerState, cond conditions, com
 }
 
 func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp string) *answer {
-	if comp == "blocklist" {
-		return s.getBlockList(r, c, cond)
-	}
 	if a := snapshotsNamed(r); a != nil {
 		return a
+	}
+	if comp == "blocklist" {
+		return s.getBlockList(r, c, cond)
 	}
 	base := c.blob(r.blob)
 	b := base
@@ -178,7 +198,7 @@ func (s *Service) readBlob(r *request, c *containerState, cond conditions, comp 
 	case comp != "":
 		return notImplemented()
 	case r.method == http.MethodHead:
-		a := ok(http.StatusOK).properties(b, true)
+		a := ok(http.StatusOK).properties(b, r.header.Get("X-Ms-Version"), true)
 		a.size = b.length()
 		return a
 	}

@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // putBlock stages a block. Its only condition is the lease, and it does not change the blob.
 func (s *Service) putBlock(r *request, c *containerState) *answer {
 	id := r.query.Get("blockid")
 	if raw, err := base64.StdEncoding.DecodeString(id); err != nil || len(raw) == 0 || len(raw) > 64 {
-		return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+		return invalidQuery()
 	}
 	b := c.blobs[r.blob]
 	if b == nil {
@@ -38,6 +39,11 @@ func (s *Service) putBlock(r *request, c *containerState) *answer {
 	return ok(http.StatusCreated).checked(r).set("x-ms-request-server-encrypted", "true")
 }
 
+// The version that the service shows for staged blocks without a blob.
+const uncommittedETag = `"0x701CE1722770000"`
+
+var uncommittedTime = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
+
 type blockListBody struct {
 	Items []struct {
 		XMLName xml.Name
@@ -53,6 +59,9 @@ func (s *Service) putBlockList(r *request, c *containerState, cond conditions) *
 		return a
 	}
 	holder := c.blobs[r.blob] // may hold staged blocks only
+	if old == nil && holder != nil && cond.hasModified && !uncommittedTime.After(cond.modified) {
+		return conditionNotMet(http.StatusPreconditionFailed)
+	}
 	if holder == nil {
 		holder = &blobState{kind: "BlockBlob"}
 	}
@@ -174,6 +183,12 @@ func (s *Service) appendBlock(r *request, b *blobState) *answer {
 	case b.blockCount >= 50000:
 		return fail(http.StatusConflict, "BlockCountExceedsLimit", "The committed block count cannot exceed the maximum limit of 50,000 blocks.")
 	}
+	if a := negative(r, "X-Ms-Blob-Condition-Appendpos", "X-Ms-Blob-Condition-Maxsize"); a != nil {
+		return a
+	}
+	if len(r.body) == 0 {
+		return invalidHeader("Content-Length", "0")
+	}
 	length := int64(len(b.content))
 	if at, given := number(r, "X-Ms-Blob-Condition-Appendpos"); given && at != length {
 		return appendPositionNotMet()
@@ -200,6 +215,9 @@ func (s *Service) sealAppend(r *request, b *blobState) *answer {
 	if b.kind != "AppendBlob" {
 		return invalidBlobType()
 	}
+	if a := negative(r, "X-Ms-Blob-Condition-Appendpos"); a != nil {
+		return a
+	}
 	if at, given := number(r, "X-Ms-Blob-Condition-Appendpos"); given && at != int64(len(b.content)) {
 		return appendPositionNotMet()
 	}
@@ -208,6 +226,16 @@ func (s *Service) sealAppend(r *request, b *blobState) *answer {
 		s.touch(b)
 	}
 	return ok(http.StatusOK).version(b.etag, b.lastModified).set("x-ms-blob-sealed", "true")
+}
+
+// negative refuses positions and lengths below zero.
+func negative(r *request, headers ...string) *answer {
+	for _, name := range headers {
+		if n, given := number(r, name); given && n < 0 {
+			return invalidHeader(name, r.header.Get(name))
+		}
+	}
+	return nil
 }
 
 func number(r *request, header string) (int64, bool) {

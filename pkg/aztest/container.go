@@ -47,6 +47,8 @@ func (s *Service) routeBlob(r *request) *answer {
 // no version and no condition: the last writer wins.
 func (s *Service) routeAccount(r *request) *answer {
 	switch comp := r.query.Get("comp"); {
+	case r.query.Get("restype") == "container":
+		return invalidQuery()
 	case comp == "list" && r.method == http.MethodGet:
 		return s.listContainers(r)
 	case comp == "properties" && r.method == http.MethodPut:
@@ -66,6 +68,9 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 	comp := r.query.Get("comp")
 	if r.method == http.MethodPut && comp == "" {
 		return s.createContainer(r, c)
+	}
+	if c != nil && !c.deleted.IsZero() && r.method == http.MethodDelete {
+		return ok(http.StatusAccepted) // it is being deleted
 	}
 	if c == nil || !c.deleted.IsZero() {
 		return noSuchContainer()
@@ -101,7 +106,11 @@ func (s *Service) routeContainer(r *request, c *containerState) *answer {
 		s.touchContainer(c)
 		return ok(http.StatusOK).version(c.etag, c.lastModified)
 	case comp == "acl" && !read:
-		c.acl, c.access = r.body, r.header.Get("X-Ms-Blob-Public-Access")
+		policies, bad := policiesIn(r.body)
+		if bad != nil {
+			return bad
+		}
+		c.acl, c.access = policies, r.header.Get("X-Ms-Blob-Public-Access")
 		s.touchContainer(c)
 		return ok(http.StatusOK).version(c.etag, c.lastModified)
 	case comp == "acl":

@@ -55,6 +55,9 @@ func (s *Service) source(r *request, met func(conditions, *blobState) *answer) (
 	at.container, at.blob, _ = strings.Cut(path, "/")
 	at.snapshot = from.Query().Get("snapshot")
 	b := s.find(at)
+	if b == nil && r.query.Get("comp") == "" && r.header.Get("X-Ms-Blob-Type") == "" && r.header.Get("X-Ms-Requires-Sync") != "true" {
+		return nil, at, noSuchBlob() // Copy Blob knows the account's own blobs; the others read the source as strangers do
+	}
 	if b == nil {
 		return nil, at, fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified blob does not exist.")
 	}
@@ -119,11 +122,11 @@ func (s *Service) fetchSource(r *request, met func(conditions, *blobState) *answ
 
 // putBlobFromURL is Put Blob with the content of another blob.
 func (s *Service) putBlobFromURL(r *request, c *containerState, old *blobState, cond conditions) *answer {
-	source, _, bad := s.source(r, conditions.source)
+	source, _, bad := s.source(r, conditions.put)
 	if bad != nil {
 		return bad
 	}
-	if bad := s.fetchSource(r, conditions.source); bad != nil {
+	if bad := s.fetchSource(r, conditions.put); bad != nil {
 		return bad
 	}
 	if r.header.Get("X-Ms-Blob-Type") != "BlockBlob" {
@@ -159,6 +162,9 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	case source.tier == archive && r.header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
+	if a := checkSums(source.read(0, source.length()-1), "x-ms-source-content-md5", r.header.Get("X-Ms-Source-Content-Md5"), "", ""); a != nil {
+		return a
+	}
 	b, a := s.fresh(r, c, old)
 	if a != nil {
 		return a
@@ -169,6 +175,7 @@ func (s *Service) copyBlob(r *request, c *containerState, old *blobState, cond c
 	if len(b.metadata) == 0 {
 		b.metadata = source.metadata
 	}
+	b.sealed = source.sealed && r.header.Get("X-Ms-Seal-Blob") != "false" || r.header.Get("X-Ms-Seal-Blob") == "true" && source.kind == "AppendBlob"
 	s.copies++
 	b.kind, b.headers = source.kind, maps.Clone(source.headers)
 	b.Pages.Size, b.sequence = source.Pages.Size, source.sequence

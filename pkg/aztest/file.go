@@ -14,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
 const fileHost = "127.0.0.1:10004"
@@ -70,6 +72,8 @@ type shareState struct {
 }
 
 type directoryState struct {
+	id           string
+	lastWrite    time.Time
 	etag         string
 	lastModified time.Time
 	metadata     map[string]string
@@ -77,7 +81,7 @@ type directoryState struct {
 
 type fileState struct {
 	id           string
-	content      []byte // never changed in place, because readers keep it
+	content      pages.Pages // a file may have 4 TiB: only what was written takes memory
 	etag         string
 	lastModified time.Time
 	lastWrite    time.Time         // of the content, as opposed to metadata
@@ -163,6 +167,9 @@ func (s *Service) routeFile(r *request) *answer {
 	if !containerName.MatchString(r.container) || len(r.container) > 63 || len(r.container) < 3 {
 		return fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
 	}
+	if r.query.Get("sharesnapshot") != "" {
+		return notImplemented() // without it, the request would be for the share itself
+	}
 	sh, comp := s.files.share(s, r.container), r.query.Get("comp")
 	directory := r.query.Get("restype") == "directory" || comp == "listhandles" || comp == "forceclosehandles"
 	if r.blob == "" && !directory {
@@ -226,12 +233,14 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 	switch {
 	case sh == nil, !sh.deleted.IsZero() && r.method == http.MethodGet:
 		return noSuchShare()
+	case !sh.deleted.IsZero() && r.method == http.MethodDelete:
+		return ok(http.StatusAccepted) // it is being deleted
 	case !sh.deleted.IsZero():
 		return shareBeingDeleted()
 	case comp == "lease": // REST: "Lease Share": as for containers
 		return sh.lease.operate(r).version(sh.etag, sh.lastModified)
 	}
-	if a := sh.lease.check(r, "Share", r.method == http.MethodDelete); a != nil {
+	if a := sh.lease.check(r, "Container", r.method == http.MethodDelete); a != nil {
 		return a
 	}
 	switch {
@@ -258,5 +267,6 @@ func (s *Service) routeShare(r *request, sh *shareState) *answer {
 		return notImplemented()
 	}
 	sh.etag, sh.lastModified = s.newETag(), now()
+	sh.lease.forgetIfOver()
 	return ok(http.StatusOK).version(sh.etag, sh.lastModified)
 }

@@ -1,16 +1,20 @@
 package aztest
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
 
-func (s *Service) touchFile(f *fileState) { f.etag, f.lastModified = s.newETag(), now() }
+func (s *Service) touchFile(f *fileState) {
+	f.etag, f.lastModified = s.newETag(), now()
+	f.lease.forgetIfOver()
+}
 
 // writtenFile is touchFile for content.
 func (s *Service) writtenFile(f *fileState) {
@@ -30,7 +34,7 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 		return f.leaseOperation(r)
 	}
 	if f != nil {
-		if a := f.lease.checkFile(r, write); a != nil {
+		if a := f.lease.check(r, "File", write); a != nil {
 			return a
 		}
 		content := comp == "" && r.method == http.MethodGet
@@ -55,7 +59,7 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 	case comp == "metadata" && !write:
 		return ok(http.StatusOK).version(f.etag, f.lastModified).describing(f.metadata)
 	case comp == "":
-		return f.describe(ok(http.StatusOK), int64(len(f.content)))
+		return f.describe(ok(http.StatusOK), f.content.Size)
 	case comp == "metadata":
 		metadata, a := metadataOf(r)
 		if a != nil {
@@ -64,11 +68,11 @@ func (s *Service) routeOneFile(r *request, sh *shareState) *answer {
 		f.metadata = metadata
 	case comp == "properties":
 		if size := r.header.Get("X-Ms-Content-Length"); size != "" {
-			n, err := strconv.Atoi(size)
-			if err != nil || n < 0 {
+			n, err := strconv.ParseInt(size, 10, 64)
+			if err != nil || n < 0 || n > maxFile {
 				return invalidHeader("x-ms-content-length", size)
 			}
-			f.content = resized(f.content, n)
+			f.content.Resize(n)
 			s.writtenFile(f)
 		}
 		if attributes := r.header.Get("X-Ms-File-Attributes"); attributes != "" && attributes != "preserve" {
@@ -104,11 +108,10 @@ func (s *Service) newFileID() string {
 	return strconv.FormatUint(1<<62+s.etags, 10)
 }
 
-func resized(content []byte, n int) []byte {
-	out := make([]byte, n)
-	copy(out, content)
-	return out
-}
+const (
+	maxFile = 4 << 40 // (Azure Files: "Scalability targets")
+	maxRead = 1 << 30 // of one response here; the service has no such limit
+)
 
 // createFile makes a file of zeros, and replaces an existing one: the last writer wins.
 func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
@@ -121,8 +124,8 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 	if sh.directories[r.blob] != nil {
 		return fail(http.StatusConflict, "ResourceTypeMismatch", "The specified resource type does not match the type of the existing resource.")
 	}
-	size, err := strconv.Atoi(r.header.Get("X-Ms-Content-Length"))
-	if err != nil || size < 0 {
+	size, err := strconv.ParseInt(r.header.Get("X-Ms-Content-Length"), 10, 64)
+	if err != nil || size < 0 || size > maxFile {
 		return invalidHeader("x-ms-content-length", r.header.Get("X-Ms-Content-Length"))
 	}
 	metadata, a := metadataOf(r)
@@ -133,7 +136,7 @@ func (s *Service) createFile(r *request, sh *shareState, f *fileState) *answer {
 		f = &fileState{id: s.newFileID()}
 		sh.files[r.blob] = f
 	}
-	f.content, f.metadata, f.headers = make([]byte, size), metadata, fileHeaders(r)
+	f.content, f.metadata, f.headers = pages.Pages{Size: size}, metadata, fileHeaders(r)
 	f.readOnly = strings.Contains(r.header.Get("X-Ms-File-Attributes"), "ReadOnly")
 	s.writtenFile(f)
 	if at, ok := givenWriteTime(r); ok {
@@ -163,20 +166,21 @@ func (f *fileState) written(a *answer) *answer {
 // putRange writes within the size of the file, which it cannot change (REST: "Put Range").
 func (s *Service) putRange(r *request, f *fileState) *answer {
 	first, last, err := parseRange(rangeOf(r))
-	if err != nil || last < 0 || last >= int64(len(f.content)) {
+	if err != nil || last < 0 || last >= f.content.Size {
 		return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The range specified is invalid for the current size of the resource.")
 	}
 	body := r.body
 	switch action := strings.ToLower(r.header.Get("X-Ms-Write")); {
 	case action == "clear":
-		body = make([]byte, last-first+1)
+		f.content.Write(first, last, nil)
+		s.writtenFile(f)
+		return ok(http.StatusCreated).version(f.etag, f.lastModified)
 	case action != "update":
 		return invalidHeader("x-ms-write", action)
 	case int64(len(body)) != last-first+1 || len(body) > 4<<20:
 		return invalidHeader("Content-Length", strconv.Itoa(len(body)))
 	}
-	f.content = bytes.Clone(f.content)
-	copy(f.content[first:], body)
+	f.content.Write(first, last, body)
 	s.writtenFile(f)
 	return ok(http.StatusCreated).version(f.etag, f.lastModified)
 }
@@ -194,22 +198,27 @@ func (f *fileState) describe(a *answer, size int64) *answer {
 }
 
 func (f *fileState) get(r *request) *answer {
-	header := rangeOf(r)
-	if header == "" {
-		a := f.describe(ok(http.StatusOK), int64(len(f.content))).set("Accept-Ranges", "bytes")
-		a.body = f.content
+	size := f.content.Size
+	first, last, err := parseRange(rangeOf(r))
+	if err != nil { // there is none, or it cannot be read: then it is ignored
+		if size > maxRead {
+			return notImplemented()
+		}
+		a := f.describe(ok(http.StatusOK), size).set("Accept-Ranges", "bytes")
+		a.body = f.content.Read(0, size-1)
 		return a
 	}
-	size := int64(len(f.content))
-	first, last, err := parseRange(header)
-	if err != nil || first >= size {
+	if first >= size {
 		return invalidRange(size)
 	}
 	if last < 0 || last >= size {
 		last = size - 1
 	}
+	if last-first >= maxRead {
+		return notImplemented()
+	}
 	a := f.describe(ok(http.StatusPartialContent), last-first+1)
-	a.body = f.content[first : last+1]
+	a.body = f.content.Read(first, last)
 	return a.set("Accept-Ranges", "bytes").set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
 }
 
@@ -231,14 +240,4 @@ func (f *fileState) leaseOperation(r *request) *answer {
 		return invalidHeader("x-ms-lease-action", action)
 	}
 	return f.lease.operate(r).version(f.etag, f.lastModified)
-}
-
-// checkFile is check with the statuses of the File service: for a write a wrong id is 409 (REST: "Lease File", table of
-// outcomes), for a read 412, as real accounts have responded.
-func (l *lease) checkFile(r *request, needed bool) *answer {
-	a := l.check(r, "File", needed)
-	if a != nil && needed && l.active() && r.header.Get("X-Ms-Lease-Id") != "" {
-		a.status = http.StatusConflict
-	}
-	return a
 }

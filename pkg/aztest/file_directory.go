@@ -32,7 +32,7 @@ func (sh *shareState) notThere(name string) *answer {
 func (s *Service) routeDirectory(r *request, sh *shareState) *answer {
 	dir := sh.directories[r.blob]
 	if r.blob == "" {
-		dir = &directoryState{etag: sh.etag, lastModified: sh.lastModified}
+		dir = &directoryState{id: "0", etag: sh.etag, lastModified: sh.lastModified, lastWrite: sh.lastModified}
 	}
 	comp, write := r.query.Get("comp"), r.method == http.MethodPut
 	switch {
@@ -49,7 +49,11 @@ func (s *Service) routeDirectory(r *request, sh *shareState) *answer {
 		delete(sh.directories, r.blob)
 		return ok(http.StatusAccepted)
 	case (comp == "" || comp == "metadata") && (r.method == http.MethodGet || r.method == http.MethodHead):
-		return ok(http.StatusOK).version(dir.etag, dir.lastModified).describing(dir.metadata)
+		a := ok(http.StatusOK).version(dir.etag, dir.lastModified).describing(dir.metadata)
+		if comp == "" {
+			dir.describe(a)
+		}
+		return a
 	case comp == "metadata" && write && r.blob != "":
 		metadata, a := metadataOf(r)
 		if a != nil {
@@ -72,12 +76,16 @@ func (s *Service) createDirectory(r *request, sh *shareState, there bool) *answe
 	if a != nil {
 		return a
 	}
-	dir := &directoryState{etag: s.newETag(), lastModified: now(), metadata: metadata}
+	dir := &directoryState{id: s.newFileID(), etag: s.newETag(), lastModified: now(), lastWrite: time.Now(), metadata: metadata}
 	if at, ok := givenWriteTime(r); ok {
-		dir.lastModified, dir.etag = at.Truncate(time.Second), etagOf(at)
+		dir.lastModified, dir.etag, dir.lastWrite = at.Truncate(time.Second), etagOf(at), at
 	}
 	sh.directories[r.blob] = dir
-	return ok(http.StatusCreated).version(dir.etag, dir.lastModified)
+	return dir.describe(ok(http.StatusCreated).version(dir.etag, dir.lastModified))
+}
+
+func (d *directoryState) describe(a *answer) *answer {
+	return a.set("x-ms-file-id", d.id).set("x-ms-file-last-write-time", d.lastWrite.UTC().Format(snapshotTime))
 }
 
 // inside reports whether a directory is not empty; files that are not listed count.
@@ -95,7 +103,7 @@ func (sh *shareState) inside(dir string) bool {
 	return false
 }
 
-// list lists directories first, then files, each sorted by name. It omits files whose deletion is pending (REST:
+// list lists directories and files together, sorted by name. It omits files whose deletion is pending (REST:
 // "Managing file locks", SMB delete).
 func (sh *shareState) list(r *request) *answer {
 	in := cmp.Or(r.blob, ".")
@@ -103,18 +111,26 @@ func (sh *shareState) list(r *request) *answer {
 		return path.Dir(name) == in && strings.HasPrefix(path.Base(name), r.query.Get("prefix"))
 	}
 	var entries []string
-	for _, name := range slices.Sorted(maps.Keys(sh.directories)) {
-		if listed(name) {
+	for _, name := range sh.sorted() {
+		if f := sh.files[name]; !listed(name) || f != nil && f.pending {
+			continue
+		} else if f == nil {
 			entries = append(entries, fmt.Sprintf("<Directory><Name>%s</Name><Properties /></Directory>", escaped(path.Base(name))))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
-		if f := sh.files[name]; listed(name) && !f.pending {
-			entries = append(entries, fmt.Sprintf("<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", escaped(path.Base(name)), len(f.content)))
+		} else {
+			entries = append(entries, fmt.Sprintf("<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", escaped(path.Base(name)), f.content.Size))
 		}
 	}
 	page, marker := pageOf(r, entries)
 	return entriesAnswer(page, marker)
+}
+
+// sorted returns the names of all directories and files in the service's order, which ignores case.
+func (sh *shareState) sorted() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(sh.directories)), maps.Keys(sh.files))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
+	})
+	return names
 }
 
 // pageOf returns the page that a request asks for. The marker is the number of entries before it.

@@ -132,7 +132,7 @@ func (f *fileState) rangeLocked(r *request, content bool) *answer {
 	}
 	first, last, err := parseRange(rangeOf(r))
 	if err != nil || last < 0 {
-		last = int64(len(f.content)) - 1
+		last = f.content.Size - 1
 	}
 	for _, h := range f.handles {
 		for _, locked := range h.ranges {

@@ -284,7 +284,7 @@ func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *h
 	i.answers++
 	id := fmt.Sprintf("aztest-fault-%08d", i.answers)
 	i.mu.Unlock()
-	a := fail(status, code, "This fault was injected.").stamped(id, canonical(hr.Header))
+	a := fail(status, code, "This fault was injected.").stamped(id, canonical(hr.Header), time.Now())
 	if f.RetryAfter > 0 {
 		a.set("Retry-After", strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
 	}

@@ -102,7 +102,13 @@ func (s *Service) listContainers(r *request) *answer {
 			names = append(names, name)
 		}
 	}
+	if bad := markerOf(r); bad != nil {
+		return bad
+	}
 	page, next := paged(r, names)
+	if next != "" {
+		next = containerMarker + next
+	}
 	list := &listing{}
 	for _, name := range page {
 		c := s.containers[name]
@@ -161,7 +167,7 @@ func listed(name string, b *blobState, include string) listedBlob {
 		ContentType: b.headers["Content-Type"], ContentEncoding: b.headers["Content-Encoding"], ContentLanguage: b.headers["Content-Language"],
 		ContentMD5: b.headers["Content-Md5"], CacheControl: b.headers["Cache-Control"], ContentDisposition: b.headers["Content-Disposition"],
 	}
-	if p.AccessTier = b.tier; p.AccessTier == "" && b.snapshot == "" {
+	if p.AccessTier = b.tier; p.AccessTier == "" {
 		p.AccessTier, p.AccessTierInferred = "Hot", "true"
 	}
 	switch b.kind {
@@ -189,10 +195,20 @@ func listed(name string, b *blobState, include string) listedBlob {
 	return item
 }
 
+// containerMarker begins the markers of lists of containers and of queues; others are out of range.
+const containerMarker = "/" + Account + "/"
+
+func markerOf(r *request) *answer {
+	if marker := r.query.Get("marker"); marker != "" && !strings.HasPrefix(marker, containerMarker) {
+		return fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
+	}
+	return nil
+}
+
 // paged sorts names and returns the page that the request asks for.
 func paged(r *request, names []string) (page []string, next string) {
 	slices.Sort(names)
-	if marker := r.query.Get("marker"); marker != "" {
+	if marker := strings.TrimPrefix(r.query.Get("marker"), containerMarker); marker != "" {
 		at, _ := slices.BinarySearch(names, marker)
 		names = names[at:]
 	}

@@ -64,7 +64,9 @@ func TestTagPredicates(t *testing.T) {
 		`"n" < '4' AND "n" > '1' OR "state" = 'ready'`:   "",
 		`"n" < '4' AND ("n" > '1' OR "state" = 'ready')`: "ConditionNotMet",
 		`"nobody" = 'x'`:                                 "ConditionNotMet",
-		`state = 'ready'`:                                "InvalidHeaderValue",
+		`state = 'ready'`:                                "",
+		`state = 'done'`:                                 "ConditionNotMet",
+		`= 'ready'`:                                      "InvalidHeaderValue",
 		`"state" = 'ready' AND`:                          "InvalidHeaderValue",
 		`"state" = 'ready' "n" = '5'`:                    "InvalidHeaderValue",
 	} {

@@ -1,9 +1,6 @@
 package aztest
 
-import (
-	"cmp"
-	"net/http"
-)
+import "net/http"
 
 // putBlob creates or overwrites a blob of any type.
 func (s *Service) putBlob(r *request, c *containerState, old *blobState, cond conditions) *answer {
@@ -60,7 +57,10 @@ func (s *Service) fresh(r *request, c *containerState, old *blobState) (*blobSta
 		committed: true, created: now(), metadata: metadata, tags: tags, headers: headersOf(r), tier: r.header.Get("X-Ms-Access-Tier"),
 	}
 	if b.headers["Content-Type"] == "" {
-		b.headers["Content-Type"] = cmp.Or(r.header.Get("Content-Type"), "application/octet-stream")
+		b.headers["Content-Type"] = "application/octet-stream"
+		if given := r.header.Get("Content-Type"); given != "" && r.query.Get("comp") == "" {
+			b.headers["Content-Type"] = given // of the content; that of Put Block List is of the list
+		}
 	}
 	if staged := c.blobs[r.blob]; staged != nil {
 		b.lease = staged.lease
@@ -81,5 +81,8 @@ func (s *Service) store(r *request, c *containerState, b *blobState) *answer {
 	s.touch(b)
 	c.blobs[r.blob] = b
 	a := ok(http.StatusCreated).version(b.etag, b.lastModified).set("x-ms-request-server-encrypted", "true")
-	return a.checked(r).set("Content-MD5", b.headers["Content-Md5"])
+	if a.checked(r); b.kind == "BlockBlob" {
+		a.set("Content-MD5", b.headers["Content-Md5"])
+	}
+	return a
 }

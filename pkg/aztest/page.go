@@ -1,9 +1,13 @@
 package aztest
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 )
@@ -14,6 +18,9 @@ func (b *blobState) initPages(r *request) *answer {
 	size, given := number(r, "X-Ms-Blob-Content-Length")
 	if !given || size < 0 || size%pages.Size != 0 || size > pages.Max {
 		return invalidHeader("x-ms-blob-content-length", r.header.Get("X-Ms-Blob-Content-Length"))
+	}
+	if a := negative(r, "X-Ms-Blob-Sequence-Number"); a != nil {
+		return a
 	}
 	b.Pages.Size = size
 	b.sequence, _ = number(r, "X-Ms-Blob-Sequence-Number")
@@ -33,11 +40,25 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 	if b.kind != "PageBlob" {
 		return invalidBlobType()
 	}
+	for _, name := range []string{"X-Ms-If-Sequence-Number-Le", "X-Ms-If-Sequence-Number-Lt", "X-Ms-If-Sequence-Number-Eq"} {
+		a := negative(r, name)
+		if a != nil && r.header.Get("X-Ms-Copy-Source") == "" {
+			return fail(http.StatusBadRequest, "InvalidInput", "One of the request inputs is not valid.")
+		} else if a != nil {
+			return a
+		}
+	}
+	if rangeOf(r) == "" {
+		return fail(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified.")
+	}
 	if !b.sequenceMet(r) {
 		return fail(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
 	}
 	first, last, err := parseRange(rangeOf(r))
-	if err != nil || last < first || first%pages.Size != 0 || (last+1)%pages.Size != 0 || last >= b.Pages.Size {
+	if err == nil && (first%pages.Size != 0 || last >= first && (last+1)%pages.Size != 0) {
+		return invalidHeader("x-ms-range", rangeOf(r))
+	}
+	if err != nil || last < first || last >= b.Pages.Size {
 		return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
 	}
 	switch r.header.Get("X-Ms-Page-Write") {
@@ -52,24 +73,47 @@ func (s *Service) putPage(r *request, b *blobState) *answer {
 		}
 		b.Pages.Write(first, last, r.body)
 	}
-	s.touch(b)
+	if !s.sharesVersion(r, b, first, last) {
+		s.touch(b)
+	}
+	b.paged = pagedWrite{time.Now(), pages.Range{Start: first, End: last}, b.etag, unconditional(r)}
 	return ok(http.StatusCreated).version(b.etag, b.lastModified).checked(r).
 		set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
 }
 
+// pagedWrite is the last Put Page of a blob.
+type pagedWrite struct {
+	at            time.Time
+	pages         pages.Range
+	etag          string
+	unconditional bool
+}
+
+func unconditional(r *request) bool {
+	for name := range r.header {
+		if strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "X-Ms-If-") {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesVersion reports whether a Put Page keeps the version that a parallel one has just made.
+func (s *Service) sharesVersion(r *request, b *blobState, first, last int64) bool {
+	before := b.paged
+	parallel := s.o.SharedPageETags > 0 && before.etag == b.etag && before.unconditional && unconditional(r) &&
+		time.Since(before.at) < s.o.SharedPageETags && (last < before.pages.Start || first > before.pages.End)
+	return parallel && s.rng.IntN(2) == 0
+}
+
 type (
 	listedRange struct {
-		XMLName xml.Name `xml:"PageRange"`
-		pages.Range
-	}
-	clearedRange struct {
-		XMLName xml.Name `xml:"ClearRange"`
+		XMLName xml.Name // PageRange or ClearRange
 		pages.Range
 	}
 	pageList struct {
 		XMLName xml.Name `xml:"PageList"`
-		Written []listedRange
-		Cleared []clearedRange
+		Ranges  []listedRange
 	}
 )
 
@@ -79,14 +123,14 @@ func (b *blobState) pageList(r *request, previous *blobState) *answer {
 		return invalidBlobType()
 	}
 	first, last := int64(0), b.Pages.Size-1
-	if given := rangeOf(r); given != "" {
-		var err error
-		if first, last, err = parseRange(given); err != nil || first >= b.Pages.Size {
+	if from, to, err := parseRange(rangeOf(r)); err == nil { // a range that cannot be read is ignored
+		if from >= b.Pages.Size {
 			return invalidRange(b.Pages.Size)
 		}
-		if last < 0 {
-			last = b.Pages.Size - 1
+		if to >= 0 {
+			last = to | (pages.Size - 1)
 		}
+		first = from &^ (pages.Size - 1) // whole pages
 	}
 	written, cleared := b.Pages.Ranges, []pages.Range(nil)
 	if previous != nil {
@@ -94,11 +138,12 @@ func (b *blobState) pageList(r *request, previous *blobState) *answer {
 	}
 	list := pageList{}
 	for _, one := range pages.Within(written, first, last) {
-		list.Written = append(list.Written, listedRange{Range: one})
+		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "PageRange"}, one})
 	}
 	for _, one := range pages.Within(cleared, first, last) {
-		list.Cleared = append(list.Cleared, clearedRange{Range: one})
+		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "ClearRange"}, one})
 	}
+	slices.SortFunc(list.Ranges, func(x, y listedRange) int { return cmp.Compare(x.Start, y.Start) }) // both kinds in one order
 	a := xmlAnswer(list)
 	return a.version(b.etag, b.lastModified).set("x-ms-blob-content-length", strconv.FormatInt(b.Pages.Size, 10))
 }

@@ -88,7 +88,7 @@ func TestChangedPagesSinceASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(page.PageRange) != 2 || *page.PageRange[0].Start != 512 || *page.PageRange[1].Start != 4096 || len(page.ClearRange) != 1 || *page.ClearRange[0].Start != 1024 {
+	if len(page.PageRange) != 2 || *page.PageRange[0].Start != 0 || *page.PageRange[0].End != 1023 || *page.PageRange[1].Start != 4096 || len(page.ClearRange) != 1 || *page.ClearRange[0].Start != 1024 {
 		t.Errorf("%d written, %d cleared", len(page.PageRange), len(page.ClearRange))
 	}
 }

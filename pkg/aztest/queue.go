@@ -156,7 +156,10 @@ func (s *Service) routeQueue(r *request) *answer {
 		}
 		return a
 	case comp == "acl" && !read:
-		q.acl = r.body
+		var bad *answer
+		if q.acl, bad = policiesIn(r.body); bad != nil {
+			return bad
+		}
 		return ok(http.StatusNoContent)
 	case comp == "acl":
 		a := ok(http.StatusOK).set("Content-Type", "application/xml")
@@ -214,7 +217,10 @@ func (s *Service) listQueues(r *request) *answer {
 		}
 		limit = min(limit, n)
 	}
-	prefix, from := r.query.Get("prefix"), r.query.Get("marker")
+	if bad := markerOf(r); bad != nil {
+		return bad
+	}
+	prefix, from := r.query.Get("prefix"), strings.TrimPrefix(r.query.Get("marker"), containerMarker)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s<EnumerationResults ServiceEndpoint=\"%s\"><Prefix>%s</Prefix><MaxResults>%d</MaxResults><Queues>", xml.Header, s.QueueURL(), escaped(prefix), limit)
 	next, n := "", 0
@@ -224,7 +230,7 @@ func (s *Service) listQueues(r *request) *answer {
 			continue
 		}
 		if n == limit {
-			next = name
+			next = containerMarker + name
 			break
 		}
 		n++

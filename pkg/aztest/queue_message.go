@@ -181,6 +181,12 @@ func (s *Service) receipt() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "receipt~%d~?", s.queues.serial))
 }
 
+// isReceipt reports whether a text has the form of a pop receipt.
+func isReceipt(given string) bool {
+	text, err := base64.StdEncoding.DecodeString(given)
+	return err == nil && bytes.HasPrefix(text, []byte("receipt~"))
+}
+
 // getMessages returns messages and hides them (REST: "Get Messages"). All messages of one response get the same pop
 // receipt, as from the service: a receipt identifies a message only together with the message's id.
 func (s *Service) getMessages(r *request, q *queueState) *answer {
@@ -233,10 +239,14 @@ func countOf(r *request) (int, *answer) {
 // timeout until another client receives the message.
 func (q *queueState) find(r *request, id string) (*message, *answer) {
 	q.alive()
-	if m := q.byID[id]; m != nil && m.receipt == r.query.Get("popreceipt") {
+	m, given := q.byID[id], r.query.Get("popreceipt")
+	if m != nil && m.receipt == given {
 		return m, nil
 	}
-	if r.query.Get("popreceipt") == "" {
+	if m != nil && given != "" && !isReceipt(given) {
+		return nil, invalidQuery()
+	}
+	if given == "" {
 		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
 	}
 	return nil, fail(http.StatusNotFound, "MessageNotFound", "The specified message does not exist.")

@@ -44,14 +44,13 @@ func getBlob(r *request, b *blobState) *answer {
 	if b.tier == archive {
 		return fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
-	a := ok(http.StatusOK).properties(b, false)
-	header := rangeOf(r)
-	if header == "" {
+	a := ok(http.StatusOK).properties(b, r.header.Get("X-Ms-Version"), false)
+	first, last, err := parseRange(rangeOf(r))
+	if err != nil { // there is none, or it cannot be read: then it is ignored
 		a.body = b.read(0, b.length()-1)
 		return a
 	}
-	first, last, err := parseRange(header)
-	if err != nil || first >= b.length() {
+	if first >= b.length() {
 		return invalidRange(b.length())
 	}
 	if last < 0 || last >= b.length() {

@@ -3,6 +3,7 @@ package aztest
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -33,6 +34,17 @@ type Options struct {
 	// means not at all, as with an emulator. Defaults to 30 s, as the service documents.
 	DeletionDelay time.Duration
 
+	// DateLag is the most by which the clock of the Date header is behind the one that stamps writes. How far it is behind
+	// is drawn from the seed for each response, so that Date goes back by a second now and then; it is never ahead. With
+	// a second, as the recorded accounts had, Date is up to 1.99 s behind the Last-Modified of the same response. Defaults
+	// to none.
+	DateLag time.Duration
+
+	// SharedPageETags is the time within which unconditional Put Pages of one blob, on other ranges each, may get one ETag,
+	// as recorded accounts gave to parallel ones. Whether they do is drawn from the seed. Defaults to none: every write gets
+	// an ETag of its own.
+	SharedPageETags time.Duration
+
 	// Anonymous accepts requests without a credential, as if everything were public, even for writing. Defaults to
 	// refusing them with 401. To refuse every request, set a fault: Answer with Status 403.
 	Anonymous bool
@@ -53,6 +65,8 @@ type Service struct {
 	etags      uint64
 	requests   uint64
 	copies     uint64
+	snapped    time.Time // the last snapshot's
+	rng        *rand.Rand
 	copiesPend bool
 	properties []byte // of the Blob service, as they were set
 }
@@ -63,6 +77,7 @@ func New(opts *Options) *Service {
 	if opts != nil {
 		s.o = *opts
 	}
+	s.rng = rand.New(rand.NewPCG(s.o.Seed, 2)) // not the injector's: the faults stay the same
 	if s.o.DeletionDelay == 0 {
 		s.o.DeletionDelay = 30 * time.Second
 	}
@@ -145,14 +160,22 @@ func (s *Service) carry(hr *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	return s.route(r).stamped(fmt.Sprintf("aztest-%08d", s.requests), r.header).response(hr), nil
+	return s.route(r).stamped(fmt.Sprintf("aztest-%08d", s.requests), r.header, s.date()).response(hr), nil
 }
 
 // stamped adds the headers that every response of the service has, even an error.
-func (a *answer) stamped(id string, request http.Header) *answer {
+func (a *answer) stamped(id string, request http.Header, date time.Time) *answer {
 	return a.set("x-ms-request-id", id).set("x-ms-version", request.Get("x-ms-version")).
 		set("x-ms-client-request-id", request.Get("x-ms-client-request-id")).
-		set("Date", time.Now().UTC().Format(http.TimeFormat)).set("Server", "aztest")
+		set("Date", date.UTC().Format(http.TimeFormat)).set("Server", "aztest")
+}
+
+// date returns the time of the clock of the Date header.
+func (s *Service) date() time.Time {
+	if s.o.DateLag <= 0 {
+		return time.Now()
+	}
+	return time.Now().Add(-time.Duration(s.rng.Int64N(int64(s.o.DateLag))))
 }
 
 func (s *Service) route(r *request) *answer {

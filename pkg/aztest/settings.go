@@ -84,6 +84,9 @@ func (b *blobState) setTier(r *request) *answer {
 		return invalidHeader("x-ms-access-tier", tier)
 	}
 	status := http.StatusOK
+	if b.tier == archive && b.snapshot != "" { // only a blob comes back from the archive
+		return fail(http.StatusConflict, "BlobOperationNotSupported", "Blob operation is not supported.")
+	}
 	if b.tier == archive && tier != archive {
 		status = http.StatusAccepted
 	}

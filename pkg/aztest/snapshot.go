@@ -21,10 +21,14 @@ func (b *blobState) at(snapshot string) *blobState {
 func snapshotsNamed(r *request) *answer {
 	for _, name := range []string{"snapshot", "prevsnapshot"} {
 		if _, err := time.Parse(snapshotTime, r.query.Get(name)); err != nil && r.query.Get(name) != "" {
-			return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+			return invalidQuery()
 		}
 	}
 	return nil
+}
+
+func invalidQuery() *answer {
+	return fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
 }
 
 // snapshot does not change the blob's version, and needs no lease id, because it only reads.
@@ -46,14 +50,12 @@ func (s *Service) snapshot(r *request, b *blobState) *answer {
 		// With metadata of its own the snapshot is another version than its base (REST: "Snapshot Blob").
 		copied.metadata, copied.etag, copied.lastModified = metadata, s.newETag(), now()
 	}
-	moment := time.Now().UTC()
-	for {
-		copied.snapshot = moment.Format(snapshotTime)
-		if b.at(copied.snapshot) == nil {
-			break
-		}
-		moment = moment.Add(100 * time.Nanosecond) // the service's resolution
+	moment := time.Now().UTC().Truncate(100) // the service's resolution
+	if !moment.After(s.snapped) {
+		moment = s.snapped.Add(100) // no two snapshots of the account have the same time
 	}
+	s.snapped = moment
+	copied.snapshot = moment.Format(snapshotTime)
 	b.snapshots = append(b.snapshots, &copied)
 	return ok(http.StatusCreated).version(copied.etag, copied.lastModified).set("x-ms-snapshot", copied.snapshot)
 }

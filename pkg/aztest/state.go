@@ -43,6 +43,7 @@ type blobState struct {
 	snapshot     string       // the timestamp of a snapshot; "" for the blob itself
 	sequence     int64        // page blobs
 	Pages        pages.Pages  // page blobs, instead of content
+	paged        pagedWrite   // page blobs: the last one
 	blockCount   int          // append blobs
 	sealed       bool         // append blobs
 	copied       *copyState
@@ -146,7 +147,7 @@ func (a *answer) describing(metadata map[string]string) *answer {
 }
 
 // properties adds the headers with which Get Blob and Get Blob Properties describe a blob.
-func (a *answer) properties(b *blobState, head bool) *answer {
+func (a *answer) properties(b *blobState, version string, head bool) *answer {
 	a.version(b.etag, b.lastModified)
 	a.set("x-ms-blob-type", b.kind).set("x-ms-creation-time", b.created.Format(http.TimeFormat)).set("Accept-Ranges", "bytes")
 	a.set("x-ms-server-encrypted", "true")
@@ -170,9 +171,12 @@ func (a *answer) properties(b *blobState, head bool) *answer {
 	}
 	b.copied.describe(a)
 	if b.snapshot != "" {
-		return a.set("x-ms-snapshot", b.snapshot)
+		if version < "2019-12-12" {
+			a.set("x-ms-snapshot", b.snapshot)
+		}
+	} else {
+		b.lease.describe(a)
 	}
-	b.lease.describe(a)
 	if head { // Get Blob does not return the tier
 		if b.tier == "" {
 			a.set("x-ms-access-tier", "Hot").set("x-ms-access-tier-inferred", "true")

@@ -232,7 +232,7 @@ func (s *Service) routeTable(r *request) *answer {
 
 // preferring returns the preference that the service acknowledges, whether or not it acts on it.
 func (a *answer) preferring(r *request) *answer {
-	if r.method != http.MethodPost || r.container == "$batch" {
+	if r.method == http.MethodGet || r.method == http.MethodDelete || r.container == "$batch" || a.failed() && r.method != http.MethodPost {
 		return a
 	}
 	return a.set("Preference-Applied", r.header.Get("Prefer"))
@@ -362,7 +362,10 @@ func topOf(r *request) (int, *answer) {
 // routeACL stores the access policies. It has no conditions: the last writer wins.
 func (t *tableState) routeACL(r *request) *answer {
 	if r.method == http.MethodPut {
-		t.acl = r.body
+		var bad *answer
+		if t.acl, bad = policiesIn(r.body); bad != nil {
+			return bad
+		}
 		return ok(http.StatusNoContent)
 	}
 	a := ok(http.StatusOK).set("Content-Type", "application/xml")

@@ -221,6 +221,8 @@ func tableCondition(match []string, conditional bool, old *entity) *answer {
 		return invalidInput(fmt.Sprintf("The etag value '%s' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.", value))
 	case old == nil:
 		return noSuchEntity()
+	case strings.Contains(value, "''"): // it has the form of an ETag, but none can be like that
+		return failTable(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
 	case value != "*" && value != old.etag():
 		return failTable(http.StatusPreconditionFailed, "UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
 	}

@@ -16,7 +16,7 @@ import (
 type tagPredicate func(tags map[string]string) bool
 
 // parseTags parses a predicate over index tags (REST: "Specifying conditional headers", x-ms-if-tags): comparisons of a
-// tag in double quotes with a value in single quotes, joined by AND and OR, with AND binding tighter, and parentheses.
+// tag, in double quotes or bare, with a value in single quotes, joined by AND and OR, with AND binding tighter, and parentheses.
 func parseTags(expression string) (tagPredicate, error) {
 	p := &tagParser{rest: expression}
 	predicate, err := p.or()
@@ -60,9 +60,12 @@ func (p *tagParser) comparison() (tagPredicate, error) {
 		}
 		return inner, err
 	}
-	name, err := p.quoted('"')
-	if err != nil {
-		return nil, err
+	name := p.bare()
+	if name == "" {
+		var err error
+		if name, err = p.quoted('"'); err != nil {
+			return nil, err
+		}
 	}
 	for _, op := range []string{"<>", "<=", ">=", "=", "<", ">"} {
 		if !p.take(op) {
@@ -114,6 +117,18 @@ func (p *tagParser) word(w string) bool {
 	}
 	p.rest = p.rest[len(w):]
 	return true
+}
+
+// bare takes a name without quotes, which the service accepts.
+func (p *tagParser) bare() string {
+	p.skipSpace()
+	end := 0
+	for end < len(p.rest) && identifier("a"+p.rest[end:end+1]) {
+		end++
+	}
+	name := p.rest[:end]
+	p.rest = p.rest[end:]
+	return name
 }
 
 func (p *tagParser) quoted(quote byte) (string, error) {
@@ -223,6 +238,6 @@ func xmlAnswer(v any) *answer {
 		panic(err) // our own types
 	}
 	a := ok(http.StatusOK).set("Content-Type", "application/xml")
-	a.body = append([]byte(xml.Header), body...)
+	a.body = append([]byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"), body...) // as the service begins
 	return a
 }

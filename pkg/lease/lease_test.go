@@ -31,10 +31,10 @@ func resources(t *testing.T, s *aztest.Service) map[string]lease.Resource {
 		t.Fatal(err)
 	}
 	return map[string]lease.Resource{
-		"blob":      bloblease.Blob(s.BlockBlob("box", "b").BlobClient()),
-		"container": bloblease.Container(s.Container("box")),
-		"file":      filelease.File(s.File("share", "f")),
-		"share":     filelease.Share(s.Share("share")),
+		"blob":      bloblease.NewBlob(s.BlockBlob("box", "b").BlobClient()),
+		"container": bloblease.NewContainer(s.Container("box")),
+		"file":      filelease.NewFile(s.File("share", "f")),
+		"share":     filelease.NewShare(s.Share("share")),
 	}
 }
 
@@ -43,11 +43,11 @@ func TestEveryResourceCanBeLeased(t *testing.T) {
 		ctx := t.Context()
 		for name, r := range resources(t, aztest.New(nil)) {
 			first, second, none := uuid.NewString(), uuid.NewString(), lease.Conditions{}
-			seconds, term := int32(15), lease.Fixed
+			seconds, term := int32(15), lease.FixedTerm
 			if !r.Supports().Expiry {
-				seconds, term = lease.Forever, lease.Infinite
+				seconds, term = lease.Infinite, lease.InfiniteTerm
 			}
-			step := func(what string, reply lease.Reply, err error, id string, kind azerr.Kind) {
+			step := func(what string, reply lease.Result, err error, id string, kind azerr.Kind) {
 				t.Helper()
 				if azerr.Classify(err).Kind != kind || err == nil && (reply.ID != id || reply.ETag == "" || reply.Date.IsZero()) {
 					t.Errorf("%s: %s: %+v, %v; want kind %v and id %s", name, what, reply, err, kind, id)
@@ -132,7 +132,7 @@ func TestConditionsThatAreSupportedAreSent(t *testing.T) {
 				id := uuid.NewString()
 				seconds := int32(15)
 				if !r.Supports().Expiry {
-					seconds = lease.Forever
+					seconds = lease.Infinite
 				}
 				for op, send := range map[string]func(context.Context, lease.Conditions) error{
 					"acquire": func(ctx context.Context, c lease.Conditions) error {
@@ -158,7 +158,7 @@ func TestConditionsThatAreSupportedAreSent(t *testing.T) {
 }
 
 func TestANilClientIsNoResource(t *testing.T) {
-	for _, r := range []lease.Resource{bloblease.Blob(nil), bloblease.Container(nil), filelease.File(nil), filelease.Share(nil)} {
+	for _, r := range []lease.Resource{bloblease.NewBlob(nil), bloblease.NewContainer(nil), filelease.NewFile(nil), filelease.NewShare(nil)} {
 		if r != nil {
 			t.Errorf("%T", r)
 		}

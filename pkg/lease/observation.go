@@ -27,8 +27,8 @@ type Term string
 
 // The terms.
 const (
-	Fixed    Term = "fixed"
-	Infinite Term = "infinite"
+	FixedTerm    Term = "fixed"
+	InfiniteTerm Term = "infinite"
 )
 
 // Observation is the part of a lease that every client can see. It does not show who holds the lease, or for how long.
@@ -38,6 +38,6 @@ type Observation struct {
 	ETag     azcore.ETag
 	Modified time.Time
 	Metadata map[string]string // names in lower case
-	Date     time.Time         // the service's clock
+	Date     time.Time         // the service's clock, truncated to seconds: up to 2 s behind Modified, as recorded responses show
 	Size     int64             // of a blob's content, in bytes
 }

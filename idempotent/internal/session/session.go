@@ -22,6 +22,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -71,9 +72,9 @@ func (s *Session) open(ctx context.Context) error {
 	if err := create(ctx, blob, tries); err != nil {
 		return err
 	}
-	l, err := pessimistic.Acquire(ctx, pessimistic.Blob(blob), &pessimistic.AcquireOptions{
-		Duration: s.duration, Hooks: pessimistic.Hooks{Event: func(e pessimistic.Event) {
-			if e.Kind != pessimistic.Lost {
+	l, err := pessimistic.Acquire(ctx, pessimistic.NewBlob(blob), &pessimistic.AcquireOptions{
+		Duration: s.duration, Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+			if e.Kind != observe.Lost {
 				return
 			}
 			select {

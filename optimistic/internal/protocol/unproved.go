@@ -21,6 +21,10 @@ type Unproved struct {
 	// count as success, no matter which client's request was applied.
 	Done []string
 
+	// Anyone is set if the service also accepts the write, as a success, after another client has had it applied: then
+	// the success of a repetition does not show that this write, under its conditions, was applied.
+	Anyone bool
+
 	// Exists are the error codes that mean that the resource already exists. After a lost response the outcome is
 	// unknown, for the reason Why: the first request may have created it. Otherwise the error is ErrExists.
 	Exists []string
@@ -41,6 +45,8 @@ func (u Unproved) Do(ctx context.Context) (Result, error) {
 	last := cmp.Or(s.Last, err)
 	lost := s.Ambiguous > 0
 	switch {
+	case lost && err == nil && u.Anyone:
+		err = &UnknownError{Op: u.Op, Resource: u.Resource, Why: "the response was lost, and the repetition succeeds whoever was first", Elapsed: r.Elapsed}
 	case err == nil:
 		r.Changed = true
 	case lost && azerr.Has(last, u.Done...):

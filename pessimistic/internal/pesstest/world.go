@@ -117,7 +117,7 @@ func (w *World) Blob(name string) *blockblob.Client { return w.Container().NewBl
 // Look returns the state of a blob's lease. The request meets no faults and is not counted.
 func (w *World) Look(name string) lease.Observation {
 	w.T.Helper()
-	seen, err := bloblease.Blob(w.Service.BlockBlob("box", name).BlobClient()).Look(context.Background(), "")
+	seen, err := bloblease.NewBlob(w.Service.BlockBlob("box", name).BlobClient()).Look(context.Background(), "")
 	if err != nil {
 		w.T.Fatalf("look at %s: %v", name, err)
 	}

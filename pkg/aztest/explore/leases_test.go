@@ -23,7 +23,7 @@ func leasers(clients int) func(*explore.World) explore.Program {
 		d := &ward{}
 		for i := range p.Clients {
 			p.Clients[i] = func(ctx context.Context, c *explore.Client) error {
-				l, err := pessimistic.TryAcquire(ctx, pessimistic.Blob(c.BlockBlob("box", "n")), &pessimistic.AcquireOptions{Duration: 18 * time.Second})
+				l, err := pessimistic.TryAcquire(ctx, pessimistic.NewBlob(c.BlockBlob("box", "n")), &pessimistic.AcquireOptions{Duration: 18 * time.Second})
 				if err != nil {
 					return err
 				}
@@ -56,7 +56,7 @@ func leaseIsOver(w *explore.World) error {
 }
 
 func leaseIsFree(w *explore.World) error {
-	seen, err := pessimistic.Look(context.Background(), pessimistic.Blob(w.Service.BlockBlob("box", "n")))
+	seen, err := pessimistic.Look(context.Background(), pessimistic.NewBlob(w.Service.BlockBlob("box", "n")))
 	if err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the blob is still leased: %v", seen)
 	}
@@ -75,7 +75,7 @@ func breakers(clients int) func(*explore.World) explore.Program {
 		d := &ward{}
 		for i := range p.Clients {
 			p.Clients[i] = func(ctx context.Context, c *explore.Client) error {
-				target := pessimistic.Blob(c.BlockBlob("box", "n"))
+				target := pessimistic.NewBlob(c.BlockBlob("box", "n"))
 				if i > 0 {
 					if _, err := pessimistic.Break(ctx, target, nil); err != nil {
 						return err
@@ -145,14 +145,14 @@ func editors(clients int) func(*explore.World) explore.Program {
 func fileLeaseIsOver(client *file.Client) error {
 	ctx := context.Background()
 	bubble.Sleep(time.Minute)
-	seen, err := pessimistic.Look(ctx, files.File(client))
+	seen, err := pessimistic.Look(ctx, files.NewFile(client))
 	if err != nil || seen.State.Free() {
 		return err
 	}
 	if err := files.BreakStale(ctx, client, 30*time.Second); err != nil {
 		return err
 	}
-	if seen, err = pessimistic.Look(ctx, files.File(client)); err == nil && !seen.State.Free() {
+	if seen, err = pessimistic.Look(ctx, files.NewFile(client)); err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the file is still leased: %v", seen)
 	}
 	return err

@@ -23,7 +23,7 @@ func hurries(clients int) func(*explore.World) explore.Program {
 			p.Clients[i] = func(ctx context.Context, c *explore.Client) error {
 				ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 				defer cancel()
-				l, err := pessimistic.Acquire(ctx, pessimistic.Blob(c.BlockBlob("box", "n")), &pessimistic.AcquireOptions{Duration: time.Minute, NoWait: true})
+				l, err := pessimistic.Acquire(ctx, pessimistic.NewBlob(c.BlockBlob("box", "n")), &pessimistic.AcquireOptions{Duration: time.Minute, NoWait: true})
 				if err != nil {
 					return err
 				}

@@ -19,7 +19,12 @@ import (
 //
 // All Go files count, whatever their build constraints: an import that only Windows sees is an import.
 func Check(fsys fs.FS, module string, files []string) ([]string, error) {
-	c := &checker{module: module, packages: make(map[string]*pkg)}
+	return examine(fsys, module, files, excess)
+}
+
+// examine is Check with a table of excess.
+func examine(fsys fs.FS, module string, files []string, excess map[string]int) ([]string, error) {
+	c := &checker{module: module, excess: excess, packages: make(map[string]*pkg)}
 	for _, name := range files {
 		if err := c.file(fsys, name); err != nil {
 			return nil, err
@@ -32,8 +37,21 @@ func Check(fsys fs.FS, module string, files []string) ([]string, error) {
 		if p.files > maxFiles {
 			c.found(dir, "has %d files, more than %d: it has more than one subject", p.files, maxFiles)
 		}
-		if p.exported > maxExported {
+		if p.name == "main" && within(dir, "pkg") {
+			c.found(dir, "is a program: programs are in cmd")
+		}
+		switch may, excepted := c.excess[dir]; {
+		case !excepted && p.exported > maxExported:
 			c.found(dir, "exports %d names, more than %d: it has more than one subject", p.exported, maxExported)
+		case excepted && p.exported > may:
+			c.found(dir, "exports %d names, more than the %d of excess, which may only fall", p.exported, may)
+		case excepted && p.exported <= maxExported:
+			c.found(dir, "exports %d names, and needs no entry in excess any more", p.exported)
+		}
+	}
+	for dir := range c.excess {
+		if c.packages[dir] == nil {
+			c.found(dir, "is listed in excess, and is not there")
 		}
 	}
 	slices.Sort(c.findings)
@@ -42,6 +60,7 @@ func Check(fsys fs.FS, module string, files []string) ([]string, error) {
 
 type checker struct {
 	module   string
+	excess   map[string]int
 	packages map[string]*pkg // by folder, those that have more than tests
 	findings []string
 }
@@ -50,7 +69,7 @@ type pkg struct {
 	name       string
 	documented bool
 	files      int
-	exported   int // functions, types, and declarations of constants and variables
+	exported   int // names that go doc lists
 }
 
 func (c *checker) found(where, format string, args ...any) {
@@ -173,8 +192,7 @@ func pick(first bool, a, b string) string {
 	return b
 }
 
-// exported counts the exported functions and types of f, and its declarations of exported constants and variables: a
-// group of constants is one thing to learn.
+// exported counts the exported names that f declares: functions, types, constants and variables.
 func exported(f *ast.File) (n int) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -183,7 +201,6 @@ func exported(f *ast.File) (n int) {
 				n++
 			}
 		case *ast.GenDecl:
-			names := 0
 			for _, spec := range d.Specs {
 				switch spec := spec.(type) {
 				case *ast.TypeSpec:
@@ -191,12 +208,13 @@ func exported(f *ast.File) (n int) {
 						n++
 					}
 				case *ast.ValueSpec:
-					if slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
-						names = 1
+					for _, name := range spec.Names {
+						if name.IsExported() {
+							n++
+						}
 					}
 				}
 			}
-			n += names
 		}
 	}
 	return n

@@ -85,6 +85,11 @@ func sound() map[string]string {
 
 func check(t *testing.T, planted map[string]string) []string {
 	t.Helper()
+	return checkExcepting(t, planted, nil)
+}
+
+func checkExcepting(t *testing.T, planted map[string]string, excess map[string]int) []string {
+	t.Helper()
 	repo := sound()
 	for name, text := range planted {
 		repo[name] = text
@@ -95,7 +100,7 @@ func check(t *testing.T, planted map[string]string) []string {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		files = append(files, name)
 	}
-	findings, err := Check(fsys, module, files)
+	findings, err := examine(fsys, module, files, excess)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +128,11 @@ func TestEachViolationIsConvicted(t *testing.T) {
 		{"pkg to the command line", "pkg/azerr/x.go", imports("azerr", "./cmd/azconc/internal/cli"), "everything else stands on"},
 		{"a library to the command line", "idempotent/x.go", imports("idempotent", "./cmd/azconc/internal/cli"), "builds on the two others"},
 		{"main past the command line", "cmd/azconc/x.go", imports("main", "./optimistic"), "knows nothing else"},
+		{"a program in pkg", "pkg/tool/main.go", "// Command tool is one.\npackage main\n", "programs are in cmd"},
+		{"a program that knows the command line", "cmd/internal/tool/x.go", imports("tool", "./cmd/azconc/internal/cli"), "do not know the command line"},
+		{"the command line and a program", "cmd/azconc/internal/cli/x.go", imports("cli", "./cmd/internal/tool"), "the command line is the only one"},
+		{"a program in production code", "pkg/retry/x.go", imports("retry", "./cmd/internal/tool"), "everything else stands on"},
+		{"a service in memory in a program for users", "cmd/internal/tool/x.go", imports("tool", "./pkg/aztest"), "never reach production code"},
 		{"a folder nobody thought of", "scripts/x.go", imports("main", "./optimistic"), "lies in no layer"},
 		{"cobra in a library", "optimistic/x.go", imports("optimistic", "github.com/spf13/cobra"), "only the command line knows cobra"},
 		{"pflag in main", "cmd/azconc/x.go", imports("main", "github.com/spf13/pflag"), "only the command line knows cobra"},
@@ -159,10 +169,7 @@ func TestEachViolationIsConvicted(t *testing.T) {
 }
 
 func TestALargePackageIsConvicted(t *testing.T) {
-	planted := map[string]string{"pkg/wide/x.go": "// Package wide is one.\npackage wide\nconst (\nA = 1\nB = 2\n)\n"}
-	for i := range maxExported {
-		planted["pkg/wide/x.go"] += fmt.Sprintf("func F%d() {}\n", i)
-	}
+	planted := map[string]string{"pkg/wide/x.go": wide(maxExported + 1)}
 	for i := range maxFiles + 1 {
 		planted[fmt.Sprintf("pkg/long/x%d.go", i)] = "// Package long is one.\npackage long\nfunc (t) M() {}\nfunc f() {}\ntype t struct{}\n"
 	}
@@ -170,6 +177,37 @@ func TestALargePackageIsConvicted(t *testing.T) {
 	want := []string{"pkg/long: has 31 files", "pkg/wide: exports 61 names"}
 	if len(findings) != len(want) || !strings.HasPrefix(findings[0], want[0]) || !strings.HasPrefix(findings[1], want[1]) {
 		t.Errorf("found %q, want %q", findings, want)
+	}
+	if findings := check(t, map[string]string{"pkg/wide/x.go": wide(maxExported)}); len(findings) != 0 {
+		t.Errorf("found %q in a package of %d names", findings, maxExported)
+	}
+}
+
+// wide is a package that exports n names: constants, variables and types in groups and alone, and functions. It also has names
+// of each kind that are not exported, and a method.
+func wide(n int) string {
+	text := "// Package wide is one.\npackage wide\nconst (\nA = iota\nB\nc\n)\nvar D, e = 1, 2\nvar f int\ntype (\nG = int\nH struct{}\ni int\n)\n" +
+		"func NewH() *H { return nil }\nfunc (H) M() {}\nfunc j() {}\nfunc k() {}\nconst L = 1\n"
+	for i := range n - 7 {
+		text += fmt.Sprintf("func F%d() {}\n", i)
+	}
+	return text
+}
+
+func TestAnExceptedPackageMayOnlyShrink(t *testing.T) {
+	excess := map[string]int{"pkg/wide": 70}
+	for names, want := range map[int]string{
+		70: "", 65: "",
+		71: "exports 71 names, more than the 70 of excess",
+		60: "needs no entry in excess",
+	} {
+		findings := checkExcepting(t, map[string]string{"pkg/wide/x.go": wide(names)}, excess)
+		if got := strings.Join(findings, ""); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%d names: found %q, want %q", names, got, want)
+		}
+	}
+	if findings := checkExcepting(t, nil, excess); len(findings) != 1 || !strings.Contains(findings[0], "is not there") {
+		t.Errorf("found %q for an entry without a package", findings)
 	}
 }
 

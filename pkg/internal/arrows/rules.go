@@ -8,11 +8,22 @@ var topLevel = []string{
 // maxLines is the length at which a file has more than one subject.
 const maxLines = 450
 
-// A package with more than that has more than one subject. Files of tests do not count.
+// A package with more than that has more than one subject. Files of tests do not count. Names are those that go doc lists:
+// exported functions, types, constants and variables, each name of a group by itself.
 const (
 	maxFiles    = 30
 	maxExported = 60
 )
+
+// excess has the packages that export more than maxExported names, with the number of names that each may have. A number
+// may only fall, and an entry that is needed no longer is convicted. The table is to become empty: these packages have more
+// than one subject, and are to be split.
+var excess = map[string]int{
+	"idempotent":                   79,
+	"optimistic/blobs":             61,
+	"optimistic/internal/protocol": 71,
+	"pkg/azerr":                    67,
+}
 
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
 // longest one that fits decides. A folder may always import from itself.
@@ -31,6 +42,8 @@ var layers = []layer{
 		"jsonform edits JSON texts and knows nothing of Azure"},
 	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/proc", "cmd/azconc/internal/jsonform"},
 		"the command line is the only one that knows everything"},
+	{"cmd/internal", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+		"the programs that examine azconc put the libraries to work, like a test: they do not know the command line"},
 	{"idempotent", []string{"optimistic", "pessimistic", "pkg"},
 		"idempotent builds on the two others"},
 	{"optimistic", []string{"pkg"},
@@ -51,10 +64,6 @@ var layers = []layer{
 		"blobs, tables and settings do not know each other: a program links the SDK of what it uses"},
 	{"pessimistic", []string{"pkg"},
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
-	{"pkg/aztest/internal/soak", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
-		"the soak puts the libraries to work, like a test, and nothing can import it"},
-	{"pkg/aztest/internal/account", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
-		"a program that runs everything on a real account knows everything but the command line"},
 	{"pkg", []string{"pkg"},
 		"pkg is what everything else stands on"},
 }
@@ -68,11 +77,11 @@ type ban struct {
 }
 
 var bans = []ban{
-	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
-		"only the command line knows cobra"},
-	{"./pkg/aztest", []string{"pkg/aztest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
+	{"github.com/spf13", []string{"cmd/azconc/internal/cli", "cmd/azconc/internal/release"}, true,
+		"only the command line knows cobra, and the release, which makes manual pages of its commands"},
+	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/account", "cmd/internal/soak", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"a service in memory must never reach production code"},
-	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "pkg/aztest/internal/soak"}, false,
+	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "cmd/internal/soak"}, false,
 		"a library does not start processes; azconc dev, the demo and the soak do"},
 	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"package testing belongs into tests and into what is made for them"},
@@ -86,7 +95,7 @@ type word struct {
 }
 
 var words = []word{
-	{"MaxRetries", []string{"pkg/wire", "pkg/aztest"},
+	{"MaxRetries", []string{"pkg/wire", "pkg/aztest", "cmd/internal/soak"},
 		"requests are sent again by package wire, which turns the SDK's retries off"},
 }
 

@@ -2,7 +2,6 @@
 package pages
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 )
@@ -19,6 +18,7 @@ type Pages struct {
 	Size   int64
 	chunks map[int64][]byte
 	Ranges []Range // written and not cleared; sorted, not adjacent
+	log    []Range // what was written or cleared, in order; clones share its beginning
 }
 
 // Range is a range of a page blob, both ends included.
@@ -28,7 +28,7 @@ type Range struct {
 }
 
 func (p *Pages) Clone() Pages {
-	return Pages{Size: p.Size, chunks: maps.Clone(p.chunks), Ranges: slices.Clone(p.Ranges)}
+	return Pages{Size: p.Size, chunks: maps.Clone(p.chunks), Ranges: slices.Clone(p.Ranges), log: slices.Clip(p.log)}
 }
 
 // Read returns a copy of a range, both ends included.
@@ -68,6 +68,7 @@ func (p *Pages) Write(first, last int64, data []byte) {
 		}
 		at += n
 	}
+	p.log = append(p.log, Range{first, last})
 	p.mark(first, last, data != nil)
 }
 
@@ -114,29 +115,26 @@ func Within(ranges []Range, first, last int64) []Range {
 	return out
 }
 
-// Since returns the ranges that were written and those that were cleared between an older state and this one, page by
-// page.
+// Since returns the ranges that were written since an older state, whatever was there before, and the others that were
+// cleared since, even if they were also written since.
 func (p *Pages) Since(old *Pages) (written, cleared []Range) {
-	var changed Pages // its ranges are the pages that differ and exist; gone, those that no longer exist
-	var gone Pages
-	look := func(ranges []Range) {
-		for _, r := range ranges {
-			for at := r.Start; at <= r.End; at += Size {
-				here, before := has(p.Ranges, at), has(old.Ranges, at)
-				switch {
-				case here && (!before || !bytes.Equal(p.Read(at, at+Size-1), old.Read(at, at+Size-1))):
-					changed.mark(at, at+Size-1, true)
-				case !here && before && at < p.Size:
-					gone.mark(at, at+Size-1, true)
-				}
-			}
+	changed := p.log
+	if n := len(old.log); n <= len(p.log) && slices.Equal(old.log, p.log[:n]) {
+		changed = p.log[n:]
+	} else { // p is not a successor of old: it was made anew
+		changed = slices.Concat(changed, old.Ranges)
+	}
+	var all, there Pages
+	for _, r := range changed {
+		all.mark(r.Start, min(r.End, p.Size-1), r.Start < p.Size)
+	}
+	for _, r := range all.Ranges {
+		for _, one := range Within(p.Ranges, r.Start, r.End) {
+			there.mark(one.Start, one.End, true)
 		}
 	}
-	look(p.Ranges)
-	look(old.Ranges)
-	return changed.Ranges, gone.Ranges
-}
-
-func has(ranges []Range, at int64) bool {
-	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Start <= at && at <= r.End })
+	for _, r := range there.Ranges {
+		all.mark(r.Start, r.End, false)
+	}
+	return there.Ranges, all.Ranges
 }

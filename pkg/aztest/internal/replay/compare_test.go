@@ -19,6 +19,7 @@ var statesOnly = map[string]bool{
 func (p *player) compare(step Step, got answered) (differences []string) {
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
 	want := step.Answer
+	p.asAccount(step, &got)
 	if got.Status != want.Status || got.Code != want.Code {
 		differ("answered %d %s, the service %d %s", got.Status, got.Code, want.Status, want.Code)
 		return differences
@@ -57,6 +58,46 @@ func (p *player) compare(step Step, got answered) (differences []string) {
 	return differences
 }
 
+// asAccount replaces the tier that aztest infers, which is an account's setting, by that of the recorded account: Cool
+// instead of Hot in goold, and since 2020 none for page and append blobs. Older versions of the service showed no tier of
+// a snapshot.
+func (p *player) asAccount(step Step, got *answered) {
+	later := strings.HasPrefix(p.scenario.Name, "go")
+	cool := strings.HasPrefix(p.scenario.Name, "goold/")
+	snapshot := strings.Contains(step.Query, "snapshot=")
+	if got.Header["x-ms-access-tier-inferred"] == "true" {
+		switch {
+		case later && got.Header["x-ms-blob-type"] != "BlockBlob", snapshot && step.Answer.Header["x-ms-access-tier"] == "" && !later:
+			delete(got.Header, "x-ms-access-tier")
+			delete(got.Header, "x-ms-access-tier-inferred")
+		case cool:
+			got.Header["x-ms-access-tier"] = "Cool"
+		}
+	}
+	kind, of := "", ""
+	var shape []string
+	for _, line := range got.Shape {
+		name, value, _ := strings.Cut(line, "=")
+		switch name {
+		case "Name":
+			kind, of = "", ""
+		case "BlobType":
+			kind = value
+		case "Snapshot":
+			of = value
+		case "AccessTier":
+			if value == "Hot" && cool {
+				line = "AccessTier=Cool"
+			}
+			if later && kind != "BlockBlob" || of != "" && (cool || strings.HasPrefix(p.scenario.Name, "test_")) {
+				continue
+			}
+		}
+		shape = append(shape, line)
+	}
+	got.Shape = shape
+}
+
 func (p *player) compareDate(recorded, ours string, differ func(string, ...any)) {
 	want, errWant := http.ParseTime(recorded)
 	got, errGot := http.ParseTime(ours)
@@ -78,8 +119,8 @@ func (p *player) compareBody(want Answer, got answered, differ func(string, ...a
 	}
 	var theirs, ours []string
 	for _, line := range want.Shape {
-		name, value, _ := strings.Cut(line, "=")
-		theirs = append(theirs, cmp.Or(map[bool]string{true: name}[Mapped[name]], name+"="+value))
+		name, _, _ := strings.Cut(line, "=")
+		theirs = append(theirs, cmp.Or(map[bool]string{true: name}[Mapped[name]], line))
 	}
 	for _, line := range got.Shape {
 		name, value, _ := strings.Cut(line, "=")

@@ -13,6 +13,9 @@ import (
 // Services are the names of the services whose traffic was recorded, and of the files in testdata.
 var Services = []string{"blob", "file", "queue", "table"}
 
+// Sets are the directories in testdata, one for each set of recordings.
+var Sets = []string{"first", "second"}
+
 // Scenario is a sequence of requests that one test of an SDK sent.
 type Scenario struct {
 	Service string    `json:"-"`

@@ -28,12 +28,12 @@ func (p *player) prepare(step Step) {
 	container := "/" + name
 	creates := rest == "" && step.Method == http.MethodPut && !strings.Contains(step.Query, "comp=")
 	absent := slices.Contains([]string{"ContainerNotFound", "ShareNotFound", "QueueNotFound"}, step.Answer.Code) ||
-		rest == "" && step.Answer.Status == http.StatusNotFound
+		rest == "" && (step.Answer.Status == http.StatusNotFound || step.Answer.Status == http.StatusForbidden)
 	invalid := step.Answer.Status == http.StatusBadRequest && creates
-	if !p.made[container] && !absent && !invalid && !(creates && step.Answer.Status < 300) {
+	if !p.made[container] && !absent && !invalid && !(creates && step.Answer.Status == http.StatusCreated) {
 		p.create(container, map[string]string{"blob": "restype=container", "file": "restype=share"}[p.scenario.Service], nil, nil)
 	}
-	if source != "" && !p.made[source] && step.Answer.Code != "CannotVerifyCopySource" {
+	if source != "" && !p.made[source] && step.Answer.Code != "CannotVerifyCopySource" && step.Answer.Code != "BlobNotFound" {
 		if box := "/" + strings.Split(source, "/")[1]; !p.made[box] {
 			p.create(box, map[string]string{"blob": "restype=container", "file": "restype=share"}[p.scenario.Service], nil, nil)
 		}
@@ -78,7 +78,7 @@ func (p *player) create(path, query string, header map[string]string, body []byt
 	if err != nil {
 		panic(err)
 	}
-	r.URL.Path += path
+	r.URL.Path += unescaped(p.scenario, path)
 	r.URL.RawQuery = query
 	p.authorize(r)
 	r.Header.Set("x-ms-version", "2019-02-02")

@@ -145,7 +145,7 @@ func TestAPessimisticLeaseKeepsAnSMBWriterOutAndLetsAReaderIn(t *testing.T) {
 	s := Start(t)
 	b, c := NewBridge(t, s), dial(t, s)
 	place(t, s, "f")
-	l, err := pessimistic.Acquire(t.Context(), files.File(b.File("f")), nil)
+	l, err := pessimistic.Acquire(t.Context(), files.NewFile(b.File("f")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAPessimisticLeaseIsRefusedWhileAnSMBWriterHasTheFile(t *testing.T) {
 	s := Start(t)
 	b, c := NewBridge(t, s), dial(t, s)
 	place(t, s, "f")
-	target := files.File(b.File("f"))
+	target := files.NewFile(b.File("f"))
 	held := open(t, c, "f", Open{Access: AccessWrite, Share: ShareAll})
 	_, err := pessimistic.TryAcquire(t.Context(), target, nil)
 	if outcome(err) != sharingViolation {
@@ -192,7 +192,7 @@ func TestAnAcquisitionWhoseAnswerIsLostHoldsTheFileOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := pessimistic.Acquire(t.Context(), files.File(over), nil)
+	l, err := pessimistic.Acquire(t.Context(), files.NewFile(over), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

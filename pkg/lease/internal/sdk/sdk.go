@@ -11,6 +11,15 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
+// The requests, as spans name them. The REST reference has one page for all of a resource's, such as "Lease Blob".
+const (
+	Acquire = "Acquire Lease"
+	Renew   = "Renew Lease"
+	Change  = "Change Lease"
+	Release = "Release Lease"
+	Break   = "Break Lease"
+)
+
 // Period returns a break period; nil if the lease is to end when it would have expired.
 func Period(seconds int32) *int32 {
 	if seconds == lease.Natural {
@@ -19,12 +28,12 @@ func Period(seconds int32) *int32 {
 	return &seconds
 }
 
-// Reply converts the response to a lease request.
-func Reply(id *string, etag *azcore.ETag, date *time.Time) lease.Reply {
-	return lease.Reply{ID: ptr.Value(id), ETag: ptr.Value(etag), Date: ptr.Value(date)}
+// Result converts the response to a lease request.
+func Result(id *string, etag *azcore.ETag, date *time.Time) lease.Result {
+	return lease.Result{ID: ptr.Value(id), ETag: ptr.Value(etag), Date: ptr.Value(date)}
 }
 
-// Remaining converts the time that a broken lease still lasts.
+// Remaining converts x-ms-lease-time of a break: see lease.Resource.Break.
 func Remaining(seconds *int32) time.Duration { return time.Duration(ptr.Value(seconds)) * time.Second }
 
 // Observed converts a resource's properties.

@@ -74,7 +74,7 @@ func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 		return err
 	}
 	p := f.Progress("get " + opts.From.String())
-	var got files.Content
+	var got files.DownloadResult
 	stdout, err := f.Into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
 		counting := &counted{to: to, progress: p}
 		download := &files.DownloadOptions{LeaseID: opts.LeaseID, IgnoreMetadata: opts.IgnoreMetadata, Wait: waitingFor(f, opts.Wait)}

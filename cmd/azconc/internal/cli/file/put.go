@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // writeFlags are those of the verbs that write a file's content, under its lease.
@@ -33,8 +34,8 @@ func (w *writeFlags) add(set *pflag.FlagSet) {
 func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 	o := pessimistic.AcquireOptions{MaxWait: max(w.Wait, 1)} // without NoWait: the look at the end of MaxWait names the holder
 	if w.Wait > 0 && !f.Quiet {
-		o.Hooks.Event = func(e pessimistic.Event) {
-			if e.Kind == pessimistic.Waiting {
+		o.Hooks.Event = func(_ context.Context, e observe.Event) {
+			if e.Kind == observe.Waiting {
 				f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
 			}
 		}
@@ -84,7 +85,7 @@ func (r writeResult) Text(w io.Writer) {
 }
 
 // written prints the result. It reports a lease that may be left behind, since the lease does not expire.
-func written(f *cli.Factory, outcome string, on ref.File, r files.Written) error {
+func written(f *cli.Factory, outcome string, on ref.File, r files.WriteResult) error {
 	if r.Left != nil {
 		f.Notef("%s: its lease may still be held: %s", on, show.FirstLine(r.Left.Error()))
 		f.Notef("hint: azconc file lease break ends it")

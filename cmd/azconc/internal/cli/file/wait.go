@@ -118,7 +118,7 @@ func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) er
 func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
 	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
 	for {
-		seen, err := pessimistic.Look(ctx, files.File(client))
+		seen, err := pessimistic.Look(ctx, files.NewFile(client))
 		if err != nil || seen.State.Free() {
 			return err
 		}
@@ -126,8 +126,8 @@ func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) e
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			h := files.HolderOf(seen)
-			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Name, Since: h.Since, State: seen.State, Waited: time.Since(began)}
+			h := files.LeaseInfoOf(seen)
+			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Owner, Since: h.Since, State: seen.State, Waited: time.Since(began)}
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOpt
 	if err != nil {
 		return err
 	}
-	t := tally{op: "acquire"}
+	t := tally{op: "Acquire"}
 	o := &manual.AcquireOptions{Options: t.options(opts.Conditions), Duration: opts.Duration, Wait: opts.Wait, LeaseID: opts.LeaseID}
 	reply, err := manual.Acquire(ctx, l, o)
 	if _, unknown := errors.AsType[*pessimistic.UnknownError](err); unknown {

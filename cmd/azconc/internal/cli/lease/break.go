@@ -81,9 +81,9 @@ func (n leaseNoun) breakRun(ctx context.Context, f *cli.Factory, opts *breakOpti
 	if opts.Stale > 0 {
 		return breakStale(ctx, f, opts)
 	}
-	t := tally{op: "break"}
+	t := tally{op: "Break"}
 	left, err := pessimistic.Break(ctx, l, &pessimistic.BreakOptions{Grace: opts.period, Now: opts.now, Conditions: conditionsOf(opts.Conditions),
-		Hooks: pessimistic.Hooks{Trace: t.trace}})
+		Hooks: t.hooks()})
 	remaining := left.Milliseconds()
 	r := result{Outcome: "broken", Resource: opts.On.String(), RemainingMS: &remaining}
 	switch {

@@ -43,7 +43,7 @@ func (n leaseNoun) change(ctx context.Context, f *cli.Factory, opts *changeOptio
 	if err != nil {
 		return err
 	}
-	t := tally{op: "change"}
+	t := tally{op: "Change"}
 	o := t.options(opts.Conditions)
 	reply, err := manual.Change(ctx, l, opts.LeaseID, opts.To, &o)
 	if err != nil {

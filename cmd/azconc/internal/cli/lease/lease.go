@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/pkg/ptr"
@@ -22,6 +23,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/manual"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // NewCmd is the lease group of a noun, "blob", "container", "file" or "share".
@@ -111,27 +113,27 @@ func (n leaseNoun) open(f *cli.Factory, on fmt.Stringer) (lease.Resource, error)
 	switch n {
 	case "file":
 		client, err := f.File(on.(ref.File))
-		return files.File(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
+		return files.NewFile(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
 	case "share":
 		client, err := f.Share(on.(ref.File))
-		return files.Share(client), err
+		return files.NewShare(client), err
 	case "container":
 		client, err := f.Container(on.(ref.Blob))
-		return pessimistic.Container(client), err
+		return pessimistic.NewContainer(client), err
 	}
 	client, err := f.Blob(on.(ref.Blob))
-	return pessimistic.Blob(client), err
+	return pessimistic.NewBlob(client), err
 }
 
 // tally counts the requests of a verb whose responses were lost.
 type tally struct {
-	op        string
+	op        string // such as "Acquire"
 	ambiguous int
 }
 
 // options returns the options of the verb's requests.
 func (t *tally) options(c optimistic.Conditions) manual.Options {
-	return manual.Options{Conditions: conditionsOf(c), Trace: t.trace}
+	return manual.Options{Conditions: conditionsOf(c), Hooks: t.hooks()}
 }
 
 func conditionsOf(c optimistic.Conditions) lease.Conditions {
@@ -141,18 +143,29 @@ func conditionsOf(c optimistic.Conditions) lease.Conditions {
 	}
 }
 
-func (t *tally) trace(ctx context.Context, op, _ string) (context.Context, func(error)) {
-	return ctx, func(err error) {
-		if op == t.op && azerr.Classify(err).Ambiguous() {
-			t.ambiguous++
+// hooks count the lost responses to the verb's own requests: those of the operation, and those of a file's heartbeat, which
+// belongs to it.
+func (t *tally) hooks() observe.Hooks {
+	return observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+		own := s.Request && (s.Name == t.op+" Lease" || strings.Contains(s.Name, " File "))
+		return ctx, func(err error) {
+			if own && azerr.Classify(err).Ambiguous() {
+				t.ambiguous++
+			}
 		}
-	}
+	}}
 }
 
 // judge returns the error of a verb, without the operation and the resource, which the command line adds to every error.
 func (t *tally) judge(err error) error {
 	if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {
 		return &fail.UnknownError{Why: "the response was lost", Err: u.Err}
+	}
+	if e, ok := errors.AsType[*pessimistic.HeldError](err); ok && e.Err != nil {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*pessimistic.LostError](err); ok && azerr.Classify(e.Err).Code != "" {
+		return e.Err
 	}
 	if e, ok := errors.AsType[*azerr.OpError](err); ok {
 		return e.Err

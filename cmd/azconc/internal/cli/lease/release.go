@@ -24,7 +24,7 @@ func (n leaseNoun) release(ctx context.Context, f *cli.Factory, opts *options) e
 	if err != nil {
 		return err
 	}
-	t := tally{op: "release"}
+	t := tally{op: "Release"}
 	o := t.options(opts.Conditions)
 	if err := manual.Release(ctx, l, opts.LeaseID, &o); err != nil {
 		return t.judge(err)

@@ -36,7 +36,7 @@ func (n leaseNoun) renew(ctx context.Context, f *cli.Factory, opts *options) err
 	if err != nil {
 		return err
 	}
-	t := tally{op: "renew"}
+	t := tally{op: "Renew"}
 	o := t.options(opts.Conditions)
 	_, err = manual.Renew(ctx, l, opts.LeaseID, &o)
 	if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {

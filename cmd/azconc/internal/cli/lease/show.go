@@ -73,8 +73,8 @@ func ShownOf(seen lease.Observation, holder bool) Shown {
 	}
 	r.Status = "locked"
 	if holder {
-		h := files.HolderOf(seen)
-		r.Owner, r.Since, r.Heard = h.Name, show.Time(h.Since), show.Time(h.Heard)
+		h := files.LeaseInfoOf(seen)
+		r.Owner, r.Since, r.Heard = h.Owner, show.Time(h.Since), show.Time(h.Heartbeat)
 	}
 	return r
 }

@@ -76,7 +76,7 @@ func (l *fileLock) Err() error {
 }
 
 func (l *fileLock) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	return pessimistic.Forever, pessimistic.Forever, nil
+	return pessimistic.Infinite, pessimistic.Infinite, nil
 }
 
 func (l *fileLock) Release(ctx context.Context) error {

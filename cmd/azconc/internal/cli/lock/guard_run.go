@@ -137,7 +137,7 @@ type Acquisition struct {
 	inherit func(Held) []*os.File // files that the command keeps open; may be nil
 
 	// Breaking returns after which time a lease that is being broken has certainly ended, 0 if it is over: see
-	// pessimistic.BrokenLock. Nil means that this is unknown: the command is then killed at once.
+	// pessimistic.BreakResult. Nil means that this is unknown: the command is then killed at once.
 	Breaking func(ctx context.Context, h Held) (time.Duration, error)
 
 	Out    io.Writer                               // where the command's output goes, if not to ours

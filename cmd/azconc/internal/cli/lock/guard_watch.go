@@ -11,7 +11,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// roundedUp is how much less than BrokenLock.After may be left of a lease: a second, because the service answers in whole seconds,
+// roundedUp is how much less than BreakResult.After may be left of a lease: a second, because the service answers in whole seconds,
 // and another where an emulator rounds them up.
 const roundedUp = 2 * time.Second
 
@@ -45,7 +45,7 @@ type watch struct {
 // moved. It is 0 if there is none, or if the lease is lost: then the last deadline stays.
 func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
 	_, end, changed := w.held.Remaining()
-	if end <= 0 || end == pessimistic.Forever {
+	if end <= 0 { // over, or pessimistic.Infinite
 		return 0, changed
 	}
 	return proc.After(end - releaseMargin), changed

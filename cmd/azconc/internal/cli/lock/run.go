@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 type runOptions struct {
@@ -132,13 +133,13 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 
 // waitingNote prints which holder the command waits for: at a terminal whenever the wait begins again, and elsewhere, where the
 // lines may go to a log, at most once a minute.
-func waitingNote(f *cli.Factory) pessimistic.Hooks {
+func waitingNote(f *cli.Factory) observe.Hooks {
 	if f.Quiet {
-		return pessimistic.Hooks{}
+		return observe.Hooks{}
 	}
 	var last time.Time
-	return pessimistic.Hooks{Event: func(e pessimistic.Event) {
-		if e.Kind != pessimistic.Waiting || !f.ErrTerminal && e.At.Sub(last) < time.Minute {
+	return observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+		if e.Kind != observe.Waiting || !f.ErrTerminal && e.At.Sub(last) < time.Minute {
 			return
 		}
 		last = e.At

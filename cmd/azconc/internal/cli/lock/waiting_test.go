@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // A log gets one line at first and then one a minute, however often the lock changes hands.
@@ -22,8 +22,8 @@ func TestAWaitIsNotedEveryMinute(t *testing.T) {
 		note := waitingNote(f).Event
 		for _, at := range []int{0, 1, 59, 60, 120} {
 			if note != nil {
-				note(pessimistic.Event{Kind: pessimistic.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1"})
-				note(pessimistic.Event{Kind: pessimistic.Renewed, At: time.Unix(int64(at), 0)})
+				note(t.Context(), observe.Event{Kind: observe.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1"})
+				note(t.Context(), observe.Event{Kind: observe.Renewed, At: time.Unix(int64(at), 0)})
 			}
 		}
 		f.Close()

@@ -136,7 +136,7 @@ func storeFiles(t *testing.T, s *shelf) {
 	ctx := t.Context()
 	f := s.File("reports", "a.json")
 	s.check(f.Create(ctx, 0, nil))
-	l, err := pessimistic.Acquire(ctx, files.File(f), nil)
+	l, err := pessimistic.Acquire(ctx, files.NewFile(f), nil)
 	s.fail(err)
 	defer func() { _ = l.Release(context.Background()) }()
 	bubble.Sleep(15 * time.Second)

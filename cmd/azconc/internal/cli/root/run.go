@@ -3,6 +3,8 @@ package root
 import (
 	"cmp"
 	"context"
+	"io"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/spf13/cobra"
@@ -34,4 +36,9 @@ func run(ctx context.Context, args []string, streams *cli.Streams, env cli.Env, 
 	})
 	cmd, err := root.ExecuteContextC(ctx)
 	return f.Report(ctx, cmd, cmp.Or(err, unknown))
+}
+
+// Documented returns the tree of commands for those who make pages of it. Its commands cannot be run.
+func Documented() *cobra.Command {
+	return newRootCmd(cli.NewFactory(&cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, nil))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
 
-// Version is set when a release is built; otherwise the build's own information says what this is.
-var Version string
+// Version and Commit are set when a release is built; otherwise the build's own information says what this is.
+var Version, Commit string
 
 func versionVerb() cli.Verb[struct{}] {
 	return cli.Verb[struct{}]{
@@ -31,17 +31,21 @@ type versionResult struct {
 }
 
 func (r versionResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "azconc %s (%s, %s)\n", r.Version, r.Go, r.System)
+	commit := ""
+	if r.Commit != "" {
+		commit = fmt.Sprintf("commit %.12s, ", r.Commit)
+	}
+	fmt.Fprintf(w, "azconc %s (%s%s, %s)\n", r.Version, commit, r.Go, r.System)
 }
 
 func versionRun(_ context.Context, f *cli.Factory, _ *struct{}) error {
-	r := versionResult{Outcome: "ok", Version: Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	r := versionResult{Outcome: "ok", Version: Version, Commit: Commit, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if r.Version == "" {
 			r.Version = info.Main.Version
 		}
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			if s.Key == "vcs.revision" && r.Commit == "" {
 				r.Commit = s.Value
 			}
 		}

@@ -1,0 +1,74 @@
+// Command release builds everything that a release of azconc consists of: archives for six systems, packages for Debian and
+// Red Hat, an image, a Homebrew formula, software bills of materials, checksums and, with a key, their signature.
+//
+//	scripts/release [-out dist] [-targets linux/amd64,…] v1.2.3
+//
+// The same commit and the same Go make the same bits, whatever the directory, the umask and the time. The signature alone
+// differs: it carries its time. The program is a module of its own, so that what it needs is not azconc's.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(64)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// aVersion is a version as tags have it.
+var aVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	source := flags.String("source", ".", "the clone to build, which must have nothing uncommitted")
+	out := flags.String("out", "dist", "the `directory` for the release; it is emptied first")
+	wanted := flags.String("targets", strings.Join(targets, ","), "the `systems` to build for")
+	key := flags.String("sign", os.Getenv("AZCONC_SIGNING_KEY"), "the `file` of a minisign secret key without a password (AZCONC_SIGNING_KEY)")
+	flags.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: scripts/release [flags] v<major>.<minor>.<patch>")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return flag.ErrHelp
+	}
+	if flags.NArg() != 1 || !aVersion.MatchString(flags.Arg(0)) {
+		flags.Usage()
+		return flag.ErrHelp
+	}
+	r := &release{version: flags.Arg(0)}
+	for t := range strings.SplitSeq(*wanted, ",") {
+		if !slices.Contains(targets, t) {
+			return fmt.Errorf("-targets: %q is none of %s", t, strings.Join(targets, ", "))
+		}
+		r.targets = append(r.targets, t)
+	}
+	var err error
+	if r.source, err = filepath.Abs(*source); err != nil {
+		return err
+	}
+	if r.out, err = filepath.Abs(*out); err != nil {
+		return err
+	}
+	if err := r.describe(ctx); err != nil {
+		return err
+	}
+	return r.build(ctx, *key)
+}

@@ -1,0 +1,214 @@
+package pessimistic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// acquisition is one call of Lock in progress.
+type acquisition struct {
+	k      *Locker
+	name   string
+	parent context.Context // the caller's, from which the Hold's derives; its operation's is passed
+	client *blockblob.Client
+	claim  *claim
+	queue  queue
+	opts   AcquireOptions
+	line   *line
+	made   bool // this call has created the lock blob
+	passed bool // the lease, and with it the place in the line, has been handed over
+}
+
+// newAcquisition returns a call of Lock that has not sent anything yet.
+func (k *Locker) newAcquisition(ctx context.Context, name string, opts *LockOptions) (*acquisition, error) {
+	client, err := k.blob(name)
+	if err != nil {
+		return nil, err
+	}
+	var o LockOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.MaxWait, err = waitOf("LockOptions.MaxWait", o.MaxWait); err != nil {
+		return nil, err
+	}
+	a := &acquisition{k: k, name: name, parent: ctx, client: client, opts: AcquireOptions{
+		Duration: k.opts.Duration, MaxWait: o.MaxWait, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
+		clockJump: k.opts.clockJump,
+	}}
+	a.claim = newClaim(NewBlob(client), a.opts, k.timing)
+	a.claim.wait, a.claim.remote.answered = !o.NoWait, &k.answered
+	if o.Patient {
+		a.claim.remote.answered = new(atomic.Bool)
+		a.claim.remote.answered.Store(true)
+	}
+	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll}}
+	return a, nil
+}
+
+// turns is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service. If
+// the lease is lost before the call holds the lock, because it was broken or its blob deleted between the acquisition or
+// hand-over and the stamp, that is just another wait.
+func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error) {
+	for tries := 1; ; tries++ {
+		var h *Hold
+		var err error
+		if handed != nil {
+			h, err = a.inherit(ctx, handed)
+		} else if base, g, failed := a.win(ctx); failed == nil {
+			h, err = a.settle(ctx, base, g)
+		} else {
+			a.claim.abandon(ctx)
+			err = azerr.Op(ctx, "lock", a.claim.remote.path, failed)
+		}
+		o := azerr.Classify(err)
+		again := errors.Is(err, ErrLost) || o.Kind == azerr.Conflict && o.Reason == azerr.Changed
+		if err == nil || !again || a.passed || ctx.Err() != nil || !a.claim.wait && tries > 1 {
+			return h, err
+		}
+		if a.opts.MaxWait > 0 && a.queue.run() >= a.opts.MaxWait {
+			return nil, a.queue.heldError(err)
+		}
+		handed, a.made = nil, false
+		a.claim = a.claim.renewed()
+	}
+}
+
+// win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
+// fence.
+func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant, err error) {
+	if a.claim.wait {
+		err = a.line.yield(ctx, a)
+	}
+	if err != nil || ctx.Err() != nil {
+		return seen, grant{}, cmp.Or(err, context.Cause(ctx))
+	}
+	seen, err = a.find(ctx)
+	for {
+		if err != nil {
+			return seen, grant{}, err
+		}
+		if seen.Size > 0 && !a.k.opts.AllowContent {
+			return seen, grant{}, &ContentError{Resource: a.claim.remote.path, Size: seen.Size}
+		}
+		a.queue.seen = seen
+		if !seen.State.Free() {
+			if !a.claim.wait {
+				return seen, grant{}, a.queue.heldError(nil)
+			}
+			if err = a.queue.untilFree(ctx, nil); err == nil {
+				seen = a.queue.seen
+				continue
+			} else if azerr.Classify(err).Kind == azerr.NotFound {
+				seen, err = a.find(ctx) // deleted by GC during the wait
+				continue
+			} else {
+				return seen, grant{}, err
+			}
+		}
+		if err = a.awaitSecond(ctx, seen); err != nil {
+			return seen, grant{}, err
+		}
+		g, asked := a.claim.ask(ctx, seen.ETag)
+		switch o := azerr.Classify(asked); {
+		case asked == nil:
+			return seen, g, nil
+		case ctx.Err() != nil:
+			return seen, grant{}, asked
+		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound:
+			// Another client was faster. Looking again tells which.
+			seen, err = a.find(ctx)
+		case o.Transient() && a.queue.sawHolder: // faults lasted until MaxWait had passed
+			return seen, grant{}, a.queue.heldError(asked)
+		default:
+			return seen, grant{}, asked
+		}
+	}
+}
+
+// settle makes a Hold of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
+// lock.
+func (a *acquisition) settle(ctx context.Context, base lease.Observation, g grant) (*Hold, error) {
+	a.claim.waited = a.queue.waited
+	l := newLease(a.parent, a.claim, g.t0, a.opts)
+	previous := a.previous(base)
+	unclean := previous.Ended == EndedByExpiry || previous.Ended == EndedByBreak
+	delay := a.k.opts.TakeoverDelay
+	if delay > 0 && unclean {
+		if err := retry.Sleep(l.Context(), delay); err != nil {
+			l.abandon(ctx, base)
+			return nil, azerr.Op(ctx, "lock", a.claim.remote.path, err)
+		}
+	}
+	h, err := a.stamped(ctx, l, base, moment{g.date, g.at}, g.t0)
+	switch {
+	case err == nil:
+		h.previous = previous
+	case delay > 0 && unclean:
+		l.abandon(ctx, base)
+	default:
+		_ = l.Release(ctx)
+	}
+	return h, err
+}
+
+// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
+// is the latest known time of the service's clock.
+func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
+	s, err := newStamp(a, base, date)
+	var etag azcore.ETag
+	writing, cancel := l.during(ctx)
+	defer cancel()
+	if err == nil {
+		err = date.until(writing, s.due, a.claim.remote.clock())
+	}
+	if err == nil {
+		etag, err = s.write(writing)
+	}
+	if v, reason := judge(err); v == definitive {
+		err = l.lose(reason, err)
+	}
+	if err != nil {
+		return nil, azerr.Op(ctx, "lock", a.claim.remote.path, err)
+	}
+	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
+	held := &holding{line: a.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: a.limit()}
+	a.line.gaveOut(held.token, s.date.date)
+	l.entrust(held, a.k.opts.AtLeast)
+	a.line.holds(held, a.queue.sawHolder, a.opts.Poll.Cap)
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.queue.began), Fence: held.token})
+	return &Hold{Lease: l, name: a.name, token: held.token, owner: held.owner, etag: etag}, nil
+}
+
+// limit bounds how long the lock stays with this process.
+func (a *acquisition) limit() bounds {
+	b := bounds{times: a.k.opts.HandOvers, time: a.claim.timing.duration}
+	if a.claim.timing.infinite() {
+		b.time = defaultDuration
+	}
+	return b
+}
+
+// abandon gives up a lease so that the lock still looks unclean: after a release, the next holder would believe that
+// the last one ended normally. The break is conditional on the version before the stamp, so it cannot affect a later
+// holder; if it is refused, the lease expires.
+func (l *Lease) abandon(ctx context.Context, base lease.Observation) {
+	l.releasing.Do(func() {
+		_ = l.close()
+		l.keepers.Wait()
+		ctx, cancel := retry.Detached(ctx, releaseTry)
+		defer cancel()
+		_, _ = breakUntil(ctx, l.remote, 0, ifMatch(base.ETag))
+	})
+}
