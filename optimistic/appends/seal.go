@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -41,7 +43,7 @@ type SealOptions struct {
 //
 // Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
-func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
+func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("seal", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -61,6 +63,8 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 		return optimistic.Result{}, err
 	}
 	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s), client: client, o: o}
+	ctx, end := sealing.Start(ctx, "appends.Seal")
+	defer end(&err)
 	err = sealing.run(ctx)
 	return sealing.Finish(), err
 }
@@ -96,9 +100,10 @@ func (s *sealing) run(ctx context.Context) error {
 		return now, err
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := options
-		resp, err := s.client.Seal(ctx, &o)
+		resp, err := wire.Request(ctx, "Append Blob Seal", func(ctx context.Context) (appendblob.SealResponse, error) {
+			return s.client.Seal(ctx, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 	err := s.CarryOut(ctx, w)

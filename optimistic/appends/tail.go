@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -52,10 +54,14 @@ type tail struct {
 
 // tail reads the bytes at a position, with one request, or two if the blob ends before it.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
-	protocol.CountRequest(ctx)
-	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
-		Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
+			Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+		})
 	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	switch {
 	case azerr.NoBlob(err):
 		return tail{}, nil
@@ -140,9 +146,10 @@ func (a *appending) create(ctx context.Context) error {
 		AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfNoneMatch: azcore.ETagAny}),
 	}
 	_, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (appendblob.CreateResponse, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		return a.client.Create(ctx, &o)
+		return wire.Request(ctx, "Put Blob", func(ctx context.Context) (appendblob.CreateResponse, error) {
+			return a.client.Create(ctx, &o)
+		})
 	})
 	if azerr.Classify(err).Reason == azerr.Exists || azerr.NeedsLeaseID(err) {
 		return nil // what has a lease exists, and the service checks the lease first

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -124,14 +126,17 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if b.Codec == nil {
 		return nil, errNoCodec
 	}
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
-	resp, err := b.Client.DownloadStream(ctx, &opts)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return b.Client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	if err != nil {
 		return anyblob.Absent[T](err)
 	}
-	defer resp.Body.Close()
 	etag, err := protocol.Sent("ETag", resp.ETag, nil)
 	if err != nil {
 		return nil, err
@@ -202,10 +207,11 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
-		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
+			return b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		})
 		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
 	}}, nil
 }
@@ -300,7 +306,7 @@ func equalHeaders(a, b blob.HTTPHeaders) bool {
 }
 
 func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
+	resp, err := wire.Request(ctx, "Get Blob Tags", func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -86,7 +88,7 @@ var ErrCopyFailed = errors.New("copy failed")
 // waiting.
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
-func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
+func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (_ CopyResult, err error) {
 	if err := sealed.NotNil("copy", "destination", destination, "source", source); err != nil {
 		return CopyResult{}, err
 	}
@@ -103,6 +105,8 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 		return CopyResult{}, err
 	}
 	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s), to: destination, from: source, o: o}
+	ctx, end := c.Start(ctx, "blobs.Copy")
+	defer end(&err)
 	c.out.Source = resource.Path(source.URL())
 	if err = c.run(ctx); err == nil && o.Wait {
 		err = c.wait(ctx)
@@ -157,7 +161,7 @@ func (c *copying) run(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		c.Res.Conflicts++
+		c.Preempted(ctx, err)
 		if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
 			conflict.Reason = azerr.SourceChanged
 		}
@@ -215,9 +219,10 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		},
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		resp, err := wire.Request(ctx, "Copy Blob", func(ctx context.Context) (blob.StartCopyFromURLResponse, error) {
+			return c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		})
 		id, err := protocol.Sent("x-ms-copy-id", resp.CopyID, err)
 		status, err := protocol.Sent("x-ms-copy-status", resp.CopyStatus, err)
 		if err == nil {

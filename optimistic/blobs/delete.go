@@ -3,6 +3,8 @@ package blobs
 import (
 	"context"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -78,9 +80,10 @@ func (d *deletion) Remove(base optimistic.State, _ sealed.Conditions) (protocol.
 		opts.DeleteSnapshots = ptr.Optional(blob.DeleteSnapshotsOptionTypeInclude)
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		_, err := d.Client.Delete(ctx, &o)
+		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {
+			return d.Client.Delete(ctx, &o)
+		})
 		d.confirmed = err == nil
 		return "", err
 	}, nil

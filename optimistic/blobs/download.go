@@ -94,7 +94,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 // service or of w.
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
-func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
+func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (_ DownloadResult, err error) {
 	if err := sealed.NotNil("get", "client", client, "w", w); err != nil {
 		return DownloadResult{}, err
 	}
@@ -103,6 +103,8 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 		return DownloadResult{}, err
 	}
 	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	ctx, end := d.Start(ctx, "blobs.Download")
+	defer end(&err)
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -116,7 +118,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 		}
 		d.got.Restarts++
 	}
-	d.got.Requests, d.got.Elapsed = int(d.Meter.Requests.Load()), time.Since(d.Began)
+	d.got.Requests, d.got.Elapsed = d.Requests(), time.Since(d.Began)
 	return d.got, err
 }
 
@@ -254,11 +256,12 @@ type part struct {
 }
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c), CPKInfo: d.o.CPK}
 	var raw *http.Response
-	resp, err := d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
+	})
 	if resp.Body != nil {
 		defer resp.Body.Close()
 	}

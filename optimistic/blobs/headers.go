@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -122,9 +124,10 @@ func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTP
 	}
 	opts := blob.SetHTTPHeadersOptions{AccessConditions: anyblob.WriteConditions(base.State, c)}
 	return protocol.Prepared{Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (blob.SetHTTPHeadersResponse, error) {
+			return h.Client.SetHTTPHeaders(ctx, headers, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}}, nil
 }

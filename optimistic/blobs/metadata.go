@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -91,9 +93,10 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 	}
 	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c), CPKInfo: m.CPK}
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
+		resp, err := wire.Request(ctx, "Set Blob Metadata", func(ctx context.Context) (blob.SetMetadataResponse, error) {
+			return m.Client.SetMetadata(ctx, metadata, &o)
+		})
 		return ptr.Value(resp.ETag), unsignable(err, value)
 	}}, nil
 }
@@ -112,9 +115,10 @@ func (m metadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Wr
 func removeBlob(client *blob.Client, base optimistic.State, c sealed.Conditions) protocol.Write {
 	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		_, err := client.Delete(ctx, &o)
+		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {
+			return client.Delete(ctx, &o)
+		})
 		return "", err
 	}
 }

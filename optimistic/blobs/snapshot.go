@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -109,7 +111,7 @@ type SnapshotResult struct {
 //
 // Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
 // such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
-func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
+func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (_ SnapshotResult, err error) {
 	if err := sealed.NotNil("snapshot", "c", c); err != nil {
 		return SnapshotResult{}, err
 	}
@@ -121,6 +123,8 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	s := &snapshotting{
 		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.SendOptions), container: c, name: name, client: client, o: o,
 	}
+	ctx, end := s.Start(ctx, "blobs.Snapshot")
+	defer end(&err)
 	err = s.run(ctx)
 	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
 }
@@ -158,7 +162,7 @@ func (s *snapshotting) run(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		s.Res.Conflicts++
+		s.Preempted(ctx, err)
 		conflict.Attempts, conflict.Elapsed = s.Res.Attempts, time.Since(s.Began)
 		if m := s.o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 			return s.shown(ctx, conflict)
@@ -181,7 +185,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 	switch {
 	case err == nil:
 	case anyblob.BaseGone(s.o.Conditions, err):
-		s.Res.Conflicts++
+		s.Preempted(ctx, err)
 		return optimistic.State{}, nil, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
@@ -189,7 +193,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 	case out.Kind == azerr.NotFound:
 		return optimistic.State{}, nil, &optimistic.NotFoundError{Op: s.Op, Resource: s.Resource, Err: azerr.Clean(err)}
 	case out.Kind == azerr.Conflict:
-		s.Res.Conflicts++
+		s.Preempted(ctx, err)
 		return optimistic.State{}, nil, s.shown(ctx, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Changed, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
@@ -239,15 +243,16 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 				return "", err
 			case len(ours) > 0:
 				s.taken = ours[0]
-				s.Res.Resolved++
+				s.Resolved(ctx)
 				return base.ETag, nil
 			case id == "":
 				return "", protocol.NotMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
 			}
 		}
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := s.client.CreateSnapshot(ctx, &o)
+		resp, err := wire.Request(ctx, "Snapshot Blob", func(ctx context.Context) (blob.CreateSnapshotResponse, error) {
+			return s.client.CreateSnapshot(ctx, &o)
+		})
 		s.taken, err = protocol.Sent("x-ms-snapshot", resp.Snapshot, err)
 		return base.ETag, err
 	}
@@ -276,7 +281,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 		Prefix: &s.name, Include: container.ListBlobsInclude{Snapshots: true, Metadata: true},
 	})
 	for pages.More() {
-		page, err := protocol.Request(ctx, pages.NextPage)
+		page, err := wire.Request(ctx, "List Blobs", pages.NextPage)
 		if err != nil {
 			return optimistic.State{}, nil, err
 		}

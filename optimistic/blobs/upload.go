@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -112,7 +114,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 //
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
-func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
+func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("put", "client", client, "r", r); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -121,6 +123,8 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 		return optimistic.Result{}, err
 	}
 	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	ctx, end := u.Start(ctx, "blobs.Upload")
+	defer end(&err)
 	err = u.run(ctx, r)
 	return u.done(err)
 }
@@ -226,10 +230,11 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error)
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts
-		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
+			return u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}, nil
 }
@@ -244,9 +249,10 @@ func (u *upload) commitBlocks(ids []string, w protocol.Change) (protocol.Write, 
 		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := u.client.CommitBlockList(ctx, ids, &o)
+		resp, err := wire.Request(ctx, "Put Block List", func(ctx context.Context) (blockblob.CommitBlockListResponse, error) {
+			return u.client.CommitBlockList(ctx, ids, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -45,7 +47,7 @@ type CreateOptions struct {
 // Create creates a page blob of zeros, with a size in bytes that is a multiple of PageSize. It replaces an
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
-func Create(ctx context.Context, client *pageblob.Client, size int64, opts *CreateOptions) (optimistic.Result, error) {
+func Create(ctx context.Context, client *pageblob.Client, size int64, opts *CreateOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("create pages", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -67,6 +69,8 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall("create pages", resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, "pages.Create")
+	defer end(&err)
 	w := anyblob.Whole(c, o.Conditions, client.BlobClient(), o.CPK)
 	if w.Base.Exists {
 		if w, _, err = anyblob.Preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
@@ -82,9 +86,10 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: anyblob.AccessConditions(o.Conditions),
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := options
-		resp, err := client.Create(ctx, size, &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (pageblob.CreateResponse, error) {
+			return client.Create(ctx, size, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 	err = c.CarryOut(ctx, w)

@@ -49,7 +49,7 @@ func Put(ctx context.Context, client *pageblob.Client, offset int64, data []byte
 	if offset < 0 || offset%PageSize != 0 || len(data)%PageSize != 0 || len(data) == 0 || len(data) > maxPageWrite {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not 1 to %d bytes on multiples of %d", len(data), offset, maxPageWrite, PageSize)
 	}
-	return writePages(ctx, "put pages", pageWrite{client: client, offset: offset, data: data}, o)
+	return writePages(ctx, "pages.Put", "put pages", pageWrite{client: client, offset: offset, data: data}, o)
 }
 
 // Clear clears count bytes at offset, both multiples of PageSize, in one conditional request of any size. Errors
@@ -59,10 +59,10 @@ func Clear(ctx context.Context, client *pageblob.Client, offset, count int64, op
 	if offset < 0 || offset%PageSize != 0 || count%PageSize != 0 || count <= 0 {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not on multiples of %d", count, offset, PageSize)
 	}
-	return writePages(ctx, "clear pages", pageWrite{client: client, offset: offset, count: count}, o)
+	return writePages(ctx, "pages.Clear", "clear pages", pageWrite{client: client, offset: offset, count: count}, o)
 }
 
-func writePages(ctx context.Context, op string, p pageWrite, o PutOptions) (optimistic.Result, error) {
+func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions) (_ optimistic.Result, err error) {
 	client := p.client
 	if err := sealed.NotNil(op, "client", client); err != nil {
 		return optimistic.Result{}, err
@@ -75,6 +75,8 @@ func writePages(ctx context.Context, op string, p pageWrite, o PutOptions) (opti
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall(op, resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, name)
+	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it

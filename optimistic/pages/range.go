@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -153,16 +155,19 @@ func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
 	}
-	resp, err := p.Client.DownloadStream(ctx, &opts)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return p.Client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	if err != nil {
 		return resp, nil, err
 	}
-	defer resp.Body.Close()
 	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
 		return resp, nil, err
 	}
@@ -225,18 +230,20 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 	if bytes.Count(w.data, []byte{0}) == len(w.data) {
 		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 		return func(ctx context.Context) (azcore.ETag, error) {
-			protocol.CountRequest(ctx)
 			o := opts
-			resp, err := w.client.ClearPages(ctx, at, &o)
+			resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.ClearPagesResponse, error) {
+				return w.client.ClearPages(ctx, at, &o)
+			})
 			return ptr.Value(resp.ETag), err
 		}
 	}
 	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
-		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.UploadPagesResponse, error) {
+			return w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -100,9 +102,10 @@ func (s sequenceTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Wr
 
 func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionType, n int64, access *blob.AccessConditions) protocol.Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
-			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (pageblob.UpdateSequenceNumberResponse, error) {
+			return client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+				ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+			})
 		})
 		return ptr.Value(resp.ETag), err
 	}
@@ -133,7 +136,7 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 //
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
-func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
+func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (_ int64, _ optimistic.Result, err error) {
 	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
 		return 0, optimistic.Result{}, err
 	}
@@ -152,13 +155,16 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
 	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, "pages.RaiseSequenceNumber")
+	defer end(&err)
 	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID()}
 	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
 	access := anyblob.AccessConditions(o.Conditions)
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
-			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (pageblob.UpdateSequenceNumberResponse, error) {
+			return client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+				ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+			})
 		})
 		now, err = protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, err)
 		return ptr.Value(resp.ETag), err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -84,9 +86,12 @@ func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStrea
 func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
 	opts.Range = blob.HTTPRange{Count: 1}
 	opts.AccessConditions = AccessConditions(optimistic.Conditions{IfMatch: etag})
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return client.DownloadStream(ctx, &opts)
 	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	switch {
 	case azerr.Has(err, "InvalidRange"):
 		return 0, nil // it has no first byte (REST: "Get Blob")
@@ -95,7 +100,6 @@ func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blo
 	case err != nil:
 		return 0, err
 	}
-	resp.Body.Close()
 	_, _, total, ok := ContentRange(resp.ContentRange)
 	if !ok {
 		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", ptr.Value(resp.ContentRange))
@@ -103,7 +107,7 @@ func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blo
 	return total, nil
 }
 
-// LengthOf returns the Content-Length of a Get Blob Properties response, or blobLength if an intermediary has dropped
+// LengthOf returns the Content-Length of a Get Blob Properties response, or Length if an intermediary has dropped
 // it.
 func LengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse, cpk *blob.CPKInfo) (int64, error) {
 	if props.ContentLength != nil {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -19,7 +21,7 @@ func Properties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (bl
 
 // PropertiesIf reads a blob's properties under conditions. The response has an ETag.
 func PropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessConditions, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+	resp, err := wire.Request(ctx, "Get Blob Properties", func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 		return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: access, CPKInfo: cpk})
 	})
 	_, err = protocol.Sent("ETag", resp.ETag, err)

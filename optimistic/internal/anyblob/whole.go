@@ -43,10 +43,11 @@ func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *b
 		return w, false, c.Fail(err)
 	}
 	if !w.AnyBase && (now.Exists != w.Base.Exists || now.ETag != w.Base.ETag) {
-		c.Res.Conflicts++
-		return w, now.Exists, c.Observed(&optimistic.ConflictError{
+		err := c.Observed(&optimistic.ConflictError{
 			Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Attempts: 1, Elapsed: time.Since(c.Began),
 		}, w, now)
+		c.Preempted(ctx, err)
+		return w, now.Exists, err
 	}
 	if err := CheckType(kind, want); err != nil {
 		return w, now.Exists, c.Fail(err)
