@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"golang.org/x/sync/errgroup"
@@ -92,7 +91,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	consume := func(p onAzurite, ctx context.Context) {
-		inbox, err := NewInbox(p.tables.NewClient("effects"))
+		inbox, err := NewInbox(p.tables.NewClient("effects"), nil)
 		if err != nil {
 			t.Error(err)
 			return
@@ -110,7 +109,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 				}
 				return tx.Insert(m.Key, e)
 			})
-		}, &ConsumerOptions{Dedupe: DedupeInbox, Concurrency: 8, Visibility: 5 * time.Second, MaxAttempts: -1, SoftStop: to.Ptr(time.Second), HardStop: to.Ptr(time.Second), Poll: pollEvery(200 * time.Millisecond)})
+		}, &ConsumerOptions{Dedupe: DedupeInbox, Concurrency: 8, Visibility: 5 * time.Second, MaxAttempts: -1, SoftStop: time.Second, HardStop: time.Second, Poll: pollEvery(200 * time.Millisecond)})
 		if err != nil {
 			t.Error(err)
 			return

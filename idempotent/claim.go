@@ -11,7 +11,11 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/observe"
 )
+
+// maxResult is the maximum size of a property (REST: "Understanding the Table service data model", 64 KiB).
+const maxResult = 64 << 10
 
 // claim is a delivery's claim of its key, which its marker records: until it ends, no other message with the key is
 // handled. A nil claim is that of a delivery which needs none.
@@ -64,14 +68,14 @@ func (k *claim) hold(ctx context.Context) error {
 	if time.Until(k.until) > o.life/2 || !local.After(k.until) {
 		return nil
 	}
-	taken := false
+	gone := false
 	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
 		var m markers.Marker
 		there, err := tx.Get(ctx, d.row, &m)
 		if err != nil {
 			return err
 		}
-		if taken = !there || m.Owner != d.m.ID || m.State != markers.Owned; taken {
+		if gone = !there || m.Owner != d.m.ID || m.State != markers.Owned; gone {
 			return optimistic.ErrSkip
 		}
 		return tx.Merge(d.row, struct {
@@ -79,7 +83,7 @@ func (k *claim) hold(ctx context.Context) error {
 		}{until})
 	})
 	switch {
-	case err != nil && time.Now().After(k.until), taken:
+	case err != nil && time.Now().After(k.until), gone:
 		return ErrOwnershipLost
 	case err == nil:
 		k.until = local
@@ -96,7 +100,7 @@ func (k *claim) count(ctx context.Context, n counts) error {
 // stays.
 func (k *claim) free(ctx context.Context) error {
 	d := k.d
-	until, ours := d.receipt.deadline()
+	until, ours := d.receipt.Deadline()
 	alone := ours && time.Now().Before(until)
 	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
 		if !alone {
@@ -139,7 +143,7 @@ func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error 
 	}
 	if o.kept {
 		if len(d.m.result) > maxResult {
-			o.c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", maxResult)})
+			d.report(observe.Failed, fmt.Errorf("the result was not stored: it is longer than 64 KiB (%d bytes): store it in a blob and set the blob's name as the result", len(d.m.result)))
 			d.m.result = nil
 		}
 		m.Result = d.m.result

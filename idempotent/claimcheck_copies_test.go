@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // TestALateCopyWhoseBodyIsGoneIsNoPoison: the copy that was handled first takes the body with it, and 64 of 400 messages that
@@ -26,7 +28,7 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 		{"not asked", false, false, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				body, runs := noise(70_000), 0
 				handle := func(ctx context.Context, m *Message) error {
 					runs++
@@ -49,10 +51,10 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 				if runs != 1 || r.applied("m") != 1 || len(r.buried()) != c.buried || len(r.blobs()) != 0 || len(r.left(r.queue)) != 0 {
 					t.Errorf("%d runs, effect %d, %d buried, left %q", runs, r.applied("m"), len(r.buried()), r.blobs())
 				}
-				if told := slices.Contains(r.kinds(), Failed); told != c.outage {
+				if told := slices.Contains(r.kinds(), observe.Failed); told != c.outage {
 					t.Errorf("%v", r.kinds())
 				}
-				if n := len(slices.DeleteFunc(r.kinds(), func(k EventKind) bool { return k != Completed })); n != c.copies {
+				if n := len(slices.DeleteFunc(r.kinds(), func(k observe.Kind) bool { return k != observe.Completed })); n != c.copies {
 					t.Errorf("%v", r.kinds())
 				}
 			})
@@ -61,7 +63,7 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 }
 
 func TestABodyThatWasDeletedByMistakeIsPoison(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		r.sendBody(k, "m", noise(70_000))
 		for _, name := range r.blobs() {
 			if _, err := r.service.Container("claims").NewBlobClient(name).Delete(t.Context(), nil); err != nil {
@@ -92,7 +94,7 @@ func TestABodyThatArrivesShortIsReadAgain(t *testing.T) {
 	} {
 		for _, body := range [][]byte{noise(200_000), append(noise(70_000), make([]byte, 1<<20)...)} { // stored as it is, and compressed
 			t.Run(c.name, func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 					r.sendBody(k, "m", body)
 					p := r.process()
 					c.fault.Match = aztest.Op("Get Blob")
@@ -123,7 +125,7 @@ func TestABodyThatArrivesShortIsReadAgain(t *testing.T) {
 // A blob that is longer than what was stored is not what was stored, however the response says so.
 func TestABlobThatWasOverwrittenIsPoison(t *testing.T) {
 	for _, rechunk := range []int{0, 1} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 			r.sendBody(k, "m", noise(70_000))
 			other := r.service.Container("claims").NewBlockBlobClient(r.blobs()[0])
 			if _, err := other.UploadBuffer(t.Context(), noise(70_001), nil); err != nil {
@@ -143,7 +145,7 @@ func TestABlobThatWasOverwrittenIsPoison(t *testing.T) {
 // again, as it may be, and was poison: its body was missing.
 func TestABodyStaysUntilItsMarkerIsWritten(t *testing.T) {
 	for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 			body := noise(70_000)
 			p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 			if err != nil {

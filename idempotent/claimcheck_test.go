@@ -14,7 +14,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
+	"github.com/azconc/azconc/idempotent/internal/bodies"
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // noise is a body that does not become smaller.
@@ -25,7 +30,7 @@ func noise(n int) []byte {
 	return b
 }
 
-func (r *rig) claims(transport policy.Transporter) *ClaimCheck {
+func (r *rig) claims(transport policy.Transporter) *claimcheck.ClaimCheck {
 	r.t.Helper()
 	credential, err := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
 	if err != nil {
@@ -35,7 +40,7 @@ func (r *rig) claims(transport policy.Transporter) *ClaimCheck {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	k, err := NewClaimCheck(client, nil)
+	k, err := claimcheck.New(client, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -43,7 +48,7 @@ func (r *rig) claims(transport policy.Transporter) *ClaimCheck {
 }
 
 // inClaimBubble is inBubble with a container for bodies.
-func inClaimBubble(t *testing.T, test func(t *testing.T, r *rig, k *ClaimCheck)) {
+func inClaimBubble(t *testing.T, test func(t *testing.T, r *rig, k *claimcheck.ClaimCheck)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T, r *rig) {
 		if _, err := r.service.Container("claims").Create(t.Context(), nil); err != nil {
@@ -70,7 +75,7 @@ func (r *rig) blobs() (names []string) {
 }
 
 // sendBody sends one message with a ClaimCheck.
-func (r *rig) sendBody(k *ClaimCheck, id string, body []byte) {
+func (r *rig) sendBody(k *claimcheck.ClaimCheck, id string, body []byte) {
 	r.t.Helper()
 	p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 	if err != nil {
@@ -96,7 +101,7 @@ func TestABodyThatIsTooLargeIsCompressedAndIfNeedBeStored(t *testing.T) {
 			map[string]int{"Get Messages": 1, "Get Blob": 1, "Delete Message": 1, "Delete Blob": 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				r.sendBody(k, "a/b ü", tt.body)
 				if got := r.ops(); fmt.Sprint(got) != fmt.Sprint(tt.send) {
 					t.Errorf("sent with %v, want %v", got, tt.send)
@@ -128,16 +133,16 @@ func TestABodyThatIsTooLargeIsCompressedAndIfNeedBeStored(t *testing.T) {
 }
 
 func TestOnlyWhatCanBeReadAgainIsClaimed(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		for _, as := range []Encoding{Base64, Text} {
 			if _, err := NewProducer(r.queue, &ProducerOptions{Encoding: as, ClaimCheck: k}); err == nil || !strings.Contains(err.Error(), "ProducerOptions.ClaimCheck") {
 				t.Errorf("%s: %v", as, err)
 			}
 		}
-		if _, err := NewClaimCheck(nil, nil); err == nil {
+		if _, err := claimcheck.New(nil, nil); err == nil {
 			t.Error("no container: no error")
 		}
-		small, err := NewClaimCheck(r.service.Container("claims"), &ClaimCheckOptions{MaxBody: 100_000})
+		small, err := claimcheck.New(r.service.Container("claims"), &claimcheck.Options{MaxBody: 100_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +165,7 @@ func TestOnlyWhatCanBeReadAgainIsClaimed(t *testing.T) {
 
 func TestALostAnswerOfTheStoringIsSettled(t *testing.T) {
 	for kind, puts := range map[aztest.FaultKind]int{aztest.LoseAnswer: 2, aztest.LoseRequest: 2, aztest.Throttle: 2, aztest.FailAfterCommit: 2, aztest.AnswerTwice: 1, aztest.Hang: 2} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 			r.service.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Blob"), Count: 1})
 			r.sendBody(k, "m", noise(70_000))
 			if n := r.ops(); n["Put Blob"] != puts || n["Put Message"] != 1 || len(r.blobs()) != 1 {
@@ -168,7 +173,7 @@ func TestALostAnswerOfTheStoringIsSettled(t *testing.T) {
 			}
 		})
 	}
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		r.service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob")})
 		p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k, Tries: 2})
 		if err != nil {
@@ -190,14 +195,14 @@ func TestASecondSendKeepsTheBodyForItsOwnLife(t *testing.T) {
 		puts          int           // of the second Send
 		needed        time.Duration // from the second Send, beside the age that is given to GC; 0: the body has no end
 	}{
-		{"the same life", ttl, ttl, 2, ttl + sendingLife},
-		{"a longer life", ttl, 2 * ttl, 2, 2*ttl + sendingLife},
-		{"a shorter life", ttl, time.Hour, 1, ttl + sendingLife - 30*time.Hour},
+		{"the same life", ttl, ttl, 2, ttl + bodies.SendingLife},
+		{"a longer life", ttl, 2 * ttl, 2, 2*ttl + bodies.SendingLife},
+		{"a shorter life", ttl, time.Hour, 1, ttl + bodies.SendingLife - 30*time.Hour},
 		{"without end", ttl, -1, 2, 0},
 		{"after one without end", -1, ttl, 1, -30 * time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				r.sendFor(k, "m", tt.first)
 				pass(30 * time.Hour)
 				r.service.Reset()
@@ -221,7 +226,7 @@ func TestASecondSendKeepsTheBodyForItsOwnLife(t *testing.T) {
 }
 
 // sendFor sends a message with a large body and a time to live.
-func (r *rig) sendFor(k *ClaimCheck, id string, ttl time.Duration) {
+func (r *rig) sendFor(k *claimcheck.ClaimCheck, id string, ttl time.Duration) {
 	r.t.Helper()
 	p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 	if err != nil {
@@ -235,12 +240,12 @@ func (r *rig) sendFor(k *ClaimCheck, id string, ttl time.Duration) {
 // TestGCDeletesABodyWhenItsMessageHasExpired has one message expire unread, another live for long, and a third come from an
 // earlier version, whose bodies have no metadata.
 func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		const day = 24 * time.Hour
 		r.sendFor(k, "short", time.Hour)
 		r.sendFor(k, "default", 0)
 		r.sendFor(k, "long", 30*day)
-		if _, err := r.service.Container("claims").NewBlockBlobClient(claimPrefix+"orders/old").UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
+		if _, err := r.service.Container("claims").NewBlockBlobClient(bodies.Prefix+"orders/old").UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
 			t.Fatal(err)
 		}
 		left := func(age time.Duration) (names []string) {
@@ -248,7 +253,7 @@ func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
 				t.Error(err)
 			}
 			for _, b := range r.blobs() {
-				name, _, _ := strings.Cut(strings.TrimPrefix(b, claimPrefix+"orders/"), "-")
+				name, _, _ := strings.Cut(strings.TrimPrefix(b, bodies.Prefix+"orders/"), "-")
 				names = append(names, name)
 			}
 			return names
@@ -296,7 +301,7 @@ func TestABodyThatIsGoneOrChangedIsPoisonWithAReason(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				r.sendBody(k, "m", noise(70_000))
 				tt.harm(r, r.blobs()[0])
 				r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{ClaimCheck: k, Poison: r.poison, Markers: r.markers})
@@ -309,14 +314,14 @@ func TestABodyThatIsGoneOrChangedIsPoisonWithAReason(t *testing.T) {
 }
 
 func TestAConsumerWithoutAClaimCheckPutsAClaimedMessageBack(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		body := noise(70_000)
 		r.sendBody(k, "m", body)
-		elsewhere, err := NewClaimCheck(r.service.Container("elsewhere"), nil)
+		elsewhere, err := claimcheck.New(r.service.Container("elsewhere"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, wrong := range []*ClaimCheck{nil, elsewhere} {
+		for _, wrong := range []*claimcheck.ClaimCheck{nil, elsewhere} {
 			r.events = nil
 			c := r.consumer(func(context.Context, *Message) error { t.Error("handled"); return nil },
 				ConsumerOptions{ClaimCheck: wrong, Poison: r.poison, MaxDeliveries: 3, MaxAttempts: 2, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second)})
@@ -327,7 +332,7 @@ func TestAConsumerWithoutAClaimCheckPutsAClaimedMessageBack(t *testing.T) {
 			cancel()
 			failed := 0
 			for _, e := range r.events {
-				if e.Kind == Failed && errors.Is(e.Err, ErrNoClaimCheck) && strings.Contains(e.Err.Error(), "claims/azconcclaim/orders/m-") {
+				if e.Kind == observe.Failed && errors.Is(e.Err, ErrNoClaimCheck) && strings.Contains(e.Err.Error(), "claims/azconcclaim/orders/m-") {
 					failed++
 				}
 			}
@@ -356,7 +361,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 		{Kind: aztest.Answer, Status: 500, Code: "InternalError"},
 	} {
 		t.Run(fmt.Sprint(f.Kind, f.Status), func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				r.sendBody(k, "m", noise(70_000))
 				f.Match, f.Count = aztest.Op("Get Blob"), 40
 				r.service.SetFaults(f)
@@ -370,7 +375,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 				if runs != 1 || len(r.buried()) != 0 || len(r.blobs()) != 0 {
 					t.Errorf("%d runs, %d buried, left %q", runs, len(r.buried()), r.blobs())
 				}
-				if !slices.Contains(r.kinds(), Failed) {
+				if !slices.Contains(r.kinds(), observe.Failed) {
 					t.Errorf("nobody was told: %v", r.kinds())
 				}
 			})
@@ -380,7 +385,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 
 func TestAPoisonedMessageKeepsItsBodyAndIsRedrivenWithIt(t *testing.T) {
 	for _, body := range [][]byte{noise(70_000), bytes.Repeat([]byte("x"), 100_000)} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 			r.sendBody(k, "m", body)
 			stored := len(r.blobs())
 			o := ConsumerOptions{ClaimCheck: k, Markers: r.markers, Poison: r.poison, MaxAttempts: 2, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second)}
@@ -388,7 +393,7 @@ func TestAPoisonedMessageKeepsItsBodyAndIsRedrivenWithIt(t *testing.T) {
 			if len(r.buried()) != 1 || len(r.blobs()) != stored {
 				t.Fatalf("%d buried, stored %q", len(r.buried()), r.blobs())
 			}
-			_, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Filter: func(b Buried) bool {
+			_, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Filter: func(b redrive.Message) bool {
 				if (b.Blob != "") != (stored == 1) || stored == 0 && !bytes.Equal(b.Body, body) || b.Reason == "" {
 					t.Errorf("%+v", b)
 				}
@@ -412,7 +417,7 @@ func TestAPoisonedMessageKeepsItsBodyAndIsRedrivenWithIt(t *testing.T) {
 }
 
 func TestADroppedMessageAndOneThatWasDoneBeforeTakeTheirBodiesWithThem(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		r.sendBody(k, "dropped", noise(70_000))
 		r.consume(func(context.Context, *Message) error { return Drop(nil) }, ConsumerOptions{ClaimCheck: k})
 		if b := r.blobs(); len(b) != 0 {
@@ -430,14 +435,14 @@ func TestADroppedMessageAndOneThatWasDoneBeforeTakeTheirBodiesWithThem(t *testin
 }
 
 func TestABlobThatCannotBeDeletedIsReportedAndLeftToGC(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		r.sendBody(k, "m", noise(70_000))
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob"), Count: 1})
 		r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{ClaimCheck: k})
-		if got := r.kinds(); !slices.Equal(got, []EventKind{Completed, Failed}) || len(r.blobs()) != 1 {
+		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Failed}) || len(r.blobs()) != 1 {
 			t.Errorf("%v, left %q", got, r.blobs())
 		}
-		pass(week + sendingLife + 2*time.Hour)
+		pass(queues.Week + bodies.SendingLife + 2*time.Hour)
 		if n, err := k.GC(t.Context(), time.Hour); n != 1 || err != nil || len(r.blobs()) != 0 {
 			t.Errorf("GC = %d, %v", n, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,12 +12,13 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/pool"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/idempotent/internal/session"
-	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -37,8 +37,9 @@ import (
 //
 // A Consumer is safe for concurrent use. It can be run once.
 type Consumer struct {
-	queue   *azqueue.QueueClient
-	path    string
+	queue   *queues.Queue
+	poison  *queues.Queue // nil if there is none
+	bodies  *bodies.Store // nil if there are none
 	handler Handler
 	o       ConsumerOptions
 
@@ -49,7 +50,6 @@ type Consumer struct {
 	room  chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
-	count             func() // counts a request
 	ran               atomic.Bool
 
 	session *session.Session // set while Run runs; nil without Sessions
@@ -66,8 +66,8 @@ type Consumer struct {
 	settling context.Context // does not end: what settles messages bounds itself
 	stop     context.CancelCauseFunc
 
-	hurry     chan struct{}
-	hurryOnce sync.Once
+	now     chan struct{} // closed by StopNow
+	nowOnce sync.Once
 
 	mu       sync.Mutex // guards the fields below
 	inFlight map[string]*delivery
@@ -75,7 +75,7 @@ type Consumer struct {
 	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
 	stock    [stages]int               // number of deliveries in each stage
 	pace     durations                 // of the handlers
-	tenures  durations                 // from the receive to the end of the handler
+	holds    durations                 // from the receive to the end of the handler
 	suspects int                       // messages that wait to be handled alone, or are being handled alone
 	crowded  chan struct{}             // closed while there are suspects
 	finished int                       // handlers that have returned and whose messages are settled
@@ -96,19 +96,24 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		handler = around(handler)
 	}
 	c := &Consumer{
-		queue: queue, path: resource.Path(queue.URL()), handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), alone: make(chan struct{}, 1), idle: func() {},
-		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), hurry: make(chan struct{}),
+		handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), alone: make(chan struct{}, 1), idle: func() {},
+		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{}, crowded: make(chan struct{}), pool: pool.New(),
 	}
-	c.count = func() { c.requests.Add(1) }
-	c.dedupe = c.newDeduper()
+	count := func() { c.requests.Add(1) }
+	c.queue = queues.New(queue, o.Hooks, count)
+	if o.Poison != nil {
+		c.poison = queues.New(o.Poison, o.Hooks, count)
+	}
+	if o.ClaimCheck != nil {
+		c.bodies = o.ClaimCheck.Observed(o.Hooks)
+	}
+	c.dedupe = o.mode.open(c)
 	return c, nil
 }
 
-const maxReceive = 32 // REST: "Get Messages"
-
-// Wake makes the Consumer poll the queue at once. Call it when a message is known to have been sent; a Producer in the
-// same process does so by itself.
+// Wake makes the Consumer poll the queue at once. Call it when a message is known to have been sent, for example as
+// ProducerOptions.Wake of a Producer in the same process.
 func (c *Consumer) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -116,8 +121,8 @@ func (c *Consumer) Wake() {
 	}
 }
 
-// Hurry ends SoftStop early, now or as soon as it begins: the handlers' contexts end at once.
-func (c *Consumer) Hurry() { c.hurryOnce.Do(func() { close(c.hurry) }) }
+// StopNow ends SoftStop early, now or as soon as it begins: the handlers' contexts end at once.
+func (c *Consumer) StopNow() { c.nowOnce.Do(func() { close(c.now) }) }
 
 // Stats counts the work of a Consumer.
 type Stats struct {
@@ -157,7 +162,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer c.stop(nil)
 	if c.o.Sessions != nil {
 		var err error
-		c.session, err = session.Begin(ctx, c.o.Sessions.container, c.o.Sessions.o.Duration, c.sessionFailed)
+		c.session, err = session.Begin(ctx, c.o.Sessions.container, c.o.Sessions.o.Duration, c.o.Hooks, c.failed)
 		switch {
 		case ctx.Err() != nil:
 			c.session.End(ctx)
@@ -166,7 +171,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	defer consumers.add(c)()
 	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
 	holding, letGo := context.WithCancel(c.settling)
@@ -176,9 +180,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.stop(nil)
 	done := make(chan struct{})
 	go func() { c.pool.Wait(); c.pool.Dismiss(); close(done) }()
-	if !within(done, *c.o.SoftStop, c.hurry) {
+	if !within(done, c.o.SoftStop, c.now) {
 		end(ErrStopping)
-		if !within(done, *c.o.HardStop, nil) {
+		if !within(done, c.o.HardStop, nil) {
 			go func() { <-done; c.finish(ctx) }() // other sessions must not take over messages that are still being handled
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -200,17 +204,18 @@ func (c *Consumer) finish(ctx context.Context) {
 	c.dedupe.Flush(flushing)
 }
 
-// sessionFailed reports an error of the session.
-func (c *Consumer) sessionFailed(err error) { c.tell(Event{Kind: Failed, Err: err}) }
-
-// within reports whether done is closed before the time has passed or enough is closed.
+// within reports whether done is closed before the time has passed, unless it is negative, or enough is closed.
 func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	var over <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
+	case <-over:
 	case <-enough:
 	}
 	select {
@@ -221,48 +226,17 @@ func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool 
 	}
 }
 
-// EventKind is the kind of an Event.
-type EventKind string
-
-// The kinds.
-const (
-	Received  EventKind = "received"
-	Completed EventKind = "completed" // handled, and deleted
-	Duplicate EventKind = "duplicate" // a copy of another message, deleted without being handled
-	Retried   EventKind = "retried"   // it will be redelivered; Err says why
-	Poisoned  EventKind = "poisoned"  // Err says why
-	Dropped   EventKind = "dropped"
-	Returned  EventKind = "returned" // unhandled, because the consumer is stopping, the markers are not available, or a copy or another session is at work; Err says why
-	Lost      EventKind = "lost"     // another consumer may have received it; Err says why
-	Failed    EventKind = "failed"   // of the consumer itself: a receive, a deletion; Err says why
-)
-
-// Event is something that happened to a message or to the consumer.
-type Event struct {
-	Kind    EventKind
-	Message *Message // nil if the event concerns no message
-	Took    time.Duration
-	Err     error
+// report reports what has happened to a message.
+func (d *delivery) report(kind observe.Kind, err error) {
+	d.c.emit(d.settling, observe.Event{Kind: kind, Message: d.m.observed(), Took: d.took, Err: err})
 }
 
-func (c *Consumer) tell(e Event) {
-	if c.o.Event != nil {
-		c.o.Event(e)
-	}
-	level := slog.LevelDebug
-	switch e.Kind {
-	case Poisoned, Lost, Failed:
-		level = slog.LevelWarn
-	}
-	if !c.o.Logger.Enabled(c.settling, level) {
-		return
-	}
-	attrs := []any{"queue", c.path}
-	if e.Message != nil {
-		attrs = append(attrs, "message", e.Message.ID, "key", e.Message.Key, "attempt", e.Message.Attempt, "deliveries", e.Message.Deliveries)
-	}
-	if e.Err != nil {
-		attrs = append(attrs, "error", azerr.Summary(e.Err))
-	}
-	c.o.Logger.Log(c.settling, level, "message "+string(e.Kind), attrs...)
+// failed reports an error that does not concern a message.
+func (c *Consumer) failed(err error) {
+	c.emit(c.settling, observe.Event{Kind: observe.Failed, Err: err})
+}
+
+func (c *Consumer) emit(ctx context.Context, e observe.Event) {
+	e.Subject, e.Resource = observe.Handled, c.queue.Path
+	c.o.Hooks.Emit(ctx, e)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func TestAMessageIsHandledOnceAndGone(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAMessageIsHandledOnceAndGone(t *testing.T) {
 		if len(seen.n) != 3 || seen.n["a"] != 1 || c.Stats().Handled != 3 || len(r.left(r.queue)) != 0 {
 			t.Errorf("handled %v, %+v, %d left", seen.n, c.Stats(), len(r.left(r.queue)))
 		}
-		if got := r.kinds(); !slices.Equal(got, []EventKind{Completed, Completed, Completed}) {
+		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Completed, observe.Completed}) {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -134,7 +134,7 @@ func TestAHandlerWhoseMessageIsTakenIsStoppedBeforeItsTimeIsOver(t *testing.T) {
 		if !errors.Is(cause, ErrOwnershipLost) || time.Since(began) > 31*time.Second {
 			t.Errorf("cause %v after %v", cause, time.Since(began))
 		}
-		if got := r.kinds(); !slices.Equal(got, []EventKind{Lost}) {
+		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Lost}) {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -245,7 +245,7 @@ func TestOfSeveralCopiesOneIsHandled(t *testing.T) {
 		if seen.n["a"] != 1 || seen.n["b"] != 1 {
 			t.Errorf("handled %v", seen.n)
 		}
-		if got := r.kinds(); !slices.Equal(got, []EventKind{Completed, Completed, Duplicate, Duplicate, Duplicate, Duplicate}) {
+		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Completed, observe.Duplicate, observe.Duplicate, observe.Duplicate, observe.Duplicate}) {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -290,7 +290,7 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 			}
 			<-release
 			return nil
-		}, ConsumerOptions{SoftStop: to.Ptr(10 * time.Second), HardStop: to.Ptr(5 * time.Second)})
+		}, ConsumerOptions{SoftStop: 10 * time.Second, HardStop: 5 * time.Second})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
@@ -299,7 +299,7 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 		if !ok || stuck.Handlers != 1 || time.Since(began) != 16*time.Second {
 			t.Errorf("Run = %v after %v", err, time.Since(began))
 		}
-		if got := r.kinds(); !slices.Equal(got, []EventKind{Completed, Returned}) {
+		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Returned}) {
 			t.Errorf("events %v", got)
 		}
 		// What was given back is visible, and no attempt of it was burned.
@@ -321,10 +321,10 @@ func TestStoppingGivesHandlersTimeAndTheirMessagesBack(t *testing.T) {
 func TestAHurryCutsTheSoftStopShort(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
-		c := r.consumer(func(ctx context.Context, _ *Message) error { <-ctx.Done(); return ctx.Err() }, ConsumerOptions{SoftStop: to.Ptr(time.Hour)})
+		c := r.consumer(func(ctx context.Context, _ *Message) error { <-ctx.Done(); return ctx.Err() }, ConsumerOptions{SoftStop: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		time.AfterFunc(3*time.Second, c.Hurry)
+		time.AfterFunc(3*time.Second, c.StopNow)
 		began := time.Now()
 		if err := c.Run(ctx); err != nil || time.Since(began) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))

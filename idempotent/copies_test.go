@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // receiveAndDie receives what there is, as a process does that ends at once.
@@ -313,18 +314,18 @@ func TestAHandledMessageIsSettledWhateverBecomesOfItsMarker(t *testing.T) {
 					m.SetResult([]byte("x"))
 					p.wire.SetFaults(f)
 					return nil
-				}, &ConsumerOptions{Markers: p.markers, Dedupe: d, Visibility: 5 * time.Second, Poll: pollEvery(time.Second), Event: func(e Event) {
+				}, &ConsumerOptions{Markers: p.markers, Dedupe: d, Visibility: 5 * time.Second, Poll: pollEvery(time.Second), Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
 					r.mu.Lock()
 					defer r.mu.Unlock()
 					r.events = append(r.events, e)
-				}})
+				}}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				_ = c.Run(ctx)
-				if runs != 1 || len(r.left(r.queue)) != 0 || !slices.Contains(r.kinds(), Failed) || !slices.Contains(r.kinds(), Completed) {
+				if runs != 1 || len(r.left(r.queue)) != 0 || !slices.Contains(r.kinds(), observe.Failed) || !slices.Contains(r.kinds(), observe.Completed) {
 					t.Errorf("%s %v %d: %d runs, %d left, %v", d, f.Kind, f.Status, runs, len(r.left(r.queue)), r.kinds())
 				}
 			})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // narrow is a service that carries out one request at a time, each of which takes some time.
@@ -82,7 +83,7 @@ func TestFiftyConsumersShareASlowTable(t *testing.T) {
 			pass(20 * time.Millisecond)
 			return nil
 		})
-		if got := r.kinds(); len(got) != n || slices.ContainsFunc(got, func(k EventKind) bool { return k != Completed }) {
+		if got := r.kinds(); len(got) != n || slices.ContainsFunc(got, func(k observe.Kind) bool { return k != observe.Completed }) {
 			t.Errorf("%d events that are not all completions", len(got))
 		}
 		if ops := r.ops(); ops["Entity Group Transaction"] > n/6 || r.service.Requests() > n*3/2 {
@@ -100,9 +101,9 @@ func TestFiftyConsumersOnAzurite(t *testing.T) {
 	handled := 0
 	for _, k := range f.kinds() {
 		switch k {
-		case Completed:
+		case observe.Completed:
 			handled++
-		case Returned, Failed, Lost:
+		case observe.Returned, observe.Failed, observe.Lost:
 			t.Errorf("a message is %s", k)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
 )
@@ -37,6 +38,43 @@ const (
 	DedupeNone Dedupe = "none"
 )
 
+// dedupeMode is what a Dedupe mode needs and offers. A new mode is a constant above, a row of dedupeModes, and a deduper.
+type dedupeMode struct {
+	name    Dedupe
+	markers bool // it needs Markers
+	claims  bool // it records claims, which Sessions need
+	results bool // it stores results, for Replay
+	open    func(c *Consumer) deduper
+}
+
+var dedupeModes = []dedupeMode{
+	{name: DedupeOwner, markers: true, claims: true, open: newOwner},
+	{name: DedupeComplete, markers: true, claims: true, results: true, open: newOwner},
+	{name: DedupeRedelivery, markers: true, open: newRedelivery},
+	{name: DedupeInbox, open: newNoDedupe},
+	{name: DedupeNone, open: newNoDedupe},
+}
+
+// mode returns the row of a mode, or that of no mode.
+func (d Dedupe) mode() (m dedupeMode, known bool) {
+	for _, m := range dedupeModes {
+		if m.name == d {
+			return m, true
+		}
+	}
+	return dedupeMode{}, false
+}
+
+// NeedsMarkers reports whether the mode needs Markers. Other modes ignore them.
+func (d Dedupe) NeedsMarkers() bool { m, _ := d.mode(); return m.markers }
+
+// AllowsSessions reports whether the mode can be combined with Sessions.
+func (d Dedupe) AllowsSessions() bool { m, _ := d.mode(); return m.claims }
+
+// StoresResults reports whether the mode stores results, so that it can be combined with Replay.
+func (d Dedupe) StoresResults() bool { m, _ := d.mode(); return m.results }
+
+// checkDedupe looks up the mode and checks that what it needs is there.
 func (o *ConsumerOptions) checkDedupe() error {
 	if o.Dedupe == "" {
 		if o.Markers == nil {
@@ -44,20 +82,32 @@ func (o *ConsumerOptions) checkDedupe() error {
 		}
 		o.Dedupe = DedupeOwner
 	}
-	switch o.Dedupe {
-	case DedupeNone, DedupeInbox:
+	m, known := o.Dedupe.mode()
+	switch {
+	case !known:
+		return fmt.Errorf("ConsumerOptions.Dedupe: %q is none of %s", o.Dedupe, named(func(dedupeMode) bool { return true }, ", "))
+	case m.markers && o.Markers == nil:
+		return fmt.Errorf("ConsumerOptions.Dedupe: %s needs Markers", o.Dedupe)
+	case o.Replay != nil && !m.results:
+		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", named(func(m dedupeMode) bool { return m.results }, " or "))
+	case o.Sessions != nil && !m.claims:
+		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s, and not %s", named(func(m dedupeMode) bool { return m.claims }, " or "), o.Dedupe)
+	case !m.markers:
 		o.Markers = nil
-	case DedupeOwner, DedupeRedelivery, DedupeComplete:
-		if o.Markers == nil {
-			return fmt.Errorf("ConsumerOptions.Dedupe: %s needs Markers", o.Dedupe)
-		}
-	default:
-		return fmt.Errorf("ConsumerOptions.Dedupe: %q is none of %s, %s, %s, %s, %s", o.Dedupe, DedupeOwner, DedupeRedelivery, DedupeComplete, DedupeInbox, DedupeNone)
 	}
-	if o.Replay != nil && o.Dedupe != DedupeComplete {
-		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", DedupeComplete)
-	}
+	o.mode = m
 	return nil
+}
+
+// named lists the modes that are wanted.
+func named(wanted func(dedupeMode) bool, separator string) string {
+	var names []string
+	for _, m := range dedupeModes {
+		if wanted(m) {
+			names = append(names, string(m.name))
+		}
+	}
+	return strings.Join(names, separator)
 }
 
 // deduper is how a Consumer detects copies and redeliveries: what a Dedupe mode does. All methods are safe for concurrent
@@ -72,7 +122,7 @@ type deduper interface {
 	// forget records, for a message that is given back and cannot carry this itself, that nobody handles it.
 	forget(ctx context.Context, d *delivery) error
 
-	// flush writes what conclude could not write because of an outage.
+	// Flush writes what conclude could not write because of an outage.
 	Flush(ctx context.Context)
 }
 
@@ -85,18 +135,10 @@ const (
 	notDeletable                   // it was handled, and could not be deleted
 )
 
-func (c *Consumer) newDeduper() deduper {
-	switch c.o.Dedupe {
-	case DedupeOwner, DedupeComplete:
-		return newOwner(c)
-	case DedupeRedelivery:
-		return redelivery{c: c, k: c.o.Markers}
-	}
-	return noDedupe{}
-}
-
 // noDedupe lets every delivery be handled.
 type noDedupe struct{}
+
+func newNoDedupe(*Consumer) deduper { return noDedupe{} }
 
 func (noDedupe) decide(_ context.Context, batch []*delivery) error {
 	for _, d := range batch {
@@ -115,10 +157,10 @@ type redelivery struct {
 	k *Markers
 }
 
+func newRedelivery(c *Consumer) deduper { return redelivery{c: c, k: c.o.Markers} }
+
 // decide checks whether deliveries other than the first were handled before. Requests: 1 for each of those.
-func (r redelivery) decide(ctx context.Context, batch []*delivery) (err error) {
-	ctx, traced := r.c.o.Trace(ctx, "claim", nil)
-	defer func() { traced(err) }()
+func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
 	for _, d := range batch {
 		if d.m.Deliveries < 2 {
 			d.fate = run
@@ -128,7 +170,7 @@ func (r redelivery) decide(ctx context.Context, batch []*delivery) (err error) {
 		if d.fate != undecided {
 			continue
 		}
-		m, found, err := r.k.table.Read(ctx, markers.PartitionOf(r.c.path, d.m.ID), markers.RowOf(d.m.ID))
+		m, found, err := r.k.table.Read(ctx, markers.PartitionOf(r.c.queue.Path, d.m.ID), markers.RowOf(d.m.ID))
 		switch {
 		case err != nil && !markers.Missing(err):
 			return r.k.failed(err)
@@ -145,5 +187,5 @@ func (r redelivery) conclude(ctx context.Context, d *delivery, as conclusion) er
 	if as != notDeletable {
 		return nil
 	}
-	return r.k.note(ctx, r.c.path, d.m.ID, markers.Marker{Owner: d.m.ID, State: markers.Done, Expires: d.m.Expires.UTC()})
+	return r.k.note(ctx, r.c.queue.Path, d.m.ID, markers.Marker{Owner: d.m.ID, State: markers.Done, Expires: d.m.Expires.UTC()})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func TestACopyOfWhatWasHandledIsGivenItsResult(t *testing.T) {
@@ -32,7 +33,7 @@ func TestACopyOfWhatWasHandledIsGivenItsResult(t *testing.T) {
 		if runs != 1 || !slices.Equal(replays, []string{"a=answer", "a=answer"}) {
 			t.Errorf("%d runs, replayed %q", runs, replays)
 		}
-		if got := slices.Compact(r.kinds()); !slices.Equal(got, []EventKind{Completed, Duplicate}) {
+		if got := slices.Compact(r.kinds()); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Duplicate}) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -124,11 +125,11 @@ func TestAResultThatCannotBeStoredDoesNotHaveTheMessageHandledAgain(t *testing.T
 			m.SetResult(make([]byte, 3*maxResult))
 			return nil
 		}, ConsumerOptions{Markers: r.markers, Dedupe: DedupeComplete})
-		if runs != 1 || !slices.Equal(r.kinds(), []EventKind{Completed, Failed}) {
+		if runs != 1 || !slices.Equal(r.kinds(), []observe.Kind{observe.Completed, observe.Failed}) {
 			t.Errorf("%d runs: %v", runs, r.kinds())
 		}
 		for _, e := range r.events {
-			if e.Kind == Failed && !strings.Contains(e.Err.Error(), "longer than 64 KiB") {
+			if e.Kind == observe.Failed && !strings.Contains(e.Err.Error(), "longer than 64 KiB") {
 				t.Error(e.Err)
 			}
 		}

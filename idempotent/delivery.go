@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // delivery is a received message that is not settled yet. Its goroutine, live, takes it from the receive to the end.
@@ -17,7 +19,7 @@ type delivery struct {
 	e        format.Message // with the counts of the message, even if its text does not carry them; see ledger
 	raw      string
 	carries  bool // its text carries its counts: it is an envelope that has room for them
-	receipt  *receipt
+	receipt  *queues.Receipt
 	window   time.Duration // how long each renewal hides the message
 	margin   time.Duration // how long before others can receive the message its handler's context ends
 	received time.Time     // just before the request was sent
@@ -39,13 +41,19 @@ type delivery struct {
 	waited         int    // earlier deliveries that were not claimed
 	known          bool   // its counts are those in its marker
 
-	again   *redelivered // guarded by Consumer.mu
-	stage   stage        // guarded by Consumer.mu
-	suspect bool         // it is handled alone; see suspicion
-	began   time.Time    // when its handler was started
-	handled atomic.Bool  // its handler was started
-	counted bool         // the start of its handler is recorded
-	unsaid  bool         // its marker does not say that it was handled: a copy may be handled, and need the body
+	again    *redelivered  // guarded by Consumer.mu
+	stage    stage         // guarded by Consumer.mu
+	suspect  bool          // it is handled alone; see suspicion
+	began    time.Time     // when its handler was started
+	took     time.Duration // for which its handler ran
+	handled  atomic.Bool   // its handler was started
+	counted  bool          // the start of its handler is recorded
+	unmarked bool          // its marker does not say that it was handled: a copy may be handled, and need the body
+
+	within   context.Context // of the span; ends when handlers have to return
+	settling context.Context // of the span; does not end
+	endSpan  func(error)
+	err      error // what the span ends with
 
 	settled   chan struct{} // closed when live returns; after that the following may be read
 	concluded bool          // known to be handled
@@ -84,6 +92,7 @@ const (
 // live takes a delivery from its decision to its end.
 func (d *delivery) live() {
 	c := d.c
+	d.observe()
 	if d.fate == copied {
 		c.move(d, copying)
 		if d.follow() {
@@ -97,7 +106,7 @@ func (d *delivery) live() {
 	}
 	defer c.done(d)
 	if d.overdue != nil && d.fate == run {
-		c.tell(Event{Kind: Failed, Message: d.m, Err: d.overdue})
+		d.report(observe.Failed, d.overdue)
 	}
 	if d.fate == run {
 		d.handle()
@@ -120,14 +129,24 @@ func (d *delivery) live() {
 	}
 }
 
+// observe begins the span of the delivery, unless it has begun: done ends it.
+func (d *delivery) observe() {
+	if d.endSpan != nil {
+		return
+	}
+	d.within, d.endSpan = d.c.o.Hooks.Start(d.c.work, observe.Span{Name: "idempotent.Handle", Resource: d.c.queue.Path, Message: d.m.observed()})
+	d.settling = context.WithoutCancel(d.within)
+}
+
 // release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
 // reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.
 func (d *delivery) release() {
 	if d.c.stopping.Err() == nil {
-		d.c.tell(Event{Kind: Returned, Message: d.m, Err: d.why})
+		d.err = d.why
+		d.report(observe.Returned, d.why)
 		return
 	}
-	d.giveBack(Returned, 0, d.why)
+	d.giveBack(observe.Returned, 0, d.why)
 }
 
 // errBusy reports that a copy of a message is being handled.
@@ -145,13 +164,13 @@ func (d *delivery) putOff(most time.Duration) {
 	if most > 0 {
 		pause = min(pause, most)
 	}
-	d.giveBack(Returned, max(pause, time.Second), errBusy)
+	d.giveBack(observe.Returned, max(pause, time.Second), errBusy)
 }
 
 // wait puts back a message that another session may be handling.
 func (d *delivery) wait() {
 	pause := wholeSeconds(max(time.Second, d.c.o.Visibility/3))
-	_ = d.settle(Returned, func(ctx context.Context) error { return d.receipt.extend(ctx, pause) },
+	_ = d.settle(observe.Returned, func(ctx context.Context) error { return d.receipt.Extend(ctx, pause) },
 		fmt.Errorf("it may still be handled: %w", d.holder))
 }
 
@@ -160,7 +179,7 @@ func (d *delivery) wait() {
 // when a third of its time is left, it is put back.
 func (d *delivery) follow() (stands bool) {
 	c, original := d.c, d.original
-	until, _ := d.receipt.deadline()
+	until, _ := d.receipt.Deadline()
 	timer := time.NewTimer(time.Until(until) - d.window/3)
 	defer timer.Stop()
 	select {
@@ -180,7 +199,7 @@ func (d *delivery) follow() (stands bool) {
 	c.move(d, closing)
 	switch {
 	case !over && c.stopping.Err() != nil:
-		d.giveBack(Returned, 0, errUnhandled)
+		d.giveBack(observe.Returned, 0, errUnhandled)
 	case !over:
 		d.putOff(0)
 	case original.concluded && original.replays:
@@ -200,12 +219,12 @@ func (d *delivery) replay() {
 	c := d.c
 	d.replays = true
 	if c.o.Replay != nil {
-		until, _ := d.receipt.deadline()
-		ctx, cancel := context.WithDeadlineCause(c.work, until, ErrOwnershipLost)
+		until, _ := d.receipt.Deadline()
+		ctx, cancel := context.WithDeadlineCause(d.within, until, ErrOwnershipLost)
 		err := guarded(ctx, d.m, func(ctx context.Context, m *Message) error { return c.o.Replay(ctx, m, d.result) })
 		cancel()
 		if err != nil {
-			d.giveBack(Retried, c.o.Backoff.Wait(d.m.Attempt-1), err)
+			d.giveBack(observe.Retried, c.o.Backoff.Wait(d.m.Attempt-1), err)
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -185,7 +186,7 @@ func TestHeadersTravelWithAMessage(t *testing.T) {
 			}
 			return Poison(fmt.Errorf("never"))
 		}, ConsumerOptions{Poison: r.poison})
-		if _, err := Redrive(t.Context(), r.poison, r.queue, nil); err != nil || tries != 2 {
+		if _, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil || tries != 2 {
 			t.Fatal(err, tries)
 		}
 		r.consume(func(_ context.Context, m *Message) error {

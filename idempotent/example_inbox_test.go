@@ -44,7 +44,7 @@ func ExampleInbox() {
 		_, _ = producer.Send(ctx, idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")})
 	}
 
-	inbox, err := idempotent.NewInbox(table)
+	inbox, err := idempotent.NewInbox(table, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

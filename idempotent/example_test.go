@@ -8,7 +8,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -97,35 +96,4 @@ func ExampleConsumer() {
 	// Output:
 	// order-17: 3 apples, attempt 1
 	// <nil>
-}
-
-// A payment is made once however often it is asked for, and everybody gets the same answer.
-func ExampleOnce_Do() {
-	service := aztest.New(nil)
-	locks := service.Container("locks")
-	_, _ = locks.Create(context.Background(), nil)
-	locker, err := pessimistic.NewLocker(locks, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	once, err := idempotent.NewOnce(locker, service.Table("results"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 2 {
-		out, err := once.Do(context.Background(), "payment-4711", []byte("12 EUR to Ada"), func(context.Context, *pessimistic.Hold) ([]byte, error) {
-			fmt.Println("paying")
-			return []byte("paid"), nil
-		})
-		fmt.Println(string(out.Result), out.Replayed, err)
-	}
-	_, err = once.Do(context.Background(), "payment-4711", []byte("120 EUR to Ada"), nil)
-	fmt.Println(err)
-	// Output:
-	// paying
-	// paid false <nil>
-	// paid true <nil>
-	// the key was used with another payload: payment-4711
 }

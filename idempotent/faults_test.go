@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // process is a consumer with connections of its own, which can be cut.
@@ -31,7 +31,7 @@ func (r *rig) process() *process {
 	p.queue, p.poison = r.client("orders", p.wire), r.client("orders-poison", p.wire)
 	p.markers = r.markersOver(p.wire)
 	var err error
-	if p.inbox, err = NewInbox(r.table("effects", p.wire)); err != nil {
+	if p.inbox, err = NewInbox(r.table("effects", p.wire), nil); err != nil {
 		r.t.Fatal(err)
 	}
 	return p
@@ -94,7 +94,7 @@ func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func(
 		_, _ = p.r.service.Container("sessions").Create(context.Background(), nil) // it may be there
 		o.Sessions = p.r.sessions(p.wire, &SessionsOptions{Duration: 15 * time.Second})
 	}
-	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, to.Ptr(time.Second), to.Ptr(time.Second)
+	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
 	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
 	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {
 		pass(8 * time.Second) // long enough for a renewal
@@ -226,11 +226,11 @@ func TestAMessageIsNotSettledWhileItsHeartbeatIsUnderWay(t *testing.T) {
 				}
 				pass(19500*time.Millisecond + time.Duration(ms)*50*time.Millisecond)
 				return RetryAfter(fmt.Errorf("later"), time.Second)
-			}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: 30 * time.Second, Poll: pollEvery(time.Second), Event: func(e Event) {
-				if e.Kind == Failed {
+			}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: 30 * time.Second, Poll: pollEvery(time.Second), Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+				if e.Kind == observe.Failed {
 					t.Errorf("%d ms: %v", 50*ms, e.Err)
 				}
-			}})
+			}}})
 			if err != nil {
 				t.Fatal(err)
 			}

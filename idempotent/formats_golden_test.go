@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 )
 
 // full is a message with all that an envelope can carry, but for the body.
@@ -19,7 +21,7 @@ func full(m format.Message) format.Message {
 	at := time.Date(2026, 11, 21, 4, 13, 4, 5, time.UTC)
 	m.ID, m.Sent, m.Headers = "order 17/ü", at, map[string]string{"a": "<b>"}
 	m.Attempts, m.Excused, m.Unfinished, m.LastError, m.Freed = 1, 2, 3, "no such order", "a27e57a2/4"
-	m.Poison = &format.Poison{Reason: "failed 5 times", Queue: "orders", MessageID: "a27e57a2", Inserted: at, Expires: at.Add(week), Deliveries: 6, Encoding: format.Envelope}
+	m.Poison = &format.Poison{Reason: "failed 5 times", Queue: "orders", MessageID: "a27e57a2", Inserted: at, Expires: at.Add(queues.Week), Deliveries: 6, Encoding: format.Envelope}
 	return m
 }
 
@@ -68,9 +70,9 @@ func TestTheStoredFormats(t *testing.T) {
 	for _, key := range []string{"order 17/ü", v7, long} {
 		say("marker of "+key, markers.PartitionOf("account/orders", key)+" "+markers.RowOf(key))
 		say("inbox marker of "+key, inboxRow(&Message{Key: key, Queue: "account/orders"}))
-		say("result of Once for "+key, onceRow(key))
+		say("result of Once for "+key, markers.RowUnder("", "!", key))
 	}
-	say("body", claimName("orders", "order 17/ü", make([]byte, 32)))
+	say("body", bodies.Name("orders", "order 17/ü", make([]byte, 32)))
 
 	want, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
 	if err != nil {

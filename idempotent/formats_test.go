@@ -12,10 +12,13 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // earlierMarkers are the markers of a claim as each version has written them, by what was new. Those of the first three
@@ -53,7 +56,7 @@ func TestAMessageThatAnEarlierVersionClaimedIsHandled(t *testing.T) {
 		for _, dedupe := range []Dedupe{DedupeOwner, DedupeComplete} {
 			for _, owner := range []int{0, 1, 2} { // its place among the copies
 				t.Run(fmt.Sprint(f.name, "/", dedupe, "/", owner), func(t *testing.T) {
-					inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+					inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 						p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 						if err != nil {
 							t.Fatal(err)
@@ -86,11 +89,11 @@ func TestAMessageThatAnEarlierVersionClaimedIsHandled(t *testing.T) {
 // A copy whose claimed message is not there is deleted, as by the version that has written the marker: its message was
 // handled or will be, since only deleting it recorded that. Its body stays: that is not known.
 func TestACopyOfWhatAnEarlierVersionClaimedIsDeletedWithoutItsBody(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		r.sendBody(k, "m", noise(70_000))
 		r.putMarker("m", "another", markers.Owned, time.Now().Add(time.Hour), nil)
 		c := r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers, ClaimCheck: k})
-		if c.Stats().Handled != 0 || !slices.Equal(r.kinds(), []EventKind{Duplicate}) || len(r.blobs()) != 1 {
+		if c.Stats().Handled != 0 || !slices.Equal(r.kinds(), []observe.Kind{observe.Duplicate}) || len(r.blobs()) != 1 {
 			t.Errorf("%d handled, %v, bodies %q", c.Stats().Handled, r.kinds(), r.blobs())
 		}
 	})
@@ -145,8 +148,8 @@ func TestPoisonOfEarlierVersionsIsRedriven(t *testing.T) {
 			if _, err := r.poison.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}); err != nil {
 				t.Fatal(err)
 			}
-			var moved Buried
-			if _, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Each: func(b Buried) { moved = b }}); err != nil {
+			var moved redrive.Message
+			if _, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Each: func(b redrive.Message) { moved = b }}); err != nil {
 				t.Fatal(err)
 			}
 			if got := peekTexts(t, r.queue); len(got) != 1 || got[0] != want || moved.Queue != "orders" || moved.Reason == "" || moved.Deliveries != 5 {

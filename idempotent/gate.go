@@ -92,18 +92,18 @@ func (c *Consumer) suspend(why error) bool {
 	}
 	out := azerr.Classify(failed)
 	if out.Kind == azerr.BadInput { // the fault of one message
-		c.tell(Event{Kind: Failed, Err: why})
+		c.failed(why)
 		return false
 	}
 	if failed.probe == nil || hopeless(out) && !failed.mends {
-		c.tell(Event{Kind: Failed, Err: why})
+		c.failed(why)
 		c.end(why)
 		return false
 	}
 	if !c.gate.close() {
 		return true
 	}
-	c.tell(Event{Kind: Failed, Err: fmt.Errorf("no message is received until this is over: %w", why)})
+	c.failed(fmt.Errorf("no message is received until this is over: %w", why))
 	c.probes.Go(func() { c.probe(failed.probe, out.RetryAfter) })
 	return true
 }
@@ -130,7 +130,7 @@ func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
 		case c.stopping.Err() != nil:
 			return
 		case hopeless(out):
-			c.tell(Event{Kind: Failed, Err: err})
+			c.failed(err)
 			c.end(err)
 			return
 		}

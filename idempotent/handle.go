@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // begin takes a batch from the receive on.
 func (c *Consumer) begin(batch []*delivery) {
 	for _, d := range batch {
-		c.tell(Event{Kind: Received, Message: d.m})
+		d.report(observe.Received, nil)
 	}
 	c.decide(batch)
 }
@@ -65,7 +65,7 @@ func (d *delivery) handle() {
 		d.poison(why)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(c.work)
+	ctx, cancel := context.WithCancelCause(d.within)
 	defer cancel(nil)
 	heart := d.keepHidden(cancel)
 	began, err := time.Now(), errExited
@@ -79,10 +79,10 @@ func (d *delivery) finish(heart *heart, ended outcome) {
 	ended.verdict, ended.after = judge(ended.err)
 	if d.concluded = ended.verdict == done || ended.verdict == drop; d.concluded {
 		// If this fails, the message is deleted all the same: it was handled, and must not be handled again.
-		if err := c.dedupe.conclude(c.settling, d, wasHandled); err != nil {
-			c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("the marker of a handled message was not written, and will be written later: %w", err)})
+		if err := c.dedupe.conclude(d.settling, d, wasHandled); err != nil {
+			d.report(observe.Failed, fmt.Errorf("the marker of a handled message was not written, and will be written later: %w", err))
 			c.suspend(err)
-			d.unsaid = true
+			d.unmarked = true
 		}
 	} else if errors.As(ended.err, new(*outage)) {
 		c.suspend(ended.err) // before there is room for another message
@@ -143,11 +143,7 @@ func (d *delivery) attempt(ctx context.Context) error {
 		ctx, end = context.WithTimeout(ctx, c.o.HandlerTimeout)
 		defer end()
 	}
-	ctx, traced := c.o.Trace(ctx, "handle", d.m)
-	err := errExited
-	defer func() { traced(err) }()
-	err = guarded(ctx, d.m, c.handler)
-	return err
+	return guarded(ctx, d.m, c.handler)
 }
 
 // queue waits until a seat is free, and takes it.
@@ -177,12 +173,12 @@ func (d *delivery) ready(ctx context.Context) error {
 	if c.gate.closed.Load() {
 		return errSuspended
 	}
-	until, ours := d.receipt.deadline()
+	until, ours := d.receipt.Deadline()
 	if !ours {
 		return ErrOwnershipLost
 	}
 	if !time.Now().Before(until.Add(-d.margin)) {
-		if err := d.receipt.extend(ctx, d.window); err != nil {
+		if err := d.receipt.Extend(ctx, d.window); err != nil {
 			return fmt.Errorf("%w: its visibility timeout passed before its handler could start: %w", ErrOwnershipLost, err)
 		}
 		if err := d.claim.hold(ctx); err != nil {
@@ -225,17 +221,17 @@ func (d *delivery) resolve(ctx context.Context) error {
 	switch k := c.o.ClaimCheck; {
 	case p.Blob == "":
 		if d.m.Body, err = p.Inflate(); err != nil {
-			err = &bodyLost{err}
+			err = &bodies.Lost{Err: err}
 		}
 	case k == nil:
 		err = fmt.Errorf("%w: %s/%s", ErrNoClaimCheck, p.Container, p.Blob)
-	case k.path != p.Container:
-		err = fmt.Errorf("%w: %s/%s is not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.path)
+	case !k.Has(*p):
+		err = fmt.Errorf("%w: %s/%s is not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.Path())
 	default:
-		if d.m.Body, err = k.fetch(ctx, *p); err != nil {
-			err = k.failed(*p, err)
+		if d.m.Body, err = c.bodies.Fetch(ctx, *p); err != nil {
+			err = c.bodyFailed(*p, err)
 		}
-		if noSuchBlob(err) && c.o.Applied != nil {
+		if send.NoSuchBlob(err) && c.o.Applied != nil {
 			// A body is deleted after the effect, so the answer is final.
 			switch applied, asked := c.o.Applied(ctx, d.m); {
 			case asked != nil:
@@ -245,7 +241,7 @@ func (d *delivery) resolve(ctx context.Context) error {
 			}
 		}
 	}
-	if _, lost := errors.AsType[*bodyLost](err); lost {
+	if _, lost := errors.AsType[*bodies.Lost](err); lost {
 		return Poison(err)
 	}
 	if err == nil || ctx.Err() != nil { // the end of ctx is dealt with elsewhere
@@ -254,16 +250,10 @@ func (d *delivery) resolve(ctx context.Context) error {
 	return &excused{err}
 }
 
-// failed marks an error of the container as not the message's fault.
-func (k *ClaimCheck) failed(p format.Packed, err error) error {
-	if _, lost := errors.AsType[*bodyLost](err); lost {
+// bodyFailed marks an error of the container as not the message's fault.
+func (c *Consumer) bodyFailed(p format.Packed, err error) error {
+	if _, lost := errors.AsType[*bodies.Lost](err); lost {
 		return err
 	}
-	return &outage{err: err, probe: func(ctx context.Context) error {
-		_, err := k.container.NewBlobClient(p.Blob).GetProperties(ctx, nil)
-		if noSuchBlob(err) || azerr.Classify(err).Code == "" && azerr.Classify(err).Status == http.StatusNotFound { // HEAD has no body, and a proxy no code
-			return nil
-		}
-		return azerr.Clean(err)
-	}}
+	return &outage{err: err, probe: func(ctx context.Context) error { return c.bodies.Probe(ctx, p) }}
 }

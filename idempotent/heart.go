@@ -22,15 +22,16 @@ type heart struct {
 // keepHidden starts a heart, which ends the handler's context if the message cannot be kept hidden.
 func (d *delivery) keepHidden(end context.CancelCauseFunc) *heart {
 	h := &heart{}
-	until, _ := d.receipt.deadline()
+	until, _ := d.receipt.Deadline()
 	h.timer = time.AfterFunc(time.Until(until)-d.window/3, func() {
 		h.mu.Lock()
 		if h.stopped {
 			h.mu.Unlock()
 			return
 		}
-		ctx, quit := context.WithCancel(d.c.holding)
+		ctx, quit := context.WithCancel(d.settling)
 		defer quit()
+		defer context.AfterFunc(d.c.holding, quit)()
 		h.quit, h.beating = quit, make(chan struct{})
 		h.mu.Unlock()
 		defer close(h.beating)
@@ -55,7 +56,7 @@ func (h *heart) stop() {
 // beat renews the message until ctx ends, and ends the handler's context if it cannot.
 func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
 	for {
-		until, ours := d.receipt.deadline()
+		until, ours := d.receipt.Deadline()
 		if !ours {
 			end(ErrOwnershipLost)
 			return
@@ -66,7 +67,7 @@ func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
 		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
 		// message with.
 		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(-d.margin))
-		err := d.receipt.extend(renewing, d.window)
+		err := d.receipt.Extend(renewing, d.window)
 		cancel()
 		switch {
 		case err == nil && errors.Is(d.claim.hold(context.WithoutCancel(ctx)), ErrOwnershipLost):
@@ -77,7 +78,7 @@ func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		}
-		if until, ours = d.receipt.deadline(); !ours || retry.Sleep(ctx, time.Until(until.Add(-d.margin))) == nil {
+		if until, ours = d.receipt.Deadline(); !ours || retry.Sleep(ctx, time.Until(until.Add(-d.margin))) == nil {
 			end(ErrOwnershipLost)
 		}
 		return

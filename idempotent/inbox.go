@@ -9,10 +9,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Inbox applies the effect of a message exactly once, if the effect is confined to one partition of a table: the effect
@@ -26,16 +28,28 @@ import (
 //
 // An Inbox is safe for concurrent use.
 type Inbox struct {
-	table *aztables.Client
+	table *markers.Table
 	keep  time.Duration // how long a message is remembered after it was applied
 }
 
 // NewInbox returns an Inbox on a table. It sends no request.
-func NewInbox(table *aztables.Client) (*Inbox, error) {
+func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	return &Inbox{table: table, keep: inboxKeep}, nil
+	var o InboxOptions
+	if opts != nil {
+		o = *opts
+	}
+	return &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep}, nil
+}
+
+// InboxOptions configures an Inbox. The zero value selects the defaults.
+type InboxOptions struct {
+	// Hooks receive a span for each call of a method, such as "idempotent.Apply", and one for each of its requests. Defaults to none.
+	Hooks observe.Hooks
+
+	_ struct{}
 }
 
 // inboxMarker is the record of a message in the partition.
@@ -50,7 +64,7 @@ const inboxPrefix = "azconcinbox-"
 
 // inboxKeep is how long after a message was applied a repeated copy of it is detected: the 7 days within which it may
 // be sent, plus the 7 days that it can live.
-const inboxKeep = 2 * week
+const inboxKeep = 2 * queues.Week
 
 // Apply applies change once for the message. ErrAlreadyApplied means that it was applied before, by this consumer or
 // another; a handler can return it as it is. change must be free of side effects, since it runs again after a conflict.
@@ -60,7 +74,9 @@ const inboxKeep = 2 * week
 // Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs the same again.
-func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) error {
+func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) (err error) {
+	ctx, end := i.span(ctx, "idempotent.Apply", m)
+	defer func() { end(err) }()
 	row := inboxRow(m)
 	marker := inboxMarker{Message: m.ID, Applied: time.Now().UTC(), Expires: m.Expires.UTC()}
 	if kept := marker.Applied.Add(i.keep); kept.After(marker.Expires) {
@@ -68,7 +84,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 	}
 	var own error // of change
 	// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
-	_, err := tables.Transact(ctx, i.table, partition, func(ctx context.Context, tx *tables.Tx) error {
+	_, err = tables.Transact(ctx, i.table.Client, partition, func(ctx context.Context, tx *tables.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {
 			return err
 		}
@@ -85,6 +101,10 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 	return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key)
 }
 
+func (i *Inbox) span(ctx context.Context, name string, m *Message) (context.Context, func(error)) {
+	return i.table.Hooks.Start(ctx, observe.Span{Name: name, Resource: i.table.Path, Message: m.observed()})
+}
+
 // inboxRow returns the row key of a message's marker.
 func inboxRow(m *Message) string {
 	prefix := inboxPrefix + markers.QueueName(m.Queue) + "."
@@ -93,8 +113,10 @@ func inboxRow(m *Message) string {
 
 // Applied reports whether the effect of a message was applied in a partition. Errors are those of optimistic.Read.
 // Requests: 1.
-func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (bool, error) {
-	_, err := optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table, partition, inboxRow(m)), nil)
+func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (applied bool, err error) {
+	ctx, end := i.span(ctx, "idempotent.Applied", m)
+	defer func() { end(err) }()
+	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), nil)
 	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
 		return false, nil
 	}
@@ -111,13 +133,12 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 	if err == nil || ctx.Err() != nil || !down {
 		return err
 	}
-	probe := func(ctx context.Context) error { return probeTable(ctx, i.table) }
-	if own != nil && hopeless(out) && send.Once(ctx, probe) == nil {
+	if own != nil && hopeless(out) && i.table.Probe(ctx) == nil {
 		return err // of something else that change called
 	}
-	return &outage{err: err, probe: probe}
+	return &outage{err: err, probe: i.table.Probe}
 }
 
 func (i *Inbox) resource(partition, row string) string {
-	return tables.NewEntity[inboxMarker](i.table, partition, row).Resource()
+	return tables.NewEntity[inboxMarker](i.table.Client, partition, row).Resource()
 }

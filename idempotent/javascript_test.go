@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
@@ -163,7 +164,7 @@ func TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas(t *testing.T) {
 	if got := i.weConsume(q, ConsumerOptions{Poison: poison}, Poison(errors.New("broken"))); len(got) != len(interopTexts) {
 		t.Fatalf("handled %q", got)
 	}
-	if moved, err := Redrive(t.Context(), poison, q, nil); err != nil || moved.Moved != len(interopTexts) {
+	if moved, err := redrive.Run(t.Context(), poison, q, nil); err != nil || moved.Moved != len(interopTexts) {
 		t.Fatalf("%+v, %v", moved, err)
 	}
 	want := slices.Sorted(slices.Values(interopTexts))

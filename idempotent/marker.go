@@ -10,7 +10,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Markers record in a table what has become of each key: which message has claimed it, and whether one was handled. The
@@ -46,6 +48,9 @@ type MarkersOptions struct {
 	// within KeepPoison, and a copy of it was handled meanwhile, it is not handled again. Defaults to 90 days.
 	KeepPoison time.Duration
 
+	// Hooks receive the requests of GC; a Consumer has its own. Defaults to none.
+	Hooks observe.Hooks
+
 	_ struct{}
 }
 
@@ -58,18 +63,26 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	if opts != nil {
 		o = *opts
 	}
-	o.Keep, o.KeepPoison = cmp.Or(o.Keep, week), cmp.Or(o.KeepPoison, 90*24*time.Hour)
+	o.Keep, o.KeepPoison = cmp.Or(o.Keep, queues.Week), cmp.Or(o.KeepPoison, 90*24*time.Hour)
 	if o.Keep < 0 || o.KeepPoison < 0 {
 		return nil, fmt.Errorf("MarkersOptions: Keep %v or KeepPoison %v is negative", o.Keep, o.KeepPoison)
 	}
-	return &Markers{table: markers.NewTable(table), o: o}, nil
+	return &Markers{table: markers.NewTable(table, o.Hooks), o: o}, nil
+}
+
+// observed returns the same Markers with other hooks; nil if there are none.
+func (k *Markers) observed(hooks observe.Hooks) *Markers {
+	if k == nil {
+		return nil
+	}
+	return &Markers{table: k.table.Observed(hooks), o: k.o}
 }
 
 // expiry returns when no copy of a message can arrive any more.
 func (k *Markers) expiry(m *Message, buried bool) time.Time {
-	until := time.Now().Add(k.o.Keep + week)
+	until := time.Now().Add(k.o.Keep + queues.Week)
 	if buried {
-		until = time.Now().Add(max(k.o.Keep, k.o.KeepPoison) + week)
+		until = time.Now().Add(max(k.o.Keep, k.o.KeepPoison) + queues.Week)
 	}
 	if m.Expires.After(until) {
 		until = m.Expires
@@ -88,19 +101,10 @@ func (k *Markers) failed(err error) error {
 		return nil
 	}
 	return &outage{err: fmt.Errorf("markers in table %s: %w", k.table.Path, azerr.Clean(err)), mends: markers.Missing(err), probe: func(ctx context.Context) error {
-		err := probeTable(ctx, k.table.Client)
+		err := k.table.Probe(ctx)
 		if markers.Missing(err) { // the name of a table that was deleted is not free at once
 			return k.table.Create(ctx)
 		}
 		return err
 	}}
-}
-
-// probeTable asks whether a table answers. A response that the entity does not exist is an answer.
-func probeTable(ctx context.Context, table *aztables.Client) error {
-	_, err := table.GetEntity(ctx, "azconcprobe", "azconcprobe", nil)
-	if err == nil || azerr.Classify(err).Kind == azerr.NotFound && !azerr.Has(err, "TableNotFound") {
-		return nil
-	}
-	return azerr.Clean(err)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
-	internalmarkers "github.com/azconc/azconc/idempotent/internal/markers"
+	stored "github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -122,7 +122,7 @@ func TestGCOnAzurite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox, err := NewInbox(table)
+	inbox, err := NewInbox(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestGCOnAzurite(t *testing.T) {
 		if i%40 == 0 {
 			m.Expires = time.Now().Add(-23 * time.Hour) // not a day ago
 		}
-		if err := markers.note(t.Context(), "orders", m.Key, internalmarkers.Marker{Owner: m.ID, State: internalmarkers.Done, Expires: m.Expires}); err != nil {
+		if err := markers.note(t.Context(), "orders", m.Key, stored.Marker{Owner: m.ID, State: stored.Done, Expires: m.Expires}); err != nil {
 			t.Fatal(err)
 		}
 		if err := inbox.Apply(t.Context(), m, "it's", func(context.Context, *tables.Tx) error { return nil }); err != nil {

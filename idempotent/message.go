@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Message is a message as passed to a handler.
@@ -49,6 +51,11 @@ func (m *Message) Stopping() <-chan struct{} {
 	return m.stopping.Done()
 }
 
+// observed describes the message for Hooks.
+func (m *Message) observed() *observe.Message {
+	return &observe.Message{ID: m.ID, Key: m.Key, Attempt: m.Attempt, Deliveries: m.Deliveries}
+}
+
 // SetResult stores a result of up to 64 KiB with the message's marker, for DedupeComplete; otherwise it has no effect.
 // Call it in the handler. It is not safe for concurrent use.
 func (m *Message) SetResult(result []byte) { m.result = result }
@@ -74,7 +81,7 @@ type Handler func(ctx context.Context, m *Message) error
 var (
 	// ErrOwnershipLost is the cause with which a handler's context ends when another consumer may receive the message:
 	// it could not be kept hidden, or was received, deleted or cleared by another client.
-	ErrOwnershipLost = errors.New("the message is no longer held by this consumer")
+	ErrOwnershipLost = queues.ErrLost
 
 	// ErrAlreadyApplied reports that the effect of a message has been applied before. Inbox.Apply returns it; if a
 	// handler returns it, the message is deleted, as after success.
@@ -92,10 +99,6 @@ var (
 
 	// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
 	ErrTooLarge = format.ErrTooLarge
-
-	// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
-	// the message can be neither extended nor deleted until it is received again.
-	ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
 )
 
 // verdict says what a handler wants to happen to its message.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -76,7 +76,7 @@ type ConsumerOptions struct {
 
 	// ClaimCheck stores the bodies that are too large for a message, at 2 more requests for each of those. Defaults to
 	// none: such messages are put back, and ErrNoClaimCheck is reported.
-	ClaimCheck *ClaimCheck
+	ClaimCheck *claimcheck.ClaimCheck
 
 	// Applied reports whether the effect of a message was applied before, as Inbox.Applied does. It is called, with a
 	// message without Body, when the blob with the body does not exist: the body may have been deleted with a copy that
@@ -92,12 +92,13 @@ type ConsumerOptions struct {
 	// MaxMessages makes Run return after this many messages have been handled. Defaults to 0: no bound.
 	MaxMessages int
 
-	// SoftStop is how long handlers may continue after ctx has ended; then their contexts end. 0 ends them at once. Nil
-	// means 20 s.
-	SoftStop *time.Duration
+	// SoftStop is how long handlers may continue after ctx has ended; then their contexts end. A negative value means that they
+	// may end by themselves. Defaults to 20 s. See also StopNow.
+	SoftStop time.Duration
 
-	// HardStop is how long handlers may take to return after their contexts have ended. Nil means 5 s.
-	HardStop *time.Duration
+	// HardStop is how long handlers may take to return after their contexts have ended. A negative value means that Run waits for
+	// all. Defaults to 5 s.
+	HardStop time.Duration
 
 	// CreateQueue creates the queue if it does not exist, also if it is deleted while the Consumer runs: the service
 	// frees its name after 30 s or more, for which Run waits, up to 2 min. Defaults to false: Run returns the service's
@@ -108,19 +109,14 @@ type ConsumerOptions struct {
 	// on it. Defaults to none.
 	Middleware []func(Handler) Handler
 
-	// Trace is called before a receive (without a message), before the claim of the received messages (without a
-	// message), before a handler, and before its message is settled: op is "receive", "claim", "handle" or "settle". It
-	// returns the context to continue with, and a function to call at the end. Defaults to none.
-	Trace func(ctx context.Context, op string, m *Message) (context.Context, func(error))
+	// Hooks receive what happens to messages, of which those of kind observe.Failed may concern no message; a span
+	// "idempotent.Handle" for each message, from the claim of its key to its deletion; and one for each request, of which those for
+	// a message are within its span. The context of the handler is that of the span. Functions are called from several goroutines
+	// at a time. Defaults to none.
+	Hooks observe.Hooks
 
-	// Logger receives what happens to messages. Defaults to none.
-	Logger *slog.Logger
-
-	// Event is called with everything that happens to a message, possibly from several goroutines at a time. Defaults
-	// to none.
-	Event func(Event)
-
-	_ struct{}
+	mode dedupeMode // of Dedupe
+	_    struct{}
 }
 
 func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
@@ -133,19 +129,11 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	out.MaxVisibility = cmp.Or(out.MaxVisibility, out.Visibility)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
 	out.MaxDeliveries = cmp.Or(out.MaxDeliveries, 20)
-	out.SoftStop = cmp.Or(out.SoftStop, to.Ptr(20*time.Second))
-	out.HardStop = cmp.Or(out.HardStop, to.Ptr(5*time.Second))
+	out.SoftStop = cmp.Or(out.SoftStop, 20*time.Second)
+	out.HardStop = cmp.Or(out.HardStop, 5*time.Second)
 	out.Encoding = cmp.Or(out.Encoding, Auto)
 	out.Backoff = backoffOr(out.Backoff, time.Second, 15*time.Minute)
 	out.Poll = backoffOr(out.Poll, 100*time.Millisecond, 30*time.Second)
-	if out.Logger == nil {
-		out.Logger = slog.New(slog.DiscardHandler)
-	}
-	if out.Trace == nil {
-		out.Trace = func(ctx context.Context, _ string, _ *Message) (context.Context, func(error)) {
-			return ctx, func(error) {}
-		}
-	}
 	switch {
 	case out.Concurrency < 1:
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
@@ -155,18 +143,14 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions.MaxVisibility: %v is not %v to 12h in whole seconds", out.MaxVisibility, out.Visibility)
 	case out.MaxMessages < 0:
 		return out, fmt.Errorf("ConsumerOptions.MaxMessages: %d is negative", out.MaxMessages)
-	case *out.SoftStop < 0 || *out.HardStop < 0:
-		return out, fmt.Errorf("ConsumerOptions: SoftStop %v or HardStop %v is negative", *out.SoftStop, *out.HardStop)
 	}
 	if err := out.checkDedupe(); err != nil {
-		return out, err
-	}
-	if err := out.checkSessions(); err != nil {
 		return out, err
 	}
 	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
+	out.Markers = out.Markers.observed(out.Hooks)
 	return out, nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // needs are what a consumer may need besides its queue, each with its operations.
@@ -32,7 +34,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 	for _, need := range needs {
 		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
 			t.Run(fmt.Sprint(need.name, " ", f.Kind), func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 					p := r.process()
 					for i := range 20 {
 						if need.name == "bodies" {
@@ -47,14 +49,14 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 					}
 					f.Match = need.ops
 					handled, poison := map[string]int{}, 0
-					o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, Poison: r.poison, ClaimCheck: r.claims(p.wire), MaxDeliveries: 3, MaxAttempts: 2, Event: func(e Event) {
+					o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, Poison: r.poison, ClaimCheck: r.claims(p.wire), MaxDeliveries: 3, MaxAttempts: 2, Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
 						r.mu.Lock()
 						defer r.mu.Unlock()
 						r.events = append(r.events, e)
-						if e.Kind == Poisoned {
+						if e.Kind == observe.Poisoned {
 							poison++
 						}
-					}}
+					}}}
 					if need.mode.sessions {
 						if _, err := r.service.Container("sessions").Create(t.Context(), nil); err != nil {
 							t.Fatal(err)
@@ -109,7 +111,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 					if err := <-ended; err != nil || len(handled) != 20 || poison != 0 || len(r.left(r.queue)) != 0 {
 						t.Errorf("%v, %d handled, %d poison, %d left", err, len(handled), poison, len(r.left(r.queue)))
 					}
-					if !slices.Contains(r.kinds(), Failed) && !need.mode.sessions {
+					if !slices.Contains(r.kinds(), observe.Failed) && !need.mode.sessions {
 						t.Errorf("nothing says so: %v", r.kinds())
 					}
 					t.Logf("%d requests", n)
@@ -123,7 +125,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
 	for _, need := range needs[:6] {
 		t.Run(need.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 				p := r.process()
 				r.sendBody(k, "m", noise(70_000))
 				if need.name == "redelivery" {
@@ -199,11 +201,11 @@ func TestNothingIsReceivedOnceAnOutageIsKnown(t *testing.T) {
 		r.send("b")
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }})
 		c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error { return p.inbox.Apply(ctx, m, "p", upsertEffect(m)) },
-			&ConsumerOptions{Concurrency: 1, Dedupe: DedupeInbox, Event: func(e Event) {
-				if e.Kind == Failed {
+			&ConsumerOptions{Concurrency: 1, Dedupe: DedupeInbox, Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+				if e.Kind == observe.Failed {
 					<-time.After(time.Second) // the goroutine that receives would run meanwhile
 				}
-			}})
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,8 +35,8 @@ type owner struct {
 // leastClaim is the least time that a claim lasts unless it is renewed.
 const leastClaim = 5 * time.Minute
 
-func newOwner(c *Consumer) *owner {
-	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.MaxVisibility)}
+func newOwner(c *Consumer) deduper {
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.mode.results, life: max(leastClaim, 2*c.o.MaxVisibility)}
 	o.notes = markers.NewWriter(o.k.table, c.pool.Run)
 	o.late = markers.NewLate(o.k.table)
 	c.idle = o.notes.Flush
@@ -46,9 +46,7 @@ func newOwner(c *Consumer) *owner {
 // decide claims the keys of a batch. Of several deliveries with the same key in this process, the first stands for all:
 // its outcome decides about the others. Requests: 1 per partition; 2 more for a key that has a marker, or 1 per 14 if
 // several do.
-func (o *owner) decide(ctx context.Context, batch []*delivery) (err error) {
-	ctx, traced := o.c.o.Trace(ctx, "claim", nil)
-	defer func() { traced(err) }()
+func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 	parts := map[string][]*delivery{}
 	o.c.mu.Lock()
 	copies := o.c.stock[copying]
@@ -68,7 +66,7 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) (err error) {
 			d.fate = busy
 			continue
 		}
-		d.partition, d.row = markers.PartitionOf(o.c.path, d.m.Key), markers.RowOf(d.m.Key)
+		d.partition, d.row = markers.PartitionOf(o.c.queue.Path, d.m.Key), markers.RowOf(d.m.Key)
 		parts[d.partition] = append(parts[d.partition], d)
 	}
 	o.c.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -71,8 +72,8 @@ func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Mark
 	if got := peekTexts(t, poison); len(got) != 1 || got[0] != text {
 		t.Errorf("%s %q is %q in the poison queue", as, text, got)
 	}
-	var seen Buried
-	got, err := Redrive(t.Context(), poison, queue, &RedriveOptions{Markers: markers, Each: func(b Buried) { seen = b }})
+	var seen redrive.Message
+	got, err := redrive.Run(t.Context(), poison, queue, &redrive.Options{Markers: tableOf(markers), Each: func(b redrive.Message) { seen = b }})
 	if err != nil || got.Moved != 1 {
 		t.Fatalf("%s %q: %+v, %v", as, text, got, err)
 	}
@@ -83,7 +84,7 @@ func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, markers *Mark
 		t.Errorf("%s %q: %+v", as, text, seen)
 	}
 	if markers != nil {
-		if facts, err := markers.facts(t.Context(), "orders-poison", seen.MessageID); facts != nil || err != nil {
+		if facts, err := markers.table.Facts(t.Context(), "orders-poison", seen.MessageID); facts != nil || err != nil {
 			t.Errorf("%s %q: the facts stay: %+v, %v", as, text, facts, err)
 		}
 	}
@@ -119,7 +120,7 @@ func TestAnEnvelopeThatIsFullKeepsItsBytesAndItsReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.consume(func(context.Context, *Message) error { return Poison(errors.New("broken")) }, ConsumerOptions{Poison: r.poison, Markers: r.markers})
-		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Markers: r.markers, Each: func(b Buried) {
+		got, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Markers: tableOf(r.markers), Each: func(b redrive.Message) {
 			if b.Key != "full" || b.Reason != "broken" {
 				t.Errorf("%s: %s", b.Key, b.Reason)
 			}
@@ -145,7 +146,7 @@ func TestPoisonOfOlderVersionsComesBack(t *testing.T) {
 			if _, err := r.poison.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := Redrive(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 1 {
+			if got, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 1 {
 				t.Fatalf("%s: %+v, %v", text, got, err)
 			}
 			got := peekTexts(t, r.queue)[0]

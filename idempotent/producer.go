@@ -12,23 +12,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/idempotent/claimcheck"
+	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
-	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
-	"github.com/azconc/azconc/pkg/retry"
-	"github.com/azconc/azconc/pkg/wire"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again
 // because a response was lost: a Consumer with Markers, or an Inbox, deduplicates such copies. A Producer is safe for
 // concurrent use.
 type Producer struct {
-	queue *azqueue.QueueClient
-	path  string
-	opts  ProducerOptions
-	count func() // called before each request; nil to count none
+	queue  *queues.Queue
+	bodies *bodies.Store // nil if there are none
+	opts   ProducerOptions
 }
 
 // ProducerOptions configures a Producer. The zero value selects the defaults.
@@ -49,7 +47,14 @@ type ProducerOptions struct {
 
 	// ClaimCheck stores bodies that are too large for a message, compressed. It needs Envelope. Defaults to none: such
 	// bodies are refused.
-	ClaimCheck *ClaimCheck
+	ClaimCheck *claimcheck.ClaimCheck
+
+	// Wake is called after a message was sent that can be received at once. Set it to Consumer.Wake of a Consumer of the queue in
+	// the same process, so that the message does not wait for its next poll. It must not block. Defaults to none.
+	Wake func()
+
+	// Hooks receive a span "idempotent.Send" for each message, and one for each of its requests. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -59,14 +64,18 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	if queue == nil {
 		return nil, errors.New("no queue client")
 	}
-	p := &Producer{queue: queue, path: resource.Path(queue.URL())}
+	p := &Producer{}
 	if opts != nil {
 		p.opts = *opts
 	}
+	p.queue = queues.New(queue, p.opts.Hooks, nil)
 	p.opts.Encoding = cmp.Or(p.opts.Encoding, Envelope)
 	p.opts.Tries = cmp.Or(p.opts.Tries, 6)
 	if p.opts.ClaimCheck != nil && p.opts.Encoding != Envelope {
 		return nil, fmt.Errorf("ProducerOptions.ClaimCheck: %s cannot carry the location of a body", p.opts.Encoding)
+	}
+	if p.opts.ClaimCheck != nil {
+		p.bodies = p.opts.ClaimCheck.Observed(p.opts.Hooks)
 	}
 	switch p.opts.Encoding {
 	case Envelope, Base64, Text:
@@ -97,8 +106,8 @@ type Outgoing struct {
 	TTL time.Duration
 }
 
-// Sent is a message that was sent.
-type Sent struct {
+// SendResult is a message that was sent.
+type SendResult struct {
 	ID          string // the id that identifies duplicates
 	MessageID   string // the service's
 	PopReceipt  string // valid for an update or a deletion until the message is received
@@ -111,34 +120,35 @@ type Sent struct {
 const (
 	maxID      = 200
 	maxHeaders = 16 << 10
-	week       = 7 * 24 * time.Hour
 )
 
 // Send sends a message. After a transient fault, or if no response arrives within 10 s, it is sent again under the same
 // id. Errors: *SendError with the id, after which the message may or may not have been sent: sending it again under
 // that id is safe; ErrTooLarge, before anything is sent; and validation errors of m. Requests: 1, and 1 to store a body
 // that is too large, or 3 to store one that an earlier Send has stored.
-func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
+func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err error) {
 	if err := m.check(p.opts.Encoding); err != nil {
-		return Sent{}, err
+		return SendResult{}, err
 	}
 	if m.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return Sent{}, err
+			return SendResult{}, err
 		}
 		m.ID = id.String()
 	}
+	ctx, end := p.opts.Hooks.Start(ctx, observe.Span{Name: "idempotent.Send", Resource: p.queue.Path, Message: &observe.Message{Key: m.ID}})
+	defer func() { end(err) }()
 	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
 	text, err := e.EncodeNew(format.Encoding(p.opts.Encoding))
-	if errors.Is(err, ErrTooLarge) && p.opts.ClaimCheck != nil {
-		if e, err = p.opts.ClaimCheck.pack(ctx, p.path, e, m.TTL, p.opts.Tries); err != nil {
-			return Sent{}, &SendError{Queue: p.path, ID: m.ID, Err: err}
+	if errors.Is(err, ErrTooLarge) && p.bodies != nil {
+		if e, err = p.bodies.Pack(ctx, p.queue.Path, e, m.TTL, p.opts.Tries); err != nil {
+			return SendResult{}, &SendError{Queue: p.queue.Path, ID: m.ID, Err: err}
 		}
 		text, err = e.EncodeNew(format.Encoding(p.opts.Encoding))
 	}
 	if err != nil {
-		return Sent{}, err
+		return SendResult{}, err
 	}
 	o := &azqueue.EnqueueMessageOptions{}
 	if m.Delay > 0 {
@@ -150,90 +160,15 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (Sent, error) {
 	case m.TTL > 0:
 		o.TimeToLive = to.Ptr(int32(m.TTL / time.Second))
 	}
-	return p.send(ctx, m.ID, text, o)
-}
-
-func (p *Producer) send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions) (Sent, error) {
-	sent, created := Sent{ID: id}, false
-	again := wire.Again{
-		Try:    send.TryTimeout,
-		Budget: retry.Budget{Attempts: p.opts.Tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
-		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-			if !p.opts.CreateQueue || created || !absent(f.Err) {
-				return f.Usual()
-			}
-			if err := p.create(ctx); err != nil {
-				return wire.Final, err
-			}
-			created = true
-			return wire.AtOnce, f.Err
-		},
-	}
-	done, err := wire.Wire{Count: p.counted}.Send(ctx, "send", again, func(ctx context.Context) error {
-		resp, err := p.queue.EnqueueMessage(ctx, text, o)
-		if err != nil {
-			return err
-		}
-		if len(resp.Messages) != 1 {
-			return errors.New("the response does not contain the message")
-		}
-		m := resp.Messages[0]
-		sent.MessageID, sent.PopReceipt = ptr.Value(m.MessageID), ptr.Value(m.PopReceipt)
-		sent.Inserted, sent.Expires, sent.NextVisible = ptr.Value(m.InsertionTime), ptr.Value(m.ExpirationTime), ptr.Value(m.TimeNextVisible)
-		return nil
-	})
-	sent.Tries = done.Tries
+	sent, err := p.queue.Send(ctx, text, o, p.opts.Tries, p.opts.CreateQueue)
+	res = SendResult{ID: m.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt, Inserted: sent.Inserted, Expires: sent.Expires, NextVisible: sent.NextVisible, Tries: sent.Tries}
 	if err != nil {
-		return sent, &SendError{Queue: p.path, ID: id, Err: err, Open: done.Tries > 1 || done.Ambiguous > 0}
+		return res, &SendError{Queue: p.queue.Path, ID: m.ID, Err: err, Open: sent.Open}
 	}
-	if ptr.Value(o).VisibilityTimeout == nil {
-		consumers.wake(queueOf(p.queue))
+	if m.Delay == 0 && p.opts.Wake != nil {
+		p.opts.Wake()
 	}
-	return sent, nil
-}
-
-// absent reports whether the queue does not exist, or does no longer.
-func absent(err error) bool { return azerr.Has(err, "QueueNotFound", beingDeleted) }
-
-// beingDeleted is the code of requests to a queue that was deleted, until the service frees its name (REST: "Delete Queue",
-// at least 30 s). nameTimeout bounds the wait for that.
-const (
-	beingDeleted = "QueueBeingDeleted"
-	nameTimeout  = 2 * time.Minute
-)
-
-// create creates the queue, once its name is free. A queue that already exists is not an error.
-func (p *Producer) create(ctx context.Context) error {
-	failures, elapsed := 0, nameTimeout
-	if p.opts.Tries < 0 {
-		elapsed = -1
-	}
-	again := wire.Again{
-		Try:    send.TryTimeout,
-		Budget: retry.Budget{Attempts: -1, Elapsed: elapsed, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}},
-		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-			if f.Outcome.Code != beingDeleted {
-				if failures++; failures == p.opts.Tries {
-					return wire.Final, f.Err
-				}
-			}
-			return f.Usual()
-		},
-	}
-	_, err := wire.Wire{Count: p.counted}.Send(ctx, "create", again, func(ctx context.Context) error {
-		_, err := p.queue.Create(ctx, nil)
-		return err
-	})
-	if err == nil || azerr.Has(err, "QueueAlreadyExists") {
-		return nil
-	}
-	return fmt.Errorf("create queue %s: %w", p.path, azerr.Clean(err))
-}
-
-func (p *Producer) counted() {
-	if p.count != nil {
-		p.count()
-	}
+	return res, nil
 }
 
 func (m Outgoing) check(as Encoding) error {
@@ -252,7 +187,7 @@ func (m Outgoing) check(as Encoding) error {
 		return fmt.Errorf("Outgoing.Headers: %d bytes are more than %d", size, maxHeaders)
 	case size > 0 && as != Envelope:
 		return fmt.Errorf("Outgoing.Headers: %s cannot carry them", as)
-	case m.Delay < 0 || m.Delay > week || m.Delay%time.Second != 0:
+	case m.Delay < 0 || m.Delay > queues.Week || m.Delay%time.Second != 0:
 		return fmt.Errorf("Outgoing.Delay: %v is not 0s to 168h in whole seconds", m.Delay)
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
 		return fmt.Errorf("Outgoing.TTL: %v is not in whole seconds, or not longer than the delay of %v", m.TTL, m.Delay)

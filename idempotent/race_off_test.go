@@ -2,4 +2,6 @@
 
 package idempotent
 
+import ()
+
 const underRace = false

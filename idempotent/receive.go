@@ -3,14 +3,12 @@ package idempotent
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -35,17 +33,17 @@ func (c *Consumer) receiveAll() error {
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
-		case err != nil && c.o.CreateQueue && !created && absent(err):
+		case err != nil && c.o.CreateQueue && !created && queues.Absent(err):
 			created = true
-			err := (&Producer{queue: c.queue, path: c.path, opts: ProducerOptions{Tries: 6}, count: c.count}).create(ctx)
+			err := c.queue.Create(ctx, 6)
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
 			continue
 		case err != nil:
-			c.tell(Event{Kind: Failed, Err: err})
+			c.failed(err)
 			if out := azerr.Classify(err); !out.Transient() && !out.Ambiguous() {
-				return fmt.Errorf("receive from %s: %w", c.path, azerr.Clean(err))
+				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
 			}
 			failures++
 			if c.pause(ctx, max(c.o.Poll.Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
@@ -88,25 +86,16 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	}
 	asking, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	asking, traced := c.o.Trace(asking, "receive", nil)
 	c.mu.Lock()
-	window := c.tenures.window(c.o.Visibility, c.o.MaxVisibility)
+	window := c.holds.window(c.o.Visibility, c.o.MaxVisibility)
 	c.mu.Unlock()
 	began := time.Now()
-	c.count()
-	var resp azqueue.DequeueMessagesResponse
-	err := send.Once(asking, func(ctx context.Context) (err error) {
-		resp, err = c.queue.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
-			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(window / time.Second)),
-		})
-		return err
-	})
-	traced(err)
+	messages, err := c.queue.Receive(asking, n, window)
 	if err != nil {
 		return nil, err
 	}
 	var batch []*delivery
-	for _, m := range resp.Messages {
+	for _, m := range messages {
 		if d := c.take(m, began, window); d != nil {
 			batch = append(batch, d)
 		}
@@ -128,7 +117,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 	defer c.mu.Unlock()
 	if had := c.inFlight[ptr.Value(m.MessageID)]; had != nil {
 		had.again = &redelivered{m, began, window}
-		had.receipt.adopt(ptr.Value(m.PopReceipt), began.Add(window))
+		had.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(window))
 		return nil
 	}
 	return c.admit(m, began, window)
@@ -140,7 +129,7 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window tim
 	d := &delivery{c: c, raw: ptr.Value(m.MessageText), window: window, margin: min(window/10, time.Second), received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}
 	d.e, d.decoded = format.Decode(d.raw, format.Encoding(c.o.Encoding))
 	d.m = &Message{
-		ID: id, Key: id, Queue: c.path, Body: d.e.Body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
+		ID: id, Key: id, Queue: c.queue.Path, Body: d.e.Body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
 		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime),
 	}
 	if d.e.As == format.Envelope {
@@ -154,54 +143,10 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window tim
 		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
 		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
 	}
-	d.receipt = newReceipt(c.queue, id, d.raw)
-	d.receipt.count = c.count
-	d.receipt.adopt(ptr.Value(m.PopReceipt), began.Add(window))
+	d.settling = c.settling
+	d.receipt = c.queue.Receipt(id, d.raw)
+	d.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(window))
 	c.inFlight[id] = d
 	c.stock[waiting]++
 	return d
-}
-
-// consumers are the running Consumers of this process, by queue: a message sent from this process need not wait for
-// their next poll.
-var consumers registry
-
-type registry struct {
-	mu  sync.Mutex
-	all map[string]map[*Consumer]bool
-}
-
-// queueOf distinguishes queues of different accounts, which their paths do not.
-func queueOf(queue *azqueue.QueueClient) string {
-	url, _, _ := strings.Cut(queue.URL(), "?")
-	return url
-}
-
-// add registers a consumer until remove is called.
-func (r *registry) add(c *Consumer) (remove func()) {
-	queue := queueOf(c.queue)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[string]map[*Consumer]bool{}
-	}
-	if r.all[queue] == nil {
-		r.all[queue] = map[*Consumer]bool{}
-	}
-	r.all[queue][c] = true
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if delete(r.all[queue], c); len(r.all[queue]) == 0 {
-			delete(r.all, queue)
-		}
-	}
-}
-
-func (r *registry) wake(queue string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.all[queue] {
-		c.Wake()
-	}
 }

@@ -7,8 +7,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
 )
+
+// redriveHide is how long redrive.Run hides messages.
+const redriveHide = 2 * time.Minute
+
+// tableOf returns the table of Markers; nil if there are none.
+func tableOf(k *Markers) *aztables.Client {
+	if k == nil {
+		return nil
+	}
+	return k.table.Client
+}
 
 // buryAll sends ids and has them all go to the poison queue.
 func (r *rig) buryAll(o ConsumerOptions, ids ...string) {
@@ -26,7 +41,7 @@ func TestRedriveBringsMessagesBackAsIfTheyHadNeverBeenTried(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.buryAll(ConsumerOptions{Markers: r.markers}, "a", "b", "c")
 		var moved []string
-		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Each: func(b Buried) {
+		got, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Each: func(b redrive.Message) {
 			moved = append(moved, b.Key)
 			if b.Reason != "broken" || b.Queue != "orders" || string(b.Body) != b.Key {
 				t.Errorf("%+v", b)
@@ -53,16 +68,16 @@ func TestRedriveObeysItsLimitAndItsPace(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.buryAll(ConsumerOptions{}, "a", "b", "c", "d")
 		began := time.Now()
-		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{PerSecond: 0.5, Filter: func(b Buried) bool { return b.Key != "b" }})
+		got, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{PerSecond: 0.5, Filter: func(b redrive.Message) bool { return b.Key != "b" }})
 		if err != nil || got.Moved != 3 || got.Left != 1 || time.Since(began) != 6*time.Second {
 			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
 		}
 		pass(10 * time.Minute)
-		if got, err = Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Max: 5}); err != nil || got.Moved != 1 {
+		if got, err = redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Max: 5}); err != nil || got.Moved != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		for _, bad := range []RedriveOptions{{Max: -1}, {PerSecond: -1}} {
-			if _, err := Redrive(t.Context(), r.poison, r.queue, &bad); err == nil {
+		for _, bad := range []redrive.Options{{Max: -1}, {PerSecond: -1}} {
+			if _, err := redrive.Run(t.Context(), r.poison, r.queue, &bad); err == nil {
 				t.Errorf("%+v: no error", bad)
 			}
 		}
@@ -77,11 +92,11 @@ func TestRedriveRidesOutFaults(t *testing.T) {
 				r.buryAll(ConsumerOptions{Markers: r.markers}, "a", "b")
 				r.service.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 3})
 				began := time.Now()
-				o := &RedriveOptions{}
+				o := &redrive.Options{}
 				if kind == aztest.AnswerTwice { // of the messages of the first answer nobody knows: a call says that they are hidden
 					o.Wait = 2 * redriveHide
 				}
-				got, err := Redrive(t.Context(), r.poison, r.queue, o)
+				got, err := redrive.Run(t.Context(), r.poison, r.queue, o)
 				if err != nil || got.Moved < 2 || got.Hidden != 0 || !got.HiddenUntil.IsZero() || got.Requests != r.service.Requests() {
 					t.Errorf("%s at %d: %+v, %v after %d requests", kind, k, got, err, r.service.Requests())
 				}
@@ -106,16 +121,16 @@ func TestARedriveThatIsCutOffLosesNothing(t *testing.T) {
 			r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*time.Second+500*time.Millisecond)
 			defer cancel()
-			first, err := Redrive(ctx, r.poison, r.queue, nil)
+			first, err := redrive.Run(ctx, r.poison, r.queue, nil)
 			if err == nil {
 				t.Fatalf("%d: not cut off: %+v", after, first)
 			}
 			r.service.SetFaults()
-			second, err := Redrive(t.Context(), r.poison, r.queue, nil)
+			second, err := redrive.Run(t.Context(), r.poison, r.queue, nil)
 			if err != nil || second.Hidden != len(r.left(r.poison)) {
 				t.Errorf("%d: %+v, %v, with %d messages there", after, second, err, len(r.left(r.poison)))
 			}
-			third, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{Wait: 3 * time.Minute})
+			third, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Wait: 3 * time.Minute})
 			if err != nil || third.Hidden != 0 || third.Moved != second.Hidden {
 				t.Errorf("%d: after %+v: %+v, %v", after, second, third, err)
 			}
@@ -133,8 +148,8 @@ func TestRedriveGivesUpOnAnOutageAndSaysWhatIsHidden(t *testing.T) {
 		r.buryAll(ConsumerOptions{}, "a", "b", "c")
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Put Message"), Skip: 1})
 		began := time.Now()
-		got, err := Redrive(t.Context(), r.poison, r.queue, nil)
-		if failed, ok := errors.AsType[*SendError](err); !ok || failed.ID == "" || got.Moved != 1 || time.Since(began) > 2*time.Minute {
+		got, err := redrive.Run(t.Context(), r.poison, r.queue, nil)
+		if failed, ok := errors.AsType[*redrive.SendError](err); !ok || failed.Key == "" || got.Moved != 1 || time.Since(began) > 2*time.Minute {
 			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
 		}
 		if want := began.Add(redriveHide); !got.HiddenUntil.Equal(want) {
@@ -142,7 +157,7 @@ func TestRedriveGivesUpOnAnOutageAndSaysWhatIsHidden(t *testing.T) {
 		}
 		r.service.SetFaults()
 		pass(redriveHide)
-		if got, err = Redrive(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 2 {
+		if got, err = redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -157,7 +172,7 @@ func TestARedriveThatLeavesManyMessagesEnds(t *testing.T) {
 		r.buryAll(ConsumerOptions{Concurrency: 32}, ids...)
 		// A receive that is so slow that what was left is there again before all was seen.
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 9 * time.Second, Match: aztest.Op("Get Messages")})
-		got, err := Redrive(t.Context(), r.poison, r.queue, &RedriveOptions{PerSecond: 0.1, Filter: func(b Buried) bool { return b.Key == "m99" }})
+		got, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{PerSecond: 0.1, Filter: func(b redrive.Message) bool { return b.Key == "m99" }})
 		if err != nil || got.Moved != 1 || got.Left != 99 || len(r.left(r.poison)) != 99 {
 			t.Errorf("%+v, %v, %d left", got, err, len(r.left(r.poison)))
 		}
@@ -176,14 +191,14 @@ func TestRedriveKeepsTheTimeToLive(t *testing.T) {
 					if _, err := p.Send(t.Context(), Outgoing{Body: []byte("x"), TTL: ttl}); err != nil {
 						t.Fatal(err)
 					}
-					o, again := ConsumerOptions{Poison: r.poison}, &RedriveOptions{}
+					o, again := ConsumerOptions{Poison: r.poison}, &redrive.Options{}
 					if marked {
-						o.Markers, again.Markers = r.markers, r.markers
+						o.Markers, again.Markers = r.markers, tableOf(r.markers)
 					}
 					r.consume(func(context.Context, *Message) error { return Poison(errors.New("broken")) }, o)
 					pass(30 * 24 * time.Hour) // longer than any of them lives
 					began := time.Now()
-					if got, err := Redrive(t.Context(), r.poison, r.queue, again); err != nil || got.Moved != 1 {
+					if got, err := redrive.Run(t.Context(), r.poison, r.queue, again); err != nil || got.Moved != 1 {
 						t.Fatalf("%+v, %v", got, err)
 					}
 					want := ttl
@@ -191,7 +206,7 @@ func TestRedriveKeepsTheTimeToLive(t *testing.T) {
 					case as == Base64 && !marked:
 						want = -1 // nothing says what it was, and nothing is to be lost
 					case ttl == 0:
-						want = week
+						want = queues.Week
 					}
 					resp, err := r.queue.PeekMessages(t.Context(), nil)
 					if err != nil || len(resp.Messages) != 1 {

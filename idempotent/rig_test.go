@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -36,7 +37,7 @@ type rig struct {
 	inbox   *Inbox
 
 	mu     sync.Mutex
-	events []Event
+	events []observe.Event
 }
 
 func newRig(t *testing.T) *rig {
@@ -54,7 +55,7 @@ func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	if r.markers, err = NewMarkers(s.Table("markers"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if r.inbox, err = NewInbox(r.effects); err != nil {
+	if r.inbox, err = NewInbox(r.effects, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()
@@ -97,7 +98,7 @@ func (r *rig) send(ids ...string) {
 func (r *rig) consumer(h Handler, o ConsumerOptions) *Consumer {
 	r.t.Helper()
 	o = withoutMarkers(o)
-	o.Event = func(e Event) {
+	o.Hooks.Event = func(_ context.Context, e observe.Event) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
@@ -164,11 +165,11 @@ func (r *rig) buried() (all []format.Message) {
 	return all
 }
 
-func (r *rig) kinds() (all []EventKind) {
+func (r *rig) kinds() (all []observe.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
-		if e.Kind != Received {
+		if e.Kind != observe.Received {
 			all = append(all, e.Kind)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -64,6 +65,9 @@ type SessionsOptions struct {
 	// finishes it nor gives it back. After that it is taken over all the same, and a Failed event reports it. By the
 	// queue's clock. Defaults to 10 min.
 	Patience time.Duration
+
+	// Hooks receive the requests of GC; a Consumer has its own. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -159,25 +163,18 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	}
 	seen, err := look(ctx)
 	switch {
-	case err == nil && seen.State.Free(), noSuchBlob(err):
+	case err == nil && seen.State.Free(), send.NoSuchBlob(err):
 		return nil, nil
 	case err == nil:
 		owner, _ := url.PathUnescape(seen.Metadata[session.OwnerKey])
 		return fmt.Errorf("session %s of %s is alive", name, cmp.Or(owner, "another")), nil
 	}
 	return nil, &outage{err: fmt.Errorf("session %s may be alive: %w", name, azerr.Clean(err)), probe: func(ctx context.Context) error {
-		if _, err := look(ctx); err != nil && !noSuchBlob(err) {
+		if _, err := look(ctx); err != nil && !send.NoSuchBlob(err) {
 			return err
 		}
 		return nil
 	}}
-}
-
-// noSuchBlob reports whether the service says that the blob does not exist. A 404 without a code may come from an
-// intermediary, and a missing container says nothing about the session.
-func noSuchBlob(err error) bool {
-	out := azerr.Classify(err)
-	return out.Kind == azerr.NotFound && out.Code != "" && out.Code != "ContainerNotFound"
 }
 
 // looks asks about each session once.
@@ -199,13 +196,6 @@ func (l *looks) living(ctx context.Context, name string) (alive, err error) {
 	}
 	l.seen[name] = alive
 	return alive, nil
-}
-
-func (o *ConsumerOptions) checkSessions() error {
-	if o.Sessions != nil && o.Dedupe != DedupeOwner && o.Dedupe != DedupeComplete {
-		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)
-	}
-	return nil
 }
 
 // errOverdue reports that patience with a session has ended.

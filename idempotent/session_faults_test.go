@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // stubborn runs two consumers of one message. The renewals of the first one's fail, and its handler goes on regardless.
@@ -46,8 +47,8 @@ func stubborn(t *testing.T, as Encoding, deafened bool, faults ...aztest.Fault) 
 		if left, buried := len(r.left(r.queue)), len(r.buried()); left+buried != 0 {
 			t.Errorf("%d left, %d buried:\n%v\n%v", left, buried, first.wire.Log(), second.wire.Log())
 		}
-		kinds, texts := b.kinds(Failed)
-		if len(faults) == 0 && len(texts) != 0 || deafened && !slices.Contains(kinds, Returned) {
+		kinds, texts := b.kinds(observe.Failed)
+		if len(faults) == 0 && len(texts) != 0 || deafened && !slices.Contains(kinds, observe.Returned) {
 			t.Errorf("%v %q", kinds, texts)
 		}
 		if alive := r.alive(); alive != 0 {

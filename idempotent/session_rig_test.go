@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // inSessionBubble is inBubble with a container for sessions.
@@ -76,7 +77,7 @@ type member struct {
 	end  chan error
 
 	mu     sync.Mutex
-	events []Event
+	events []observe.Event
 }
 
 // join runs a consumer until it is stopped.
@@ -88,7 +89,7 @@ func (r *rig) join(p *process, h Handler, s *SessionsOptions, o ConsumerOptions)
 	if o.Poll.Base == 0 {
 		o.Poll = pollEvery(time.Second)
 	}
-	o.Event = func(e Event) {
+	o.Hooks.Event = func(_ context.Context, e observe.Event) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.events = append(m.events, e)
@@ -110,7 +111,7 @@ func (m *member) leave() error {
 }
 
 // kinds are those of its events, and what the errors of one of them say.
-func (m *member) kinds(say EventKind) (kinds []EventKind, texts []string) {
+func (m *member) kinds(say observe.Kind) (kinds []observe.Kind, texts []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.events {

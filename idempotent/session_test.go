@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/session"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func TestADeadHolderIsTakenOverWhenItsLeaseIsOverAndNotBefore(t *testing.T) {
@@ -51,7 +50,7 @@ func TestADeadHolderIsTakenOverWhenItsLeaseIsOverAndNotBefore(t *testing.T) {
 			if late := at.Sub(over); late < -time.Second || late > 6*time.Second || over.Sub(cut) > o.Duration || len(r.buried()) != 0 {
 				t.Errorf("taken over %v after the end of the lease, which was %v after that of the connections", late, over.Sub(cut))
 			}
-			_, why := b.kinds(Returned)
+			_, why := b.kinds(observe.Returned)
 			if len(why) == 0 || !strings.Contains(why[0], "session sessions/azconcsession/") || !strings.HasSuffix(why[0], "is alive") {
 				t.Errorf("while it waited: %q", why)
 			}
@@ -106,7 +105,7 @@ func TestWhatIsGivenBackIsNotWaitedFor(t *testing.T) {
 						err := tt.give(ctx, a)
 						gave <- time.Now()
 						return err
-					}, nil, ConsumerOptions{SoftStop: to.Ptr(2 * time.Second), HardStop: to.Ptr(time.Hour)})
+					}, nil, ConsumerOptions{SoftStop: 2 * time.Second, HardStop: time.Hour})
 					close(joined)
 					pass(time.Second / 2)
 					claims := tableRequests(first)
@@ -147,7 +146,7 @@ func TestPatienceWithASessionThatLivesHasAnEnd(t *testing.T) {
 			o := &SessionsOptions{Patience: patience}
 			first := r.process()
 			first.wire.SetFaults(deaf(), aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Update Message")})
-			a := r.join(first, func(context.Context, *Message) error { pass(time.Hour); return nil }, o, ConsumerOptions{HardStop: to.Ptr(time.Hour)})
+			a := r.join(first, func(context.Context, *Message) error { pass(time.Hour); return nil }, o, ConsumerOptions{HardStop: time.Hour})
 			pass(time.Second)
 			began := time.Now()
 			var at time.Time
@@ -157,7 +156,7 @@ func TestPatienceWithASessionThatLivesHasAnEnd(t *testing.T) {
 			if took := at.Sub(began); at.IsZero() || took < least || took > least+15*time.Second {
 				t.Errorf("taken over after %v", took)
 			}
-			_, texts := b.kinds(Failed)
+			_, texts := b.kinds(observe.Failed)
 			if len(texts) != 1 || !strings.Contains(texts[0], "not waited for any longer: session sessions/azconcsession/") {
 				t.Errorf("%q", texts)
 			}
@@ -206,7 +205,7 @@ func TestASessionThatIsLostIsFollowedByAnother(t *testing.T) {
 						t.Errorf("%s is still there", blob)
 					}
 				}
-				_, texts := a.kinds(Failed)
+				_, texts := a.kinds(observe.Failed)
 				if r.alive() != 1 || len(now) != 1 || len(texts) == 0 || !strings.Contains(texts[0], "is over, a new one begins") {
 					t.Errorf("%v, %q", now, texts)
 				}
@@ -271,7 +270,7 @@ func TestRunFailsWithoutASession(t *testing.T) {
 func TestWhatIsStuckIsNotTakenOver(t *testing.T) {
 	inSessionBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
-		a := r.join(r.process(), func(context.Context, *Message) error { pass(5 * time.Minute); return nil }, nil, ConsumerOptions{SoftStop: to.Ptr(time.Second), HardStop: to.Ptr(time.Second)})
+		a := r.join(r.process(), func(context.Context, *Message) error { pass(5 * time.Minute); return nil }, nil, ConsumerOptions{SoftStop: time.Second, HardStop: time.Second})
 		pass(time.Second)
 		if err := a.leave(); !errors.As(err, new(*StuckError)) {
 			t.Errorf("%v", err)
@@ -347,7 +346,7 @@ func TestWhatItCouldNotSayIsFreeIsNotWaitedForByItself(t *testing.T) {
 		}, nil, ConsumerOptions{})
 		began := time.Now()
 		r.untilEmpty(time.Minute)
-		_, texts := a.kinds(Failed)
+		_, texts := a.kinds(observe.Failed)
 		if took := time.Since(began); runs != 2 || took > 4*time.Second || len(texts) != 1 || !strings.Contains(texts[0], "others may wait for the message, which is free") {
 			t.Errorf("%d runs in %v, %q", runs, took, texts)
 		}
@@ -366,12 +365,12 @@ func TestOnlyTheLatestHolderCanSayThatAMessageIsFree(t *testing.T) {
 		r.send("m")
 		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil)})
 		var err error
-		if c.session, err = session.Begin(t.Context(), c.o.Sessions.container, time.Minute, func(err error) { t.Error(err) }); err != nil {
+		if c.session, err = session.Begin(t.Context(), c.o.Sessions.container, time.Minute, observe.Hooks{}, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 		defer c.session.End(t.Context())
 		look := func() markers.Holding {
-			m, there, err := r.markers.table.Read(t.Context(), markers.PartitionOf(c.path, "m"), markers.RowOf("m"))
+			m, there, err := r.markers.table.Read(t.Context(), markers.PartitionOf(c.queue.Path, "m"), markers.RowOf("m"))
 			if !there || err != nil {
 				t.Fatal(there, err)
 			}

@@ -7,42 +7,46 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // dispose deletes, redelivers or poisons a message after an attempt.
 func (d *delivery) dispose(o outcome) {
 	c := d.c
+	d.took = o.took
 	switch {
 	case o.verdict == done || o.verdict == drop:
-		kind := Completed
+		kind := observe.Completed
 		if o.verdict == drop {
-			kind = Dropped
+			kind = observe.Dropped
 		}
-		if d.settle(kind, d.receipt.delete, o.err) != nil {
+		if d.settle(kind, d.receipt.Delete, o.err) != nil {
 			d.undeleted()
 		}
 	case errors.Is(o.cause, ErrOwnershipLost), errors.Is(o.err, ErrOwnershipLost) && !d.handled.Load():
-		c.tell(Event{Kind: Lost, Message: d.m, Err: ErrOwnershipLost, Took: o.took})
+		d.err = ErrOwnershipLost
+		d.report(observe.Lost, ErrOwnershipLost)
 		d.letGo()
 	case errors.Is(o.err, errSuspended):
-		d.giveBack(Returned, probing.Base, o.err)
+		d.giveBack(observe.Returned, probing.Base, o.err)
 	case errors.Is(o.err, errCrowded):
-		d.giveBack(Returned, 0, o.err)
+		d.giveBack(observe.Returned, 0, o.err)
 	case excusable(o.err):
-		c.tell(Event{Kind: Failed, Message: d.m, Err: o.err})
+		d.report(observe.Failed, o.err)
 		pause := c.o.Backoff.Wait(d.e.Excused)
 		if errors.As(o.err, new(*outage)) {
 			pause = probing.Base
 		}
-		d.giveBack(Retried, pause, o.err)
+		d.giveBack(observe.Retried, pause, o.err)
 	case o.verdict == poison:
 		d.poison(o.err)
 	case o.verdict == postpone:
-		d.giveBack(Retried, o.after, o.err)
+		d.giveBack(observe.Retried, o.after, o.err)
 	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled):
-		d.giveBack(Returned, 0, o.err)
+		d.giveBack(observe.Returned, 0, o.err)
 	case d.exhausted(d.m.Attempt):
 		d.poison(&failedOften{d.m.Attempt, o.err})
 	default:
@@ -75,20 +79,20 @@ func excusable(err error) bool {
 
 // undeleted records that a handled message could not be deleted.
 func (d *delivery) undeleted() {
-	ctx, cancel := retry.Detached(d.c.settling, send.TryTimeout)
+	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
 	defer cancel()
 	if err := d.c.dedupe.conclude(ctx, d, notDeletable); err != nil {
-		d.c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		d.report(observe.Failed, err)
 	}
 }
 
 // fail redelivers the message after a pause. The attempt counts, if the handler has run.
 func (d *delivery) fail(after time.Duration, why error) {
 	if !d.handled.Load() {
-		d.giveBack(Retried, after, why)
+		d.giveBack(observe.Retried, after, why)
 		return
 	}
-	_ = d.settle(Retried, func(ctx context.Context) error {
+	_ = d.settle(observe.Retried, func(ctx context.Context) error {
 		e := d.e
 		e.Attempts, e.LastError = d.m.Attempt, format.Clip(why.Error())
 		return d.putBack(ctx, after, e)
@@ -96,7 +100,7 @@ func (d *delivery) fail(after time.Duration, why error) {
 }
 
 // giveBack redelivers the message after a pause. The delivery does not count: its handler has not run, or has not failed.
-func (d *delivery) giveBack(kind EventKind, after time.Duration, why error) {
+func (d *delivery) giveBack(kind observe.Kind, after time.Duration, why error) {
 	_ = d.settle(kind, func(ctx context.Context) error {
 		e := d.e
 		e.Excused++
@@ -118,14 +122,14 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		if err != nil {
 			return err
 		}
-		return d.receipt.rewrite(ctx, wholeSeconds(after), text)
+		return d.receipt.Rewrite(ctx, wholeSeconds(after), text)
 	}
 	d.e = e
 	d.c.recall(d)
 	if err := d.c.dedupe.forget(ctx, d); err != nil {
-		d.c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		d.report(observe.Failed, err)
 	}
-	return d.receipt.extend(ctx, wholeSeconds(after))
+	return d.receipt.Extend(ctx, wholeSeconds(after))
 }
 
 // maxRecalled bounds the number of messages whose counts are kept in memory.
@@ -142,7 +146,7 @@ func (c *Consumer) recall(d *delivery) {
 }
 
 func wholeSeconds(d time.Duration) time.Duration {
-	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), week)
+	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), queues.Week)
 }
 
 // poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
@@ -155,12 +159,12 @@ func (d *delivery) poison(why error) {
 		d.fail(c.o.Backoff.Cap, why)
 		return
 	}
-	err := d.settle(Poisoned, func(ctx context.Context) error {
-		facts := format.Poison{Reason: why.Error(), Queue: c.path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.As}
-		until, _ := d.receipt.deadline()
+	err := d.settle(observe.Poisoned, func(ctx context.Context) error {
+		facts := format.Poison{Reason: why.Error(), Queue: c.queue.Path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.As}
+		until, _ := d.receipt.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), send.TryTimeout))
 		defer cancel()
-		if err := bury(ctx, c.o.Poison, c.o.Markers, d.raw, d.e, facts, c.count); err != nil {
+		if err := bury(ctx, c.poison, c.o.Markers, d.raw, d.e, facts); err != nil {
 			return err
 		}
 		if d.fate != unkeyed {
@@ -169,7 +173,7 @@ func (d *delivery) poison(why error) {
 				return err
 			}
 		}
-		return d.receipt.delete(ctx)
+		return d.receipt.Delete(ctx)
 	}, why)
 	if err != nil && !errors.Is(err, ErrOwnershipLost) {
 		if often, ok := errors.AsType[*failedOften](why); ok {
@@ -181,20 +185,20 @@ func (d *delivery) poison(why error) {
 
 // settle carries out the decision. The context of do does not end: do bounds itself by the time for which the message is
 // held.
-func (d *delivery) settle(kind EventKind, do func(context.Context) error, why error) error {
-	c := d.c
-	ctx, traced := c.o.Trace(c.settling, "settle", d.m)
-	err := do(ctx)
-	traced(err)
-	if err != nil {
-		c.tell(Event{Kind: Failed, Message: d.m, Err: fmt.Errorf("%s: %w", kind, err)})
-		if kind != Completed && kind != Dropped { // its marker says that it was handled
+func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why error) error {
+	if d.err = why; errors.Is(why, ErrAlreadyApplied) {
+		d.err = nil
+	}
+	if err := do(d.settling); err != nil {
+		d.err = err
+		d.report(observe.Failed, fmt.Errorf("%s: %w", kind, err))
+		if kind != observe.Completed && kind != observe.Dropped { // its marker says that it was handled
 			d.letGo()
 		}
 		return err
 	}
-	c.tell(Event{Kind: kind, Message: d.m, Err: why})
-	if d.e.Packed != nil && !d.unsaid && (kind == Completed || kind == Dropped) {
+	d.report(kind, why)
+	if d.e.Packed != nil && !d.unmarked && (kind == observe.Completed || kind == observe.Dropped) {
 		d.deleteBody()
 	}
 	return nil
@@ -202,9 +206,9 @@ func (d *delivery) settle(kind EventKind, do func(context.Context) error, why er
 
 // letGo handles a message that could not be given back: it reappears by itself.
 func (d *delivery) letGo() {
-	ctx, cancel := retry.Detached(d.c.settling, send.TryTimeout)
+	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
 	defer cancel()
 	if err := d.c.dedupe.forget(ctx, d); err != nil {
-		d.c.tell(Event{Kind: Failed, Message: d.m, Err: err})
+		d.report(observe.Failed, err)
 	}
 }

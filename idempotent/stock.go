@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -15,9 +16,9 @@ import (
 const (
 	linger     = 10 * time.Millisecond // how long to wait for other handlers that may be about to return
 	patience   = time.Second           // how long a message may wait for a handler
-	maxAhead   = 2 * maxReceive
-	maxClosing = 2 * maxReceive // in addition to one per handler
-	maxCopies  = 4 * maxReceive // copies that wait for another delivery in this process
+	maxAhead   = 2 * queues.MaxReceive
+	maxClosing = 2 * queues.MaxReceive // in addition to one per handler
+	maxCopies  = 4 * queues.MaxReceive // copies that wait for another delivery in this process
 )
 
 // durations are the latest durations of something.
@@ -87,8 +88,8 @@ func (c *Consumer) wanted() (n int, over bool) {
 	switch {
 	case room <= 0, c.suspects > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
 		return 0, false
-	case room >= min(maxReceive, target), c.stock[waiting] == 0, c.o.MaxMessages > 0:
-		return min(room, maxReceive), false
+	case room >= min(queues.MaxReceive, target), c.stock[waiting] == 0, c.o.MaxMessages > 0:
+		return min(room, queues.MaxReceive), false
 	}
 	return 0, false
 }
@@ -98,7 +99,7 @@ func (c *Consumer) reserve(ctx context.Context) int {
 	for lingered := false; ; {
 		c.mu.Lock()
 		n, over := c.wanted()
-		some := n < min(maxReceive, c.o.Concurrency) && c.stock[running] > 0
+		some := n < min(queues.MaxReceive, c.o.Concurrency) && c.stock[running] > 0
 		c.mu.Unlock()
 		switch {
 		case over, ctx.Err() != nil:
@@ -129,7 +130,7 @@ func (c *Consumer) move(d *delivery, to stage) {
 		d.began = time.Now()
 	case from == running:
 		c.pace.add(time.Since(d.began))
-		c.tenures.add(time.Since(d.received))
+		c.holds.add(time.Since(d.received))
 	}
 	idle := c.stock[waiting]+c.stock[running] == 0
 	c.mu.Unlock()
@@ -152,12 +153,13 @@ func (c *Consumer) done(d *delivery) {
 	}
 	var next *delivery
 	if r := d.again; r != nil {
-		if _, unused := d.receipt.renewed(); unused {
+		if _, unused := d.receipt.Renewed(); unused {
 			next = c.admit(r.m, r.began, r.window)
 		}
 	}
 	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
 	c.mu.Unlock()
+	d.endSpan(d.err)
 	close(d.settled)
 	if next != nil {
 		c.pool.Run(func() { c.begin([]*delivery{next}) })

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Four jobs of an hour on four consumers took three hours, since one consumer held them all.
@@ -80,11 +85,11 @@ func TestAHandlerDoesNotStartWhenItsTimeIsOver(t *testing.T) {
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 8 * time.Second, Match: aztest.Op("Entity Group Transaction"), Count: 1})
 		runs := 0
 		c, err := NewConsumer(p.queue, func(context.Context, *Message) error { runs++; return nil },
-			&ConsumerOptions{Markers: p.markers, Visibility: 5 * time.Second, Event: func(e Event) {
+			&ConsumerOptions{Markers: p.markers, Visibility: 5 * time.Second, Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.events = append(r.events, e)
-			}})
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,13 +112,12 @@ func TestALateDeletionWhoseResponseIsLostProvesNothing(t *testing.T) {
 		r.send("m")
 		id, pop, text := r.received(r.queue)
 		p := r.process()
-		receipt := newReceipt(p.queue, id, text)
-		receipt.count = func() {}
-		receipt.adopt(pop, time.Now().Add(30*time.Second))
+		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
+		receipt.Adopt(pop, time.Now().Add(30*time.Second))
 		pass(31 * time.Second)
 		r.receiveAndDie(1, 30*time.Second)
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Delete Message"), Count: 1})
-		if err := receipt.delete(t.Context()); !errors.Is(err, ErrOwnershipLost) || len(r.left(r.queue)) != 1 {
+		if err := receipt.Delete(t.Context()); !errors.Is(err, ErrOwnershipLost) || len(r.left(r.queue)) != 1 {
 			t.Errorf("delete: %v, %d left", err, len(r.left(r.queue)))
 		}
 	})
@@ -121,11 +125,10 @@ func TestALateDeletionWhoseResponseIsLostProvesNothing(t *testing.T) {
 		r.send("m")
 		id, pop, text := r.received(r.queue)
 		p := r.process()
-		receipt := newReceipt(p.queue, id, text)
-		receipt.count = func() {}
-		receipt.adopt(pop, time.Now().Add(30*time.Second))
+		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
+		receipt.Adopt(pop, time.Now().Add(30*time.Second))
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Delete Message"), Count: 1})
-		if err := receipt.delete(t.Context()); err != nil || len(r.left(r.queue)) != 0 {
+		if err := receipt.Delete(t.Context()); err != nil || len(r.left(r.queue)) != 0 {
 			t.Errorf("delete: %v, %d left", err, len(r.left(r.queue)))
 		}
 	})
@@ -151,7 +154,7 @@ func TestAHandlerThatWaitsSeesThatTheConsumerStops(t *testing.T) {
 	})
 }
 
-func TestASoftStopOfNothingEndsHandlersAtOnce(t *testing.T) {
+func TestAShortSoftStopEndsHandlersAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
 		var cause error
@@ -159,11 +162,11 @@ func TestASoftStopOfNothingEndsHandlersAtOnce(t *testing.T) {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return cause
-		}, ConsumerOptions{SoftStop: to.Ptr(time.Duration(0))})
+		}, ConsumerOptions{SoftStop: time.Nanosecond})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := c.Run(ctx); err != nil || time.Since(began) > 5*time.Second || !errors.Is(cause, ErrStopping) {
+		if err := c.Run(ctx); err != nil || time.Since(began) > 5*time.Second+time.Nanosecond || !errors.Is(cause, ErrStopping) {
 			t.Errorf("%v after %v, %v", err, time.Since(began), cause)
 		}
 	})
@@ -198,7 +201,7 @@ func TestAMarkerOutlivesTheCopiesThatCanCome(t *testing.T) {
 		if _, err := r.markers.GC(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Redrive(t.Context(), r.poison, r.queue, nil); err != nil {
+		if _, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil {
 			t.Fatal(err)
 		}
 		r.consume(handle, o)
@@ -208,6 +211,31 @@ func TestAMarkerOutlivesTheCopiesThatCanCome(t *testing.T) {
 		pass(100 * 24 * time.Hour)
 		if _, err := r.markers.GC(t.Context(), "orders"); err != nil || r.remembered("markers") != 0 {
 			t.Errorf("%v, %d markers are left", err, r.remembered("markers"))
+		}
+	})
+}
+
+// received is a message in our hands, by its id and pop receipt.
+func (r *rig) received(queue *azqueue.QueueClient) (id, pop, text string) {
+	r.t.Helper()
+	resp, err := queue.DequeueMessages(r.t.Context(), &azqueue.DequeueMessagesOptions{VisibilityTimeout: to.Ptr(int32(30))})
+	if err != nil || len(resp.Messages) != 1 {
+		r.t.Fatalf("%d messages, %v", len(resp.Messages), err)
+	}
+	m := resp.Messages[0]
+	return *m.MessageID, *m.PopReceipt, *m.MessageText
+}
+
+func TestARenewalThatAnIntermediaryConfirmsLeavesTheReceiptUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		id, pop, text := r.received(r.queue)
+		p := r.process()
+		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
+		receipt.Adopt(pop, time.Now().Add(30*time.Second))
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.PageAfterCommit, Status: http.StatusNoContent, Match: aztest.Op("Update Message"), Count: 1})
+		if err := receipt.Extend(t.Context(), time.Minute); !errors.Is(err, queues.ErrReceiptUnknown) {
+			t.Errorf("extend: %v", err)
 		}
 	})
 }

@@ -5,13 +5,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/idempotent/internal/bodies"
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // calm lets the processes finish what there is, poison included.
 func (s *storm) calm() {
 	s.empty()
 	s.poisoned()
-	if _, err := Redrive(context.Background(), s.poison, s.queue, &RedriveOptions{Markers: s.markers}); err != nil {
+	if _, err := redrive.Run(context.Background(), s.poison, s.queue, &redrive.Options{Markers: tableOf(s.markers)}); err != nil {
 		s.t.Error(err)
 	}
 	s.empty()
@@ -45,7 +50,7 @@ func (s *storm) poisoned() {
 	defer s.mu.Unlock()
 	n := 0
 	for _, e := range s.events {
-		if e.Kind != Poisoned {
+		if e.Kind != observe.Poisoned {
 			continue
 		}
 		n++
@@ -111,7 +116,7 @@ func (s *storm) said(key string) (n int) {
 	s.rig.mu.Lock()
 	defer s.rig.mu.Unlock()
 	for _, e := range s.events {
-		if (e.Kind == Failed || e.Kind == Lost || e.Kind == Poisoned) && e.Message != nil && e.Message.Key == key {
+		if (e.Kind == observe.Failed || e.Kind == observe.Lost || e.Kind == observe.Poisoned) && e.Message != nil && e.Message.Key == key {
 			n++
 		}
 	}
@@ -135,7 +140,7 @@ func (s *storm) leftovers() {
 	if n := len(s.leased()); n > 0 {
 		s.t.Errorf("%d sessions are left", n)
 	}
-	pass(week + sendingLife)
+	pass(queues.Week + bodies.SendingLife)
 	if _, err := s.claims.GC(ctx, time.Hour); err != nil {
 		s.t.Error(err)
 	}

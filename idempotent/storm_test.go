@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 var stormSeed = flag.Uint64("seed", 0, "one more seed for the storms")
@@ -98,7 +98,7 @@ func TestAStormConvicts(t *testing.T) {
 type storm struct {
 	*rig
 	mode   mode
-	claims *ClaimCheck
+	claims *claimcheck.ClaimCheck
 
 	mu       sync.Mutex // guards what follows
 	rand     *rand.Rand
@@ -178,12 +178,12 @@ func (s *storm) start() *crew {
 	c := &crew{process: s.process(), s: s, ended: make(chan struct{})}
 	o := ConsumerOptions{
 		Markers: c.markers, Dedupe: s.mode.dedupe, Poison: c.poison, ClaimCheck: s.rig.claims(c.wire), Visibility: 10 * time.Second,
-		Backoff: pollEvery(2 * time.Second), Poll: pollEvery(time.Second), SoftStop: to.Ptr(2 * time.Second), HardStop: to.Ptr(time.Second),
-		Event: func(e Event) {
+		Backoff: pollEvery(2 * time.Second), Poll: pollEvery(time.Second), SoftStop: 2 * time.Second, HardStop: time.Second,
+		Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
 			s.rig.mu.Lock()
 			defer s.rig.mu.Unlock()
 			s.events = append(s.events, e)
-		},
+		}},
 	}
 	if s.mode.sessions {
 		o.Sessions = s.sessions(c.wire, &SessionsOptions{Duration: 15 * time.Second})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // A message whose handler never returned was renewed for as long as the process lived, long after Run had given up.
@@ -22,7 +22,7 @@ func TestAStuckHandlerDoesNotHoldItsMessage(t *testing.T) {
 				r.send("m")
 				release := make(chan struct{})
 				stuck := r.process()
-				o := ConsumerOptions{Markers: stuck.markers, SoftStop: to.Ptr(time.Second), HardStop: to.Ptr(time.Second)}
+				o := ConsumerOptions{Markers: stuck.markers, SoftStop: time.Second, HardStop: time.Second}
 				if c.sessions {
 					o.Sessions = r.sessions(stuck.wire, nil)
 				}
@@ -64,11 +64,11 @@ func TestAHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
 			var runs tally
 			o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, MaxAttempts: 3, Backoff: pollEvery(time.Second), Concurrency: 2}
 			traced := 0
-			o.Trace = func(ctx context.Context, op string, _ *Message) (context.Context, func(error)) {
+			o.Hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 				return ctx, func(err error) {
 					r.mu.Lock()
 					defer r.mu.Unlock()
-					if op == "handle" && err != nil {
+					if s.Name == "idempotent.Handle" && err != nil {
 						traced++
 					}
 				}

@@ -49,7 +49,7 @@ func (d *delivery) countStart(ctx context.Context) error {
 		if err != nil {
 			return &excused{err}
 		}
-		if err := d.receipt.rewrite(ctx, d.window, text); err != nil {
+		if err := d.receipt.Rewrite(ctx, d.window, text); err != nil {
 			return &excused{err}
 		}
 	case d.claim == nil:

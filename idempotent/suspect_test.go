@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -26,7 +25,7 @@ func (r *rig) killed(times int, as Encoding, o ConsumerOptions, handled func(key
 		if o.Markers != nil {
 			o.Markers = p.markers
 		}
-		o.Poison, o.Visibility, o.SoftStop, o.HardStop, o.Poll = p.poison, 5*time.Second, to.Ptr(time.Duration(0)), to.Ptr(time.Duration(0)), pollEvery(time.Second)
+		o.Poison, o.Visibility, o.SoftStop, o.HardStop, o.Poll = p.poison, 5*time.Second, time.Nanosecond, time.Nanosecond, pollEvery(time.Second)
 		c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
 			if strings.HasPrefix(string(m.Body), "killer") {
 				once.Do(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // far is a service whose requests each take the latency.
@@ -44,7 +45,7 @@ func farOnAzurite(t testing.TB, account azurite.Account) *far {
 		t.Fatal(err)
 	}
 	f.effects = f.tables("effects")
-	if f.inbox, err = NewInbox(f.effects); err != nil {
+	if f.inbox, err = NewInbox(f.effects, nil); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -156,8 +157,8 @@ func (f *far) oursWith(n int, o ConsumerOptions, handler Handler) {
 	defer cancel()
 	var done atomic.Int64
 	o = withoutMarkers(o)
-	o.Event = func(e Event) {
-		if e.Kind == Completed && done.Add(1) == int64(n) {
+	o.Hooks.Event = func(_ context.Context, e observe.Event) {
+		if e.Kind == observe.Completed && done.Add(1) == int64(n) {
 			cancel()
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // WorkerOptions configures a worker. The zero value selects the defaults.
 type WorkerOptions struct {
 	// ConsumerOptions are those of the Consumer, with these defaults: Poison is the queue "<queue>-poison", and Markers are
-	// in the table "azconcmarkers" of the same account, unless Dedupe is DedupeInbox or DedupeNone. Both are created when
+	// in the table "azconcmarkers" of the same account, unless Dedupe needs none. Both are created when
 	// they are first needed. The queue itself is created only if CreateQueue is set: a wrong name is an error. So is a
 	// name of more than 56 characters, to which "-poison" cannot be added, unless Poison is set.
 	ConsumerOptions
@@ -103,9 +103,9 @@ func (w worker) consumer(handler Handler, o ConsumerOptions) (*Consumer, error) 
 		}
 		o.Poison = w.queues.NewQueueClient(poison)
 	}
-	if o.Markers == nil && o.Dedupe != DedupeInbox && o.Dedupe != DedupeNone {
+	if _, known := o.Dedupe.mode(); o.Markers == nil && (o.Dedupe.NeedsMarkers() || !known) {
 		if w.tables == nil {
-			return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or DedupeInbox or DedupeNone", w.host)
+			return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or Dedupe to %s", w.host, named(func(m dedupeMode) bool { return !m.markers }, " or "))
 		}
 		var err error
 		if o.Markers, err = NewMarkers(w.tables.NewClient(workerMarkers), nil); err != nil {

@@ -116,7 +116,7 @@ func TestAWorkerIsCheckedWhenItIsConstructed(t *testing.T) {
 			t.Errorf("%s: %+v", tt.url, c.o)
 		}
 	}
-	if c, err := NewWorker("https://a.queue.core.windows.net/orders?sig=secret", nil, handle, nil); err != nil || !strings.Contains(c.queue.URL(), "/orders?sig=secret") {
+	if c, err := NewWorker("https://a.queue.core.windows.net/orders?sig=secret", nil, handle, nil); err != nil || !strings.Contains(c.queue.SDK.URL(), "/orders?sig=secret") {
 		t.Errorf("with a SAS: %v", err)
 	}
 	if _, err := NewWorkerFromConnectionString(aztest.ConnectionString("https://a.example"), "", handle, nil); err == nil || !strings.Contains(err.Error(), "no queue name") {

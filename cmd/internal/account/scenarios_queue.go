@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent"
+	onces "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
@@ -107,7 +108,7 @@ func consume(t conformance.T, r *rig) {
 func inbox(t conformance.T, r *rig) {
 	queue, table := r.queue(t, r.lossy), r.table(t, r.lossy)
 	send(t, r, queue)
-	in, err := idempotent.NewInbox(table)
+	in, err := idempotent.NewInbox(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +140,12 @@ func once(t conformance.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := idempotent.NewOnce(locker, r.table(t, r.lossy))
+	o, err := onces.New(locker, r.table(t, r.lossy), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	runs := 0
-	do := func() (idempotent.Outcome, error) {
+	do := func() (onces.Result, error) {
 		return o.Do(t.Context(), "payment-1", []byte("12 EUR"), func(context.Context, *pessimistic.Hold) ([]byte, error) {
 			runs++
 			return []byte("paid"), nil
@@ -154,7 +155,7 @@ func once(t conformance.T, r *rig) {
 	first, err := do()
 	r.lost(t)
 	show(t, "first call, response of its result lost", "ok", outcome(err))
-	show(t, "first call: result", "paid", string(first.Result))
+	show(t, "first call: result", "paid", string(first.Value))
 	again, err := do()
 	show(t, "second call", "ok", outcome(err))
 	show(t, "second call: replayed", true, again.Replayed)

@@ -19,15 +19,15 @@ var ofMessages = []mutant{
 	{
 		name: "a message is deleted before its marker says that it was handled",
 		file: "idempotent/handle.go",
-		old:  "\t\tif err := c.dedupe.conclude(c.settling, d, wasHandled); err != nil {\n",
-		new:  "\t\td.dispose(ended)\n\t\tif err := c.dedupe.conclude(c.settling, d, wasHandled); err != nil {\n",
+		old:  "\t\tif err := c.dedupe.conclude(d.settling, d, wasHandled); err != nil {\n",
+		new:  "\t\td.dispose(ended)\n\t\tif err := c.dedupe.conclude(d.settling, d, wasHandled); err != nil {\n",
 		pkg:  "./idempotent", run: "TestAMessageIsMarkedBeforeItIsDeleted",
 	},
 	{
 		name: "a message is marked as handled before its handler runs",
 		file: "idempotent/handle.go",
 		old:  "\terr = d.attempt(ctx)\n",
-		new:  "\t_ = c.dedupe.conclude(c.settling, d, wasHandled)\n\terr = d.attempt(ctx)\n",
+		new:  "\t_ = c.dedupe.conclude(d.settling, d, wasHandled)\n\terr = d.attempt(ctx)\n",
 		pkg:  "./pkg/aztest/explore", run: "TestNoMessageIsLostInAnySchedule/markers",
 	},
 	{
@@ -39,9 +39,9 @@ var ofMessages = []mutant{
 	},
 	{
 		name: "an unproved deletion after the deadline is taken for settled",
-		file: "idempotent/delete.go",
-		old:  "lost && time.Now().Before(until) {",
-		new:  "lost && !until.IsZero() {",
+		file: "idempotent/internal/queues/delete.go",
+		old:  "out.Kind == azerr.Lost && time.Now().Before(until) {",
+		new:  "out.Kind == azerr.Lost && !until.IsZero() {",
 		pkg:  "./idempotent", run: "TestALateDeletionWhoseResponseIsLostProvesNothing|TestOnlyWhatCouldNotBeDeletedIsRemembered",
 	},
 	{
@@ -60,7 +60,7 @@ var ofMessages = []mutant{
 	},
 	{
 		name: "a claim of an earlier version counts as handled",
-		file: "idempotent/delete.go",
+		file: "idempotent/discard.go",
 		old:  "d.concluded = d.fate != presumed",
 		new:  "d.concluded = true",
 		pkg:  "./idempotent", run: "TestAMessageThatAnEarlierVersionClaimedIsHandled",
@@ -82,7 +82,7 @@ var ofMessages = []mutant{
 	{
 		name: "a body is deleted before a marker says that it was handled",
 		file: "idempotent/handle.go",
-		old:  "\t\t\td.unsaid = true\n",
+		old:  "\t\t\td.unmarked = true\n",
 		new:  "",
 		pkg:  "./idempotent", run: "TestABodyStaysUntilItsMarkerIsWritten",
 	},
@@ -95,30 +95,30 @@ var ofMessages = []mutant{
 	},
 	{
 		name: "Once stores its result before the function runs",
-		file: "idempotent/once.go",
+		file: "idempotent/once/once.go",
 		old:  "\tresult, err := fn(a.Context(), a.Hold)\n",
 		new:  "\tif out, err := a.Finish(a.Context(), nil); err != nil {\n\t\treturn out, err\n\t}\n\tresult, err := fn(a.Context(), a.Hold)\n",
 		pkg:  "./pkg/aztest/explore", run: "TestOnceRunsOnce",
 	},
 	{
 		name: "Once does not look again under its lock",
-		file: "idempotent/once.go",
+		file: "idempotent/once/once.go",
 		old:  "o.look(h.Context(), key, hash); done || err != nil {",
 		new:  "o.look(h.Context(), key, hash); done && err != nil {",
 		pkg:  "./pkg/aztest/explore", run: "TestOnceRunsOnce",
 	},
 	{
 		name: "Once stores its result under a key that no row can have",
-		file: "idempotent/once.go",
+		file: "idempotent/once/once.go",
 		old:  "return markers.RowUnder(\"\", \"!\", key)",
 		new:  "return url.PathEscape(key)",
-		pkg:  "./idempotent", run: "TestEveryKeyIsDoneOnce",
+		pkg:  "./idempotent/once", run: "TestEveryKeyIsDoneOnce",
 	},
 	{
 		name: "a producer sends again under a new id",
-		file: "idempotent/producer.go",
-		old:  "\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
-		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\te := format.Message{ID: uuid.NewString(), Sent: time.Now().UTC(), Body: []byte(text)}\n\t\t\ttext, _ = e.Encode(format.Envelope)\n\t\t}\n\t\tresp, err := p.queue.EnqueueMessage(ctx, text, o)\n",
+		file: "idempotent/internal/queues/send.go",
+		old:  "\t\tresp, err := q.SDK.EnqueueMessage(ctx, text, o)\n",
+		new:  "\t\tif sent.Tries++; sent.Tries > 1 {\n\t\t\ttext = fmt.Sprintf(`{\"azconc\":1,\"id\":\"%d\"}`, sent.Tries)\n\t\t}\n\t\tresp, err := q.SDK.EnqueueMessage(ctx, text, o)\n",
 		pkg:  "./idempotent", run: "TestAMessageWhoseAnswerIsLostIsSentAgainUnderItsID",
 	},
 	{

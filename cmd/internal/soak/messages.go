@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/claimcheck"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -61,8 +61,8 @@ func markersOf(s *site) *idempotent.Markers {
 	return k
 }
 
-func bodiesOf(s *site) *idempotent.ClaimCheck {
-	k, err := idempotent.NewClaimCheck(s.container("bodies"), nil)
+func bodiesOf(s *site) *claimcheck.ClaimCheck {
+	k, err := claimcheck.New(s.container("bodies"), nil)
 	must(err)
 	return k
 }
@@ -126,11 +126,11 @@ func (l *lane) send(ctx context.Context) {
 func (l *lane) redrive(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, q := range queues {
-			o := &idempotent.RedriveOptions{}
+			o := &redrive.Options{}
 			if q != payments {
-				o.Markers = markersOf(l.site)
+				o.Markers = l.site.table("markers")
 			}
-			_, err := idempotent.Redrive(ctx, l.site.queue(q+poisonSuffix), l.site.queue(q), o)
+			_, err := redrive.Run(ctx, l.site.queue(q+poisonSuffix), l.site.queue(q), o)
 			l.journal.fact(note{Kind: "redrive", Lane: l.name, Of: q, Out: outcome(err)})
 		}
 		l.rest(ctx, 3*time.Second)
@@ -140,13 +140,13 @@ func (l *lane) redrive(ctx context.Context) {
 // consume runs one consumer after the other; an outage may end one.
 func (w *worker) consume(ctx context.Context, queue string) {
 	l := w.lane("consume-"+queue, 0)
-	inbox, err := idempotent.NewInbox(w.site.table(payments))
+	inbox, err := idempotent.NewInbox(w.site.table(payments), nil)
 	must(err)
 	for ctx.Err() == nil {
 		o := &idempotent.ConsumerOptions{
 			Concurrency: 4, Visibility: 6 * time.Second, Poison: w.site.queue(queue + poisonSuffix), ClaimCheck: bodiesOf(w.site),
 			Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
-			SoftStop: to.Ptr(3 * time.Second), HardStop: to.Ptr(3 * time.Second),
+			SoftStop: 3 * time.Second, HardStop: 3 * time.Second,
 		}
 		handler := l.effect
 		switch {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/idempotent"
+	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -29,7 +29,7 @@ func (onces) create(ctx context.Context, s *site) error {
 func (onces) work(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("onces"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime, QuickFirst: true})
 	must(err)
-	once, err := idempotent.NewOnce(locker, w.site.table("onces"))
+	once, err := idem.New(locker, w.site.table("onces"), nil)
 	must(err)
 	w.lanes("once", onceLanes, func(l *lane) {
 		for i := 0; !w.calmed(); i++ {
@@ -48,7 +48,7 @@ func (onces) work(ctx context.Context, w *worker) {
 				return fmt.Appendf(nil, "%s %d", l.name+w.Process, i), nil
 			})
 			if err == nil {
-				n.Text = string(out.Result)
+				n.Text = string(out.Value)
 			}
 			l.journal.end(n, outcome(err))
 			l.rest(ctx, 400*time.Millisecond)

@@ -14,18 +14,26 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/batch"
+	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Table is a table of markers. It is safe for concurrent use.
 type Table struct {
 	Client *aztables.Client
 	Path   string
+	Hooks  observe.Hooks
 }
 
-// NewTable returns the markers in a table.
-func NewTable(client *aztables.Client) *Table {
-	return &Table{client, tablePath(client)}
+// NewTable returns the markers in a table. hooks receive its requests.
+func NewTable(client *aztables.Client, hooks observe.Hooks) *Table {
+	return &Table{client, tablePath(client), hooks}
 }
+
+// Observed returns the same table with other hooks.
+func (t *Table) Observed(hooks observe.Hooks) *Table { return &Table{t.Client, t.Path, hooks} }
+
+func (t *Table) wire() wire.Wire { return wire.Observed(t.Hooks, t.Path, nil) }
 
 // Entity returns the marker at a row.
 func (t *Table) Entity(partition, row string) tables.Entity[Marker] {
@@ -75,7 +83,7 @@ func (t *Table) Submit(ctx context.Context, partition string, how aztables.Trans
 		actions[i] = aztables.TransactionAction{ActionType: how, Entity: text}
 	}
 	for created := false; ; created = true {
-		err := send.Resend(ctx, Tries, send.TryTimeout, func(ctx context.Context) error {
+		err := send.Resend(ctx, t.wire(), "Entity Group Transaction", Tries, send.TryTimeout, func(ctx context.Context) error {
 			_, err := batch.Submit(ctx, t.Client, actions)
 			return err
 		})
@@ -90,7 +98,7 @@ func (t *Table) Submit(ctx context.Context, partition string, how aztables.Trans
 
 // Create creates the table, unless it exists. Requests: 1.
 func (t *Table) Create(ctx context.Context) error {
-	err := send.Once(ctx, func(ctx context.Context) error {
+	err := t.wire().Once(ctx, "Create Table", 0, func(ctx context.Context) error {
 		_, err := t.Client.CreateTable(ctx, nil)
 		return err
 	})
@@ -103,10 +111,10 @@ func (t *Table) Create(ctx context.Context) error {
 // States returns, by row, the owner and the state of the markers that match a filter. Requests: 1.
 func (t *Table) States(ctx context.Context, filter string) (map[string]Marker, error) {
 	all := map[string]Marker{}
-	err := send.Resend(ctx, Tries, send.TryTimeout, func(ctx context.Context) error {
+	err := send.Resend(ctx, t.wire(), "", Tries, send.TryTimeout, func(ctx context.Context) error {
 		pages := t.Client.NewListEntitiesPager(&aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("RowKey,owner,state"), Format: to.Ptr(aztables.MetadataFormatNone)})
 		for pages.More() {
-			page, err := pages.NextPage(ctx)
+			page, err := wire.Request(ctx, queryEntities, pages.NextPage)
 			if err != nil {
 				return err
 			}
@@ -124,6 +132,18 @@ func (t *Table) States(ctx context.Context, filter string) (map[string]Marker, e
 		return nil
 	})
 	return all, err
+}
+
+// Probe asks whether the table answers. A response that the entity does not exist is an answer. Requests: 1.
+func (t *Table) Probe(ctx context.Context) error {
+	err := t.wire().Once(ctx, "Get Entity", 0, func(ctx context.Context) error {
+		_, err := t.Client.GetEntity(ctx, "azconcprobe", "azconcprobe", nil)
+		return err
+	})
+	if err == nil || azerr.Classify(err).Kind == azerr.NotFound && !Missing(err) {
+		return nil
+	}
+	return azerr.Clean(err)
 }
 
 // Missing reports whether the table does not exist, in which case nothing is recorded.

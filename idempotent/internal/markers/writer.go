@@ -64,7 +64,7 @@ func (n *Writer) Write(ctx context.Context, partition string, w Write, queued fu
 		p.since = time.Now()
 	}
 	if p.open = append(p.open, one); len(p.open) >= maxNotes {
-		p.hurry()
+		p.sendNow()
 	}
 	n.mu.Unlock()
 	queued()
@@ -76,8 +76,8 @@ func (n *Writer) Write(ctx context.Context, partition string, w Write, queued fu
 	}
 }
 
-// hurry makes the page be sent as it is. Writer.mu is held.
-func (p *page) hurry() {
+// sendNow makes the page be sent as it is. Writer.mu is held.
+func (p *page) sendNow() {
 	p.due = true
 	select {
 	case p.kick <- struct{}{}:
@@ -90,7 +90,7 @@ func (n *Writer) Flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.pages {
-		p.hurry()
+		p.sendNow()
 	}
 }
 

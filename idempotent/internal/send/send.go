@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -12,15 +13,30 @@ import (
 // TryTimeout bounds one try of a request.
 const TryTimeout = 10 * time.Second
 
-// Resend sends a request that is safe to repeat, and retries transient faults. The error is that of the last response,
-// or the cause of ctx.
-func Resend(ctx context.Context, tries int, each time.Duration, request func(context.Context) error) error {
-	budget := retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
-	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: each, Budget: budget}, request)
+// Resend sends a request that is safe to repeat, and retries transient faults. op is the request's name in the REST
+// reference. The error is that of the last response, or the cause of ctx.
+func Resend(ctx context.Context, w wire.Wire, op string, tries int, each time.Duration, request func(context.Context) error) error {
+	_, err := w.Send(ctx, op, wire.Again{Try: each, Budget: Budget(tries)}, request)
 	return err
 }
 
-// Once sends a request once.
-func Once(ctx context.Context, request func(context.Context) error) error {
-	return wire.Wire{}.Once(ctx, "", 0, request)
+// Budget is so many tries with short waits between them.
+func Budget(tries int) retry.Budget {
+	return retry.Budget{Attempts: tries, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
+}
+
+// Page fetches the next page of a list, with as many tries as the SDK would make.
+func Page[P any](ctx context.Context, w wire.Wire, op string, next func(context.Context) (P, error)) (page P, err error) {
+	err = Resend(ctx, w, op, 4, time.Minute, func(ctx context.Context) (err error) {
+		page, err = next(ctx)
+		return err
+	})
+	return page, err
+}
+
+// NoSuchBlob reports whether the service says that the blob does not exist. A 404 without a code may come from an
+// intermediary, and a missing container says nothing about a blob.
+func NoSuchBlob(err error) bool {
+	out := azerr.Classify(err)
+	return out.Kind == azerr.NotFound && out.Code != "" && out.Code != "ContainerNotFound"
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Prefix begins the names of the blobs, for lifecycle rules.
@@ -38,7 +39,8 @@ type Session struct {
 	container *container.Client
 	path      string        // of the container
 	duration  time.Duration // of the lease
-	tell      func(error)
+	hooks     observe.Hooks
+	report    func(error)
 	lost      chan struct{} // the current lease is lost
 	quit      context.CancelFunc
 	keep      sync.WaitGroup
@@ -50,9 +52,9 @@ type Session struct {
 }
 
 // Begin starts a session, which must be ended. After an error nothing is held.
-// tell is called with errors of the session, which continues.
-func Begin(ctx context.Context, in *container.Client, duration time.Duration, tell func(error)) (*Session, error) {
-	s := &Session{container: in, path: resource.Path(in.URL()), duration: duration, tell: tell, lost: make(chan struct{}, 1)}
+// report is called with errors of the session, which continues.
+func Begin(ctx context.Context, in *container.Client, duration time.Duration, hooks observe.Hooks, report func(error)) (*Session, error) {
+	s := &Session{container: in, path: resource.Path(in.URL()), duration: duration, hooks: hooks, report: report, lost: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("session in %s: %w", s.path, err)
 	}
@@ -69,7 +71,7 @@ func (s *Session) open(ctx context.Context) error {
 	if s.name != "" { // during an outage, the keeper tries again
 		tries = 1
 	}
-	if err := create(ctx, blob, tries); err != nil {
+	if err := s.create(ctx, blob, tries); err != nil {
 		return err
 	}
 	l, err := pessimistic.Acquire(ctx, pessimistic.NewBlob(blob), &pessimistic.AcquireOptions{
@@ -83,7 +85,7 @@ func (s *Session) open(ctx context.Context) error {
 			}
 		}}})
 	if err != nil {
-		return errors.Join(err, discard(ctx, blob))
+		return errors.Join(err, s.discard(ctx, blob))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,21 +97,25 @@ func (s *Session) open(ctx context.Context) error {
 }
 
 // create creates the blob. Nobody else uses the name, so repeating it is harmless.
-func create(ctx context.Context, blob *blockblob.Client, tries int) error {
+func (s *Session) create(ctx context.Context, blob *blockblob.Client, tries int) error {
 	host, _ := os.Hostname()
 	owner := url.PathEscape(host) + "/" + fmt.Sprint(os.Getpid())
-	err := send.Resend(ctx, tries, send.TryTimeout, func(ctx context.Context) error {
+	err := send.Resend(ctx, s.wire(blob), "Put Blob", tries, send.TryTimeout, func(ctx context.Context) error {
 		_, err := blob.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{Metadata: map[string]*string{OwnerKey: to.Ptr(owner)}})
 		return err
 	})
 	return azerr.Clean(err)
 }
 
+func (s *Session) wire(blob *blockblob.Client) wire.Wire {
+	return wire.Observed(s.hooks, resource.Path(blob.URL()), nil)
+}
+
 // discard deletes the blob. It gives up soon: GC deletes what remains.
-func discard(ctx context.Context, blob *blockblob.Client) error {
+func (s *Session) discard(ctx context.Context, blob *blockblob.Client) error {
 	ctx, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	err := send.Resend(ctx, 3, send.TryTimeout, func(ctx context.Context) error {
+	err := send.Resend(ctx, s.wire(blob), "Delete Blob", 3, send.TryTimeout, func(ctx context.Context) error {
 		_, err := blob.Delete(ctx, nil)
 		return err
 	})
@@ -130,7 +136,7 @@ func (s *Session) keeper(ctx context.Context) {
 			return
 		}
 		had, name := s.Current()
-		s.tell(fmt.Errorf("session %s is over, a new one begins: %w", name, had.Err()))
+		s.report(fmt.Errorf("session %s is over, a new one begins: %w", name, had.Err()))
 		for n := 0; ; n++ {
 			err := s.open(ctx)
 			if err == nil {
@@ -139,7 +145,7 @@ func (s *Session) keeper(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.tell(fmt.Errorf("session in %s: %w", s.path, err))
+			s.report(fmt.Errorf("session in %s: %w", s.path, err))
 			if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
 				return
 			}
@@ -177,9 +183,9 @@ func (s *Session) End(ctx context.Context) {
 // close releases the lease and deletes the blob. Nothing depends on it: the lease expires.
 func (s *Session) close(ctx context.Context, l *pessimistic.Lease, name string) {
 	if err := l.Release(ctx); err != nil && !errors.Is(err, pessimistic.ErrLost) {
-		s.tell(err)
+		s.report(err)
 	}
-	if err := discard(ctx, s.container.NewBlockBlobClient(strings.TrimPrefix(name, s.path+"/"))); err != nil {
-		s.tell(err)
+	if err := s.discard(ctx, s.container.NewBlockBlobClient(strings.TrimPrefix(name, s.path+"/"))); err != nil {
+		s.report(err)
 	}
 }

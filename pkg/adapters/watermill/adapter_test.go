@@ -77,7 +77,7 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 		}
 	}
 	consumer, err := idempotent.NewConsumer(s.queue(topic), handle, &idempotent.ConsumerOptions{
-		Markers: s.markers, SoftStop: new(time.Duration), MaxAttempts: -1, MaxDeliveries: -1, Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
+		Markers: s.markers, SoftStop: time.Nanosecond, MaxAttempts: -1, MaxDeliveries: -1, Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // account makes the SDK's clients: those of one client of the program, or of the service.
@@ -88,7 +89,7 @@ type row struct{ N int }
 
 // apply adds 1 to an entity in the transaction that records the message.
 func apply(ctx context.Context, a account, m *idempotent.Message, _ *goods) error {
-	inbox, err := idempotent.NewInbox(a.Table("effects"))
+	inbox, err := idempotent.NewInbox(a.Table("effects"), nil)
 	if err != nil {
 		return err
 	}
@@ -168,8 +169,8 @@ func consumers(m mode) func(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				o.Event = func(e idempotent.Event) {
-					if e.Kind == idempotent.Poisoned {
+				o.Hooks.Event = func(_ context.Context, e observe.Event) {
+					if e.Kind == observe.Poisoned {
 						buried++
 					}
 				}

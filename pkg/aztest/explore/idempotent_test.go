@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent"
+	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
@@ -24,7 +24,7 @@ func onces(clients int) func(*explore.World) explore.Program {
 				if err != nil {
 					return err
 				}
-				once, err := idempotent.NewOnce(k, c.Table("results"))
+				once, err := idem.New(k, c.Table("results"), nil)
 				if err != nil {
 					return err
 				}
@@ -32,8 +32,8 @@ func onces(clients int) func(*explore.World) explore.Program {
 					ran++
 					return []byte("charged"), nil
 				})
-				if err == nil && string(out.Result) != "charged" {
-					return fmt.Errorf("the result is %q", out.Result)
+				if err == nil && string(out.Value) != "charged" {
+					return fmt.Errorf("the result is %q", out.Value)
 				}
 				return err
 			})

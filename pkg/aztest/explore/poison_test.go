@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
@@ -42,7 +44,7 @@ func buriers(clients int) func(*explore.World) explore.Program {
 			if n := len(resp.Messages); n == 0 || n > 1 && w.Faults() == 0 {
 				return fmt.Errorf("%d poison messages; the clients report %v", n, w.Errors())
 			}
-			opened, err := idempotent.Open(*resp.Messages[0].MessageText, idempotent.Auto)
+			opened, err := manual.Open(*resp.Messages[0].MessageText, idempotent.Auto)
 			if err == nil && string(opened.Body) != "3 apples" {
 				err = fmt.Errorf("the body of the poison message is %q", opened.Body)
 			}
@@ -64,7 +66,7 @@ func redrivers(clients int) func(*explore.World) explore.Program {
 		w.Service.Queue("orders")
 		w.Service.Table("markers")
 		redrive := func(ctx context.Context, a account) error {
-			_, err := idempotent.Redrive(ctx, a.Queue("poison"), a.Queue("orders"), nil)
+			_, err := redrive.Run(ctx, a.Queue("poison"), a.Queue("orders"), nil)
 			return err
 		}
 		var p explore.Program

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/aztest/explore"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // sessions is a program of clients that consume a queue with one message, each a little later than a message of the one before
@@ -33,8 +34,8 @@ func sessions(clients int) func(*explore.World) explore.Program {
 			if o.Sessions, err = idempotent.NewSessions(a.Container("sessions"), nil); err != nil {
 				return err
 			}
-			o.Event = func(e idempotent.Event) {
-				if e.Kind == idempotent.Poisoned {
+			o.Hooks.Event = func(_ context.Context, e observe.Event) {
+				if e.Kind == observe.Poisoned {
 					buried++
 				}
 			}

@@ -98,7 +98,7 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inbox, err := idempotent.NewInbox(table)
+	inbox, err := idempotent.NewInbox(table, nil)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/idempotent"
+	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -51,7 +51,7 @@ func (o *options) checkResults() error {
 }
 
 // once returns the keys and results, for verbs that run nothing.
-func (o *options) once(f *cli.Factory) (*idempotent.Once, error) {
+func (o *options) once(f *cli.Factory) (*idem.Once, error) {
 	k, err := lock.Locker(f, o.Key, nil)
 	if err != nil {
 		return nil, err
@@ -59,12 +59,12 @@ func (o *options) once(f *cli.Factory) (*idempotent.Once, error) {
 	return o.results(f, k)
 }
 
-func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idempotent.Once, error) {
+func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idem.Once, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewOnce(k, tables.NewClient(o.Results))
+	return idem.New(k, tables.NewClient(o.Results), nil)
 }
 
 // maxKept bounds the stored output of a command: what fits into a property as JSON.
@@ -77,9 +77,9 @@ type keptOutput struct {
 }
 
 // replay prints the stored result.
-func replay(f *cli.Factory, key string, out idempotent.Outcome) error {
+func replay(f *cli.Factory, key string, out idem.Result) error {
 	var k keptOutput
-	if err := json.Unmarshal(out.Result, &k); err != nil {
+	if err := json.Unmarshal(out.Value, &k); err != nil {
 		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
 	}
 	if k.Bytes > len(k.Output) {
@@ -126,7 +126,7 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 		return &notDone{opts.Key.String()}
 	}
 	var k keptOutput
-	if err := json.Unmarshal(out.Result, &k); err != nil {
+	if err := json.Unmarshal(out.Value, &k); err != nil {
 		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", opts.Key, err)
 	}
 	return f.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})

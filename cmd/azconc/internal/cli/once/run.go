@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
-	"github.com/azconc/azconc/idempotent"
+	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -68,7 +68,7 @@ The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC
 }
 
 // doneBefore reports that the key was completed before, so that nothing is run.
-type doneBefore struct{ out idempotent.Outcome }
+type doneBefore struct{ out idem.Result }
 
 func (*doneBefore) Error() string { return "it was completed before" }
 
@@ -99,11 +99,11 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		What:    opts.Key.String(),
 		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, f, once, key, payload) },
 		Env: func(h lock.Held) []string {
-			return append(lock.Env(opts.lockName(), h.(*idempotent.OnceRun).Hold), "AZCONC_ONCE_KEY="+key)
+			return append(lock.Env(opts.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
 		},
-		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idempotent.OnceRun).Hold) },
+		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idem.Run).Hold) },
 		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
-			return lock.Breaking(ctx, k, h.(*idempotent.OnceRun).Hold)
+			return lock.Breaking(ctx, k, h.(*idem.Run).Hold)
 		},
 		Out: io.MultiWriter(kept, f.Out),
 		Finish: func(ctx context.Context, h lock.Held) error {
@@ -114,7 +114,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			if kept.Cut() {
 				f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
 			}
-			if _, err := h.(*idempotent.OnceRun).Finish(ctx, result); err != nil {
+			if _, err := h.(*idem.Run).Finish(ctx, result); err != nil {
 				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
 			}
 			return nil
@@ -123,7 +123,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if before, ok := errors.AsType[*doneBefore](err); ok {
 		return replay(f, opts.Key.String(), before.out)
 	}
-	if errors.Is(err, idempotent.ErrMismatch) {
+	if errors.Is(err, idem.ErrMismatch) {
 		return &mismatch{err: err, key: opts.Key.String()}
 	}
 	return err
@@ -134,7 +134,7 @@ func (o *runOptions) lockName() string {
 }
 
 // begin acquires the key, and waits while another process works on it.
-func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent.Once, key string, payload []byte) (lock.Held, error) {
+func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once, key string, payload []byte) (lock.Held, error) {
 	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
 	for n := 0; ; n++ {
 		a, out, err := once.Begin(ctx, key, payload)
@@ -144,7 +144,7 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idempotent
 			return nil, &doneBefore{out}
 		case err == nil:
 			return a, nil
-		case !errors.Is(err, idempotent.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
+		case !errors.Is(err, idem.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
 			return nil, err
 		}
 		held, ok := errors.AsType[*pessimistic.HeldError](err)

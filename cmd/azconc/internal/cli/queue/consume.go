@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -61,11 +62,7 @@ another consumer can receive the message. Output of the command passes through; 
 
 The table --markers, which is created if it is missing, records messages. --dedupe selects which, and to what end:
 
-  owner       one of several copies of a message is handled, and the others are deleted (the default)
-  complete    as owner, and the output of the command is stored, and printed again for a copy (all of it, up to 64 KiB)
-  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like other messages
-  none        no table is used, and copies are handled like other messages
-
+` + dedupeHelp() + `
 A redelivered message is handled at once, even though its previous consumer may only be slow. With --sessions, a consumer that
 is still alive keeps its messages.
 
@@ -85,7 +82,7 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-			set.StringVar((*string)(&opts.Options.Dedupe), "dedupe", "", "what --markers records: {owner | complete | redelivery | none} (default owner; none with --inbox)")
+			set.StringVar((*string)(&opts.Options.Dedupe), "dedupe", "", "what --markers records: {"+dedupeNames(" | ", " | ", anyDedupe)+"} (default "+string(dedupeModes[0].mode)+"; none with --inbox)")
 			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
 			set.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
@@ -111,7 +108,7 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			} else if opts.Poison, err = parseQueue(opts.Poison); err != nil {
 				return err
 			}
-			if opts.Markers == "" && opts.Options.Dedupe != idempotent.DedupeNone && (opts.Inbox == "" || opts.Options.Dedupe != "") {
+			if opts.Markers == "" && opts.mode().NeedsMarkers() {
 				opts.Markers = defaultMarkers
 			}
 			if err := CheckTable("--markers", opts.Markers); err != nil {
@@ -147,11 +144,6 @@ func parseReceiving(s string) (idempotent.Encoding, error) {
 
 func (opts *consumeOptions) check() error {
 	o := opts.Options
-	switch o.Dedupe {
-	case "", idempotent.DedupeOwner, idempotent.DedupeComplete, idempotent.DedupeRedelivery, idempotent.DedupeNone:
-	default:
-		return fail.Usagef("--dedupe %q is neither owner, complete, redelivery nor none", o.Dedupe)
-	}
 	switch {
 	case opts.Exec == "":
 		return fail.Usagef("--exec is missing")
@@ -171,14 +163,10 @@ func (opts *consumeOptions) check() error {
 		return fail.Usagef("--max-messages %d is negative", o.MaxMessages)
 	case opts.SoftStop < 0:
 		return fail.Usagef("--soft-stop %v is negative", opts.SoftStop)
-	case opts.Session != "" && (opts.Markers == "" || o.Dedupe == idempotent.DedupeRedelivery || o.Dedupe == idempotent.DedupeNone):
-		return fail.WithHint(fail.Usagef("--sessions needs --markers, with --dedupe owner or complete"), "the marker of a message names the session")
-	case opts.Inbox != "" && o.Dedupe == idempotent.DedupeComplete:
-		return fail.Usagef("--inbox applies the command's output, and --dedupe complete stores it: choose one")
 	case opts.Poison == opts.Queue:
 		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
 	}
-	return nil
+	return opts.checkMode()
 }
 
 func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
@@ -188,10 +176,8 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	}
 	o := opts.Options
 	o.Backoff = retry.Backoff{Base: opts.Backoff}
-	o.SoftStop = &opts.SoftStop
-	if opts.Inbox != "" && opts.Markers == "" {
-		o.Dedupe = idempotent.DedupeInbox
-	}
+	o.SoftStop = max(opts.SoftStop, 1) // 0 is at once, and not the default
+	o.Dedupe = opts.mode()
 	if o.Poison, err = f.Queue(opts.Poison); err != nil {
 		return err
 	}
@@ -201,7 +187,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 			return err
 		}
 	}
-	if opts.Markers != "" && o.Dedupe != idempotent.DedupeNone {
+	if o.Dedupe.NeedsMarkers() {
 		if o.Markers, err = openMarkers(f, opts.Markers); err == nil {
 			err = createMarkers(f, ctx, opts.Markers)
 		}
@@ -222,16 +208,20 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.Progress("finished")}
 	if o.ExitWhenEmpty || o.MaxMessages > 0 {
-		counts.unhandled = map[string]idempotent.EventKind{}
+		counts.unhandled = map[string]observe.Kind{}
 	}
-	o.Event = counts.add
+	o.Hooks.Event = counts.add
 	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
 	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
 	if f.JSON() {
 		h.out.to = f.Err
 	}
-	if o.Dedupe == idempotent.DedupeComplete {
+	if o.Dedupe.StoresResults() {
 		h.keep = maxKeptResult
+		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
+			h.out.print(result)
+			return nil
+		}
 	}
 	if opts.Inbox != "" {
 		h.keep = maxEffect
@@ -242,12 +232,6 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 			return err
 		}
 	}
-	if o.Dedupe == idempotent.DedupeComplete {
-		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
-			h.out.print(result)
-			return nil
-		}
-	}
 	c, err := idempotent.NewConsumer(queue, h.handle, &o)
 	if err != nil {
 		return &fail.UsageError{Err: err}
@@ -255,13 +239,13 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
 	signals, done := make(chan os.Signal, 4), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var hurry sync.WaitGroup
-	hurry.Go(func() {
+	var second sync.WaitGroup
+	second.Go(func() {
 		for n := 0; ; n++ {
 			select {
 			case <-signals:
 				if n > 0 {
-					c.Hurry()
+					c.StopNow()
 				}
 			case <-done:
 				return
@@ -271,7 +255,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	err = c.Run(ctx)
 	signal.Stop(signals)
 	close(done)
-	hurry.Wait()
+	second.Wait()
 	counts.progress.End()
 	if err == nil {
 		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -26,20 +26,20 @@ type messageCounts struct {
 
 	// unhandled has the messages, by the service's id, that failed and were not handled since. Nil for a consumer that does not
 	// end by itself, whose messages others may handle.
-	unhandled map[string]idempotent.EventKind
+	unhandled map[string]observe.Kind
 
 	progress *cli.Progress
 }
 
-func (m *messageCounts) add(e idempotent.Event) {
+func (m *messageCounts) add(_ context.Context, e observe.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.n[string(e.Kind)]++
 	m.follow(e)
 	switch e.Kind {
-	case idempotent.Received:
+	case observe.Received:
 		return
-	case idempotent.Completed:
+	case observe.Completed:
 		m.progress.Count(m.n[string(e.Kind)], "messages")
 		return
 	}
@@ -58,17 +58,17 @@ func (m *messageCounts) add(e idempotent.Event) {
 }
 
 // follow records whether a message has failed. A message that was postponed has not.
-func (m *messageCounts) follow(e idempotent.Event) {
+func (m *messageCounts) follow(e observe.Event) {
 	if e.Message == nil || m.unhandled == nil {
 		return
 	}
 	_, postponed := errors.AsType[*postponement](e.Err)
 	switch e.Kind {
-	case idempotent.Retried, idempotent.Poisoned, idempotent.Lost:
+	case observe.Retried, observe.Poisoned, observe.Lost:
 		if m.unhandled[e.Message.ID] = e.Kind; postponed {
 			delete(m.unhandled, e.Message.ID)
 		}
-	case idempotent.Completed, idempotent.Duplicate, idempotent.Dropped:
+	case observe.Completed, observe.Duplicate, observe.Dropped:
 		delete(m.unhandled, e.Message.ID)
 	}
 }
@@ -134,7 +134,7 @@ func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient
 	if bySelf && len(m.unhandled) > 0 {
 		e := &failedMessages{consumeResult: r, poison: opts.Poison}
 		for _, kind := range m.unhandled {
-			if kind == idempotent.Poisoned {
+			if kind == observe.Poisoned {
 				e.poisoned++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
 )
 
 type deleteMessageOptions struct {
@@ -50,14 +51,14 @@ func deleteMessageRun(ctx context.Context, f *cli.Factory, opts *deleteMessageOp
 	if err != nil {
 		return err
 	}
-	lost, err := idempotent.Delete(ctx, queue, idempotent.Delivery{MessageID: opts.MessageID, PopReceipt: opts.PopReceipt})
+	lost, err := manual.Delete(ctx, queue, manual.Delivery{MessageID: opts.MessageID, PopReceipt: opts.PopReceipt}, nil)
 	if errors.Is(err, idempotent.ErrOwnershipLost) {
 		if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 			return answer // which says that the receipt is stale
 		}
 	}
 	if err != nil {
-		return err
+		return mistyped(err)
 	}
 	return printQueue(f, "deleted", opts.Queue, opts.MessageID, lost)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type extendOptions struct {
@@ -70,19 +72,27 @@ func extendRun(ctx context.Context, f *cli.Factory, opts *extendOptions) error {
 	if err != nil {
 		return err
 	}
-	e, err := idempotent.Extend(ctx, queue, opts.MessageID, opts.PopReceipt, opts.Visibility)
+	e, err := manual.Extend(ctx, queue, manual.Delivery{MessageID: opts.MessageID, PopReceipt: opts.PopReceipt}, opts.Visibility, nil)
 	switch {
-	case errors.Is(err, idempotent.ErrReceiptUnknown):
+	case errors.Is(err, manual.ErrReceiptUnknown):
 		return &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
 	case errors.Is(err, idempotent.ErrOwnershipLost):
 		return &receiptLost{err}
 	case err != nil:
-		return err
+		return mistyped(err)
 	}
 	return f.Print(extendResult{
 		Outcome: "extended", Queue: opts.Queue, MessageID: opts.MessageID, receiptFields: receiptFields{e.PopReceipt, show.Time(e.NextVisible)},
 		Cost: f.Cost(),
 	})
+}
+
+// mistyped adds a hint if the service does not take a pop receipt for one.
+func mistyped(err error) error {
+	if azerr.Has(err, "InvalidQueryParameterValue") {
+		return fail.WithHint(err, "--pop-receipt is not as it was printed, or was used before")
+	}
+	return err
 }
 
 // receiptLost reports that the message was received or extended since, or is gone.

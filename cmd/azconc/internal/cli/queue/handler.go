@@ -147,7 +147,7 @@ func inbox(f *cli.Factory, at ref.Table) (*idempotent.Inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewInbox(tables.NewClient(at.Table))
+	return idempotent.NewInbox(tables.NewClient(at.Table), nil)
 }
 
 func sessions(f *cli.Factory, name string) (*idempotent.Sessions, error) {

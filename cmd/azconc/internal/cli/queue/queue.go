@@ -60,7 +60,7 @@ func CheckTable(flag, name string) error {
 	return nil
 }
 
-// markers returns the markers in a table.
+// openMarkers returns the markers in a table.
 func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 	tables, err := f.TableService()
 	if err != nil {

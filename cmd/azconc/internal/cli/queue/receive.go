@@ -6,15 +6,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 type receiveOptions struct {
@@ -109,7 +108,7 @@ func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error
 	if err != nil {
 		return err
 	}
-	messages, lost, err := idempotent.Receive(ctx, queue, int(opts.Max), opts.Visibility)
+	messages, lost, err := manual.Receive(ctx, queue, int(opts.Max), opts.Visibility, nil)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/itchyny/gojq"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/redrive"
 )
 
 type redriveOptions struct {
@@ -134,19 +135,21 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 	if _, err := into.GetProperties(ctx, nil); err != nil { // before a message is hidden for nothing
 		return err
 	}
-	var markers *idempotent.Markers
+	var markers *aztables.Client
 	if opts.Markers != "" {
-		if markers, err = openMarkers(f, opts.Markers); err != nil {
+		tables, err := f.TableService()
+		if err != nil {
 			return err
 		}
+		markers = tables.NewClient(opts.Markers)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress, moved := f.Progress("moved"), 0
-	res, err := idempotent.Redrive(ctx, from, into, &idempotent.RedriveOptions{
+	res, err := redrive.Run(ctx, from, into, &redrive.Options{
 		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait,
 		Filter: opts.filter(ctx, cancel),
-		Each: func(idempotent.Buried) {
+		Each: func(redrive.Message) {
 			moved++
 			progress.Count(moved, "messages")
 		},
@@ -155,8 +158,8 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 	if failed, ok := errors.AsType[*whereError](context.Cause(ctx)); ok {
 		err = failed
 	}
-	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
-		err = &fail.UnknownError{Why: "message " + failed.ID + " may have been sent, and is still in " + opts.From, Err: err}
+	if failed, ok := errors.AsType[*redrive.SendError](err); ok && failed.Open {
+		err = &fail.UnknownError{Why: "message " + failed.Key + " may have been sent, and is still in " + opts.From, Err: err}
 	}
 	until := show.Time(res.HiddenUntil)
 	if until != "" {
@@ -177,11 +180,11 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 
 // filter returns whether a message is moved. An expression that fails for one message ends the redrive, since it would fail for
 // others too.
-func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(idempotent.Buried) bool {
+func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(redrive.Message) bool {
 	if len(o.IDs) == 0 && o.Reason == "" && o.Where == nil {
 		return nil
 	}
-	return func(b idempotent.Buried) bool {
+	return func(b redrive.Message) bool {
 		if len(o.IDs) > 0 && !slices.Contains(o.IDs, b.Key) || !strings.Contains(b.Reason, o.Reason) {
 			return false
 		}
@@ -215,7 +218,7 @@ func (*whereError) Verdict() fail.Verdict {
 	return fail.Verdict{Code: fail.ExitFilter, Outcome: "filter_failed"}
 }
 
-func redriveFacts(b idempotent.Buried) map[string]any {
+func redriveFacts(b redrive.Message) map[string]any {
 	var body any
 	if json.Unmarshal(b.Body, &body) != nil {
 		body = strings.ToValidUTF8(string(b.Body), string(utf8.RuneError))

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/claimcheck"
 )
 
 type sendOptions struct {
@@ -141,7 +142,7 @@ func checkContainer(flag, name string) error {
 }
 
 // claimCheck returns the ClaimCheck on a container, or nil if no container is named.
-func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
+func claimCheck(f *cli.Factory, name string) (*claimcheck.ClaimCheck, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -153,7 +154,7 @@ func claimCheck(f *cli.Factory, name string) (*idempotent.ClaimCheck, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
+	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
 }
 
 func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
 )
 
 // messageShown is a message as receive and peek print it.
@@ -42,9 +43,9 @@ func (m *messageShown) open(text, decode string, envelope bool) {
 	case "base64":
 		as = idempotent.Base64
 	}
-	o, err := idempotent.Open(text, as)
+	o, err := manual.Open(text, as)
 	if err != nil {
-		o = idempotent.Opened{Body: []byte(text)}
+		o = manual.OpenResult{Body: []byte(text)}
 	}
 	m.ID, m.Sent, m.Headers, m.Attempts, m.LastError, m.Reason, m.Blob = o.Key, show.Time(o.Sent), o.Headers, o.Attempts, o.LastError, o.Reason, o.Blob
 	if utf8.Valid(o.Body) {

@@ -23,6 +23,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/claimcheck"
+	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -189,7 +191,7 @@ func storeQueues(t *testing.T, s *shelf) {
 	s.entities("markers")
 
 	table := s.table("inbox")
-	inbox, err := idempotent.NewInbox(table)
+	inbox, err := idempotent.NewInbox(table, nil)
 	s.fail(err)
 	s.check(s.Queue("rows").Create(t.Context(), nil))
 	s.send("rows", nil, idempotent.Outgoing{ID: "row", Body: []byte("row")})
@@ -202,7 +204,7 @@ func storeQueues(t *testing.T, s *shelf) {
 func storeLarge(t *testing.T, s *shelf) {
 	s.check(s.Queue("orders").Create(t.Context(), nil))
 	s.check(s.Container("bodies").Create(t.Context(), nil))
-	claims, err := idempotent.NewClaimCheck(s.Container("bodies"), nil)
+	claims, err := claimcheck.New(s.Container("bodies"), nil)
 	s.fail(err)
 	random := make([]byte, 100<<10)
 	for i, x := 0, uint32(1); i < len(random); i++ {
@@ -234,7 +236,7 @@ func storeSessions(t *testing.T, s *shelf) {
 }
 
 func storeOnce(t *testing.T, s *shelf) {
-	once, err := idempotent.NewOnce(s.locker("locks"), s.table("results"))
+	once, err := idem.New(s.locker("locks"), s.table("results"), nil)
 	s.fail(err)
 	s.check(once.Do(t.Context(), "deploy-42", []byte("payload"), func(context.Context, *pessimistic.Hold) ([]byte, error) { return []byte("result"), nil }))
 	s.blobs("locks")

@@ -1,4 +1,4 @@
-package idempotent
+package once
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (r *rig) once(wire policy.Transporter) *Once {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o, err := NewOnce(locks, table)
+	o, err := New(locks, table, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
 		}
 		r.service.Reset()
 		first, err := o.Do(t.Context(), "a/b ü", []byte("pay"), work)
-		if err != nil || first.Replayed || string(first.Result) != "result" || r.service.Requests() != 8 {
+		if err != nil || first.Replayed || string(first.Value) != "result" || r.service.Requests() != 8 {
 			t.Errorf("%+v, %v after %d requests", first, err, r.service.Requests())
 		}
 		r.service.Reset()
 		again, err := r.once(r.service).Do(t.Context(), "a/b ü", []byte("pay"), work)
-		if err != nil || !again.Replayed || string(again.Result) != "result" || r.service.Requests() != 1 || runs != 2 {
+		if err != nil || !again.Replayed || string(again.Value) != "result" || r.service.Requests() != 1 || runs != 2 {
 			t.Errorf("%+v, %v after %d requests and %d runs", again, err, r.service.Requests(), runs)
 		}
 		if _, err := o.Do(t.Context(), "a/b ü", []byte("other"), work); !errors.Is(err, ErrMismatch) {
@@ -113,7 +113,7 @@ func TestAKeyThatIsDoneBeforeTheLockIsHeldIsReplayed(t *testing.T) {
 			t.Error("the function ran twice")
 			return nil, nil
 		})
-		if err != nil || !out.Replayed || string(out.Result) != "first" {
+		if err != nil || !out.Replayed || string(out.Value) != "first" {
 			t.Errorf("%+v, %v", out, err)
 		}
 	})
@@ -141,7 +141,7 @@ func TestASecondRunIsRefusedAndTakesOverAfterACrash(t *testing.T) {
 		wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest})
 		pass(time.Minute)
 		out, err := next.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return []byte("mine"), nil })
-		if err != nil || string(out.Result) != "mine" {
+		if err != nil || string(out.Value) != "mine" {
 			t.Errorf("%+v, %v", out, err)
 		}
 		all.Wait()
@@ -156,7 +156,7 @@ func TestAFaultAtAnyRequestOfAOnceLosesNothing(t *testing.T) {
 				wire.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
 				runs := 0
 				out, err := r.once(wire).Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte("x"), nil })
-				if err != nil || string(out.Result) != "x" || runs != 1 {
+				if err != nil || string(out.Value) != "x" || runs != 1 {
 					t.Errorf("%s at %d: %+v, %v after %d runs:\n%v", kind, k, out, err, runs, wire.Log())
 				}
 				again, err := r.once(r.service).Do(t.Context(), "k", nil, nil)
@@ -173,14 +173,14 @@ func TestEveryKeyIsDoneOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		o, runs := r.once(r.service), 0
 		long := strings.Repeat("長", 66)
-		for n, key := range []string{strings.Repeat("長", 57), long, strings.Repeat("/", 200), strings.Repeat("\x00", 200), strings.Repeat("x", 200), "\xff!'#?", onceRow(long)} {
+		for n, key := range []string{strings.Repeat("長", 57), long, strings.Repeat("/", 200), strings.Repeat("\x00", 200), strings.Repeat("x", 200), "\xff!'#?", row(long)} {
 			for range 2 {
 				out, err := o.Do(t.Context(), key, nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return []byte(key), nil })
-				if err != nil || string(out.Result) != key {
-					t.Errorf("%.20q: %q, %v", key, out.Result, err)
+				if err != nil || string(out.Value) != key {
+					t.Errorf("%.20q: %q, %v", key, out.Value, err)
 				}
 			}
-			if out, done, err := o.Look(t.Context(), key); runs != n+1 || !done || string(out.Result) != key {
+			if out, done, err := o.Look(t.Context(), key); runs != n+1 || !done || string(out.Value) != key {
 				t.Errorf("%.20q: %d runs, then done %v, %v", key, runs, done, err)
 			}
 			if gone, err := o.Forget(t.Context(), key); !gone || err != nil {
@@ -198,7 +198,7 @@ func TestAnOnceWhoseLocksHaveALongPrefixStoresItsResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := NewOnce(locks, r.service.Table("results"))
+		o, err := New(locks, r.service.Table("results"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,8 +237,8 @@ func TestOnceCreatesItsTable(t *testing.T) {
 		}
 		r.service.Reset()
 		for n, requests := range []int{9, 1} {
-			if out, err := o.Do(t.Context(), "k", nil, work); err != nil || string(out.Result) != "result" || r.service.Requests() != requests || runs != 2 {
-				t.Errorf("%d: %q, %v, %d runs, %d requests, want %d: %v", n, out.Result, err, runs, r.service.Requests(), requests, r.ops())
+			if out, err := o.Do(t.Context(), "k", nil, work); err != nil || string(out.Value) != "result" || r.service.Requests() != requests || runs != 2 {
+				t.Errorf("%d: %q, %v, %d runs, %d requests, want %d: %v", n, out.Value, err, runs, r.service.Requests(), requests, r.ops())
 			}
 			r.service.Reset()
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func TestTheVisibilityAdaptsToTheHandlers(t *testing.T) {
@@ -16,7 +18,7 @@ func TestTheVisibilityAdaptsToTheHandlers(t *testing.T) {
 			}
 			c := r.consume(func(context.Context, *Message) error { pass(20 * time.Second); return nil },
 				ConsumerOptions{Visibility: 10 * time.Second, MaxVisibility: most, Concurrency: 1})
-			renewals, window = r.ops()["Update Message"], c.tenures.window(10*time.Second, max(most, 10*time.Second))
+			renewals, window = r.ops()["Update Message"], c.holds.window(10*time.Second, max(most, 10*time.Second))
 		})
 		return renewals, window
 	}
@@ -30,7 +32,7 @@ func TestTheVisibilityAdaptsToTheHandlers(t *testing.T) {
 	}
 }
 
-func TestAProducerWakesTheConsumersOfItsProcess(t *testing.T) {
+func TestAProducerWakesTheConsumerOfItsProcess(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		handled := make(chan time.Time, 1)
 		c := r.consumer(func(context.Context, *Message) error { handled <- time.Now(); return nil }, ConsumerOptions{})
@@ -38,20 +40,23 @@ func TestAProducerWakesTheConsumersOfItsProcess(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { _ = c.Run(ctx) })
 		pass(10 * time.Minute)
-		r.send("m")
+		p, err := NewProducer(r.queue, &ProducerOptions{Wake: c.Wake})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Send(t.Context(), Outgoing{ID: "m"}); err != nil {
+			t.Fatal(err)
+		}
 		sent := time.Now()
 		if at := <-handled; at != sent {
 			t.Errorf("handled %v later", at.Sub(sent))
 		}
 		cancel()
 		all.Wait()
-		if len(consumers.all) != 0 {
-			t.Errorf("still noted: %v", consumers.all)
-		}
 	})
 }
 
-func TestMiddlewareIsAroundTheHandlerAndATraceAroundAll(t *testing.T) {
+func TestMiddlewareIsAroundTheHandlerAndASpanAroundAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		var seen []string
@@ -76,15 +81,16 @@ func TestMiddlewareIsAroundTheHandlerAndATraceAroundAll(t *testing.T) {
 			return nil
 		}, ConsumerOptions{
 			ExitWhenEmpty: true, Markers: r.markers, Middleware: []func(Handler) Handler{around("outer"), around("inner")},
-			Trace: func(ctx context.Context, op string, m *Message) (context.Context, func(error)) {
-				say(op + "(")
-				return context.WithValue(ctx, key{}, op), func(error) { say(")") }
-			}})
+			Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+				say(s.Name + "(")
+				return context.WithValue(ctx, key{}, s.Name), func(error) { say(")") }
+			}}})
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// The next receive is beside the handling of the first.
-		want := []string{"receive(", ")", "claim(", ")", "handle(", "outer in", "inner in", "handler within handle", "inner out", "outer out", ")", "settle(", ")"}
+		want := []string{"Get Messages(", ")", "Entity Group Transaction(", ")", "idempotent.Handle(", "outer in", "inner in", "handler within idempotent.Handle", "inner out", "outer out",
+			"Entity Group Transaction(", ")", "Delete Message(", ")", ")"}
 		i := 0
 		for _, s := range seen {
 			if i < len(want) && s == want[i] {

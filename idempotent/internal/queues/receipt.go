@@ -1,7 +1,8 @@
-package idempotent
+package queues
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// receipt is the right to a message. The pop receipt changes with every use, so uses take turns: only one request at a
+// Receipt is the right to a message. The pop receipt changes with every use, so uses take turns: only one request at a
 // time is in progress, since the next one needs its response.
 //
 //	held     the pop receipt is known, and nobody else can receive the message before the deadline
@@ -25,11 +26,13 @@ import (
 //
 // The deadline counts from just before the request that hid the message was sent, on the monotonic clock, so it is
 // never later than the service's.
-type receipt struct {
-	queue *azqueue.QueueClient
-	count func()
+type Receipt struct {
+	queue *Queue
 	id    string
 	text  string // sent with an update if the client has no Policy
+
+	typed   bool // the pop receipt comes from a user, and may be none
+	special bool // the text is not known: an update needs Policy
 
 	turn chan struct{} // holds a token while no request is in progress
 
@@ -42,10 +45,19 @@ type receipt struct {
 	adopted bool // the pop receipt is from a delivery that came after the latest request was sent
 }
 
-// newReceipt returns a receipt whose turn is free.
-func newReceipt(queue *azqueue.QueueClient, id, text string) *receipt {
-	r := &receipt{queue: queue, id: id, text: text, turn: make(chan struct{}, 1)}
+// Receipt returns the receipt of a message whose text is known. It holds the message when Adopt has been called.
+func (q *Queue) Receipt(id, text string) *Receipt {
+	r := &Receipt{queue: q, id: id, text: text, turn: make(chan struct{}, 1)}
 	r.turn <- struct{}{}
+	return r
+}
+
+// ReceiptOf returns the receipt of a message whose text is not known, and which is taken to be hidden until the given time. typed
+// says that a user has typed the pop receipt: the service may refuse it because it is none.
+func (q *Queue) ReceiptOf(id, pop string, until time.Time, typed bool) *Receipt {
+	r := q.Receipt(id, "")
+	r.typed, r.special = typed, true
+	r.Adopt(pop, until)
 	return r
 }
 
@@ -55,8 +67,9 @@ type use struct {
 	budget  retry.Budget
 	over    func() bool // reports whether it is too late for another try
 	send    func(ctx context.Context, pop string) error
-	refused func(lost bool) error // what it means that the service does not know the message, or not under this receipt
-	ended   func(err error)       // called before the next use; may be nil
+	refused func(out azerr.Outcome) error // what it means that the service does not know the message, or not under this receipt
+	ended   func(err error)               // called before the next use; may be nil
+	check   func() error                  // after a response: why the request cannot have an effect; may be nil
 
 	began time.Time // of the latest try
 	open  time.Time // of the first try whose outcome is unknown; zero if there is none
@@ -64,7 +77,7 @@ type use struct {
 }
 
 // use sends a request, when no other is in progress, until its outcome is known or no try is left.
-func (r *receipt) use(ctx context.Context, u *use) error {
+func (r *Receipt) use(ctx context.Context, u *use) error {
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
@@ -77,7 +90,7 @@ func (r *receipt) use(ctx context.Context, u *use) error {
 	r.mu.Unlock()
 	switch {
 	case lost:
-		return ErrOwnershipLost
+		return ErrLost
 	case unsure:
 		return ErrReceiptUnknown
 	}
@@ -91,18 +104,23 @@ func (r *receipt) use(ctx context.Context, u *use) error {
 			return loop.Next(ctx, retryAfter)
 		},
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+			if u.check != nil && f.Outcome.Status != 0 {
+				if err := u.check(); err != nil {
+					return wire.Final, err
+				}
+			}
 			u.failed(f.Outcome)
-			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound {
+			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound && (r.typed || !Invalid(f.Outcome)) {
 				return f.Usual()
 			}
-			if renewed, ok := r.renewed(); ok {
+			if renewed, ok := r.Renewed(); ok {
 				pop, u.open = renewed, time.Time{}
 				return wire.AtOnce, f.Err
 			}
-			return wire.Final, u.refused(f.Outcome.Kind == azerr.Lost)
+			return wire.Final, u.refused(f.Outcome)
 		},
 	}
-	sent, err := wire.Wire{Count: r.count}.Send(ctx, u.op, again, func(ctx context.Context) error {
+	sent, err := r.queue.wire.Send(ctx, u.op, again, func(ctx context.Context) error {
 		u.began = time.Now()
 		err := u.send(ctx, pop)
 		if err != nil {
@@ -120,6 +138,10 @@ func (r *receipt) use(ctx context.Context, u *use) error {
 	return err
 }
 
+// Invalid reports that the service does not take the pop receipt for one. Accounts respond like that to a stale one of a message
+// that exists, as well as to one that was mistyped.
+func Invalid(out azerr.Outcome) bool { return out.Code == "InvalidQueryParameterValue" }
+
 // failed records that a try may have been applied.
 func (u *use) failed(out azerr.Outcome) {
 	if out.Ambiguous() && u.open.IsZero() {
@@ -127,9 +149,9 @@ func (u *use) failed(out azerr.Outcome) {
 	}
 }
 
-// renewed returns the current pop receipt if the message was delivered to this process again after the latest request
+// Renewed returns the current pop receipt if the message was delivered to this process again after the latest request
 // was sent.
-func (r *receipt) renewed() (pop string, ok bool) {
+func (r *Receipt) Renewed() (pop string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ok, r.adopted = r.adopted, false
@@ -137,7 +159,7 @@ func (r *receipt) renewed() (pop string, ok bool) {
 }
 
 // become records the effect of a request, unless a later delivery has replaced the pop receipt.
-func (r *receipt) become(change func()) {
+func (r *Receipt) become(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.adopted {
@@ -145,46 +167,60 @@ func (r *receipt) become(change func()) {
 	}
 }
 
-// deadline returns until when nobody else can receive the message, and whether it is held at all.
-func (r *receipt) deadline() (until time.Time, ours bool) {
+// Deadline returns until when nobody else can receive the message, and whether it is held at all.
+func (r *Receipt) Deadline() (until time.Time, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until, !r.lost
 }
 
-// extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
-func (r *receipt) extend(ctx context.Context, d time.Duration) error {
+// Extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
+func (r *Receipt) Extend(ctx context.Context, d time.Duration) error {
 	return r.update(marked(ctx, bodiless{}), d, nil)
 }
 
-// rewrite hides the message for d and replaces its text.
-func (r *receipt) rewrite(ctx context.Context, d time.Duration, text string) error {
+// Rewrite hides the message for d and replaces its text.
+func (r *Receipt) Rewrite(ctx context.Context, d time.Duration, text string) error {
 	return r.update(ctx, d, &text)
 }
 
-func (r *receipt) update(ctx context.Context, d time.Duration, text *string) error {
+func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) error {
 	var resp azqueue.UpdateMessageResponse
+	var special *substitution
+	if r.special && text == nil {
+		special = &substitution{}
+		ctx = context.WithValue(ctx, substitute{}, special)
+	}
 	u := &use{
-		op:     "update",
+		op:     "Update Message",
 		budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
-		over:   func() bool { until, _ := r.deadline(); return !time.Now().Before(until) },
+		over:   func() bool { until, _ := r.Deadline(); return !time.Now().Before(until) },
 	}
 	u.send = func(ctx context.Context, pop string) (err error) {
 		content := r.text
 		if text != nil {
 			content = *text
 		}
-		resp, err = r.queue.UpdateMessage(ctx, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
+		if special != nil {
+			special.pop, pop = pop, standIn
+		}
+		resp, err = r.queue.SDK.UpdateMessage(ctx, r.id, pop, content, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(int32(d / time.Second))})
 		return err
 	}
-	u.refused = func(lost bool) error {
-		if lost && !u.open.IsZero() {
+	u.check = func() error {
+		if special != nil && !special.made {
+			return ErrNoPolicy
+		}
+		return nil
+	}
+	u.refused = func(out azerr.Outcome) error {
+		if out.Kind != azerr.NotFound && !u.open.IsZero() {
 			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the time.
 			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
 			return ErrReceiptUnknown
 		}
 		r.become(func() { r.lost = true })
-		return ErrOwnershipLost
+		return ErrLost
 	}
 	u.ended = func(err error) {
 		if err != nil {
@@ -203,9 +239,20 @@ func (r *receipt) update(ctx context.Context, d time.Duration, text *string) err
 	return r.use(ctx, u)
 }
 
-// adopt takes over a new receipt after the service has delivered the message to this process again.
-func (r *receipt) adopt(pop string, until time.Time) {
+// Adopt takes over a new receipt after the service has delivered the message to this process again.
+func (r *Receipt) Adopt(pop string, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pop, r.until, r.unsure, r.lost, r.adopted = pop, until, false, false, true
 }
+
+// Known returns the pop receipt, and when the service has last said that the message becomes visible. known is false if the
+// response to the latest update was lost.
+func (r *Receipt) Known() (pop string, visible time.Time, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pop, r.visible, !r.unsure
+}
+
+// ErrNoPolicy reports that an update was not made because the client lacks Policy.
+var ErrNoPolicy = errors.New("the queue client lacks idempotent.Policy, without which the message's text would be lost")

@@ -1,4 +1,12 @@
-package idempotent
+// Package once runs a function once per key, across all processes, and replays its result to later callers.
+//
+//	keys, err := once.New(locks, table, nil)
+//	done, err := keys.Do(ctx, "order-17", request, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) {
+//		return charge(ctx, request, h.Fence())
+//	})
+//
+// A key has a named lock, so one process at a time works on it, and an entity with the result.
+package once
 
 import (
 	"context"
@@ -16,6 +24,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 var (
@@ -44,32 +53,45 @@ var (
 // A Once is safe for concurrent use.
 type Once struct {
 	locks     *pessimistic.Locker
-	table     *aztables.Client
+	table     *markers.Table
 	partition string
 }
 
-// NewOnce returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
+// New returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
 // partition named after the Locker's container and prefix: a key locked elsewhere is a different key. It sends no
 // request: the table is created before a function first runs.
 //
 // The first use of a key creates a lock, whose fence takes up to a second; see pessimistic.LockerOptions.QuickFirst for
 // when that can be avoided.
-func NewOnce(locks *pessimistic.Locker, table *aztables.Client) (*Once, error) {
+func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Once, error) {
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker or no table client")
 	}
-	return &Once{locks: locks, table: table, partition: markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))}, nil
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	return &Once{locks: locks, table: markers.NewTable(table, o.Hooks), partition: markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))}, nil
 }
 
-// Outcome is the result of Do.
-type Outcome struct {
-	Result   []byte
+// Options configures a Once. The zero value selects the defaults.
+type Options struct {
+	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget and GC, and one for each of their requests to the table;
+	// those to the lock go to the Hooks of the Locker. Defaults to none.
+	Hooks observe.Hooks
+
+	_ struct{}
+}
+
+// Result is the result of a key.
+type Result struct {
+	Value    []byte
 	Replayed bool      // it was stored before
 	At       time.Time // when it was stored, by the clock of the process that stored it
 }
 
-// onceResult is the stored entity.
-type onceResult struct {
+// entity is the stored entity.
+type entity struct {
 	Payload string    `json:"payload"` // its hash
 	Result  []byte    `json:"result"`
 	At      time.Time `json:"at"`
@@ -82,14 +104,16 @@ const (
 	maxResult = 64 << 10
 )
 
-// Do runs fn for key, of 1 to 200 bytes, unless that was done before, and returns the result. payload is the operation that the key stands for, such as
-// a request: its hash is stored, and a different payload under the same key is refused.
+// Do runs fn for key, of 1 to 200 bytes, unless that was done before, and returns the result. payload is the operation that
+// the key stands for, such as a request: its hash is stored, and a different payload under the same key is refused.
 //
 // fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
 // *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.
 //
 // Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before; 1 more if the table does not exist.
-func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (Outcome, error) {
+func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (out Result, err error) {
+	ctx, end := o.span(ctx, "once.Do", key)
+	defer func() { end(err) }()
 	a, out, err := o.Begin(ctx, key, payload)
 	if a == nil {
 		return out, err
@@ -97,80 +121,86 @@ func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx c
 	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
 	result, err := fn(a.Context(), a.Hold)
 	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
-		return Outcome{}, lost
+		return Result{}, lost
 	}
 	if err != nil {
-		return Outcome{}, err
+		return Result{}, err
 	}
 	return a.Finish(a.Context(), result)
 }
 
-// OnceRun is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
+// Run is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
 // Release.
-type OnceRun struct {
+type Run struct {
 	*pessimistic.Hold
 	once      *Once
 	key, hash string
 }
 
-// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no OnceRun, and
-// Outcome is the stored result. Errors: ErrInProgress; ErrMismatch; and the service's error. After an error nothing is
+// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Run, and
+// Result is the stored result. Errors: ErrInProgress; ErrMismatch; and the service's error. After an error nothing is
 // held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
-func (o *Once) Begin(ctx context.Context, key string, payload []byte) (*OnceRun, Outcome, error) {
+func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run, out Result, err error) {
+	ctx, end := o.span(ctx, "once.Begin", key)
+	defer func() { end(err) }()
 	if err := checkKey(key); err != nil {
-		return nil, Outcome{}, err
+		return nil, Result{}, err
 	}
 	sum := sha256.Sum256(payload)
 	hash := hex.EncodeToString(sum[:])
 	out, done, err := o.look(ctx, key, hash)
 	if markers.Missing(err) { // before fn runs, so that its result can be stored
-		_, err = tables.EnsureTable(ctx, o.table)
+		_, err = tables.EnsureTable(ctx, o.table.Client)
 	}
 	if done || err != nil {
 		return nil, out, err
 	}
 	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
 	if errors.Is(err, pessimistic.ErrHeld) {
-		return nil, Outcome{}, fmt.Errorf("%w: %w", ErrInProgress, err)
+		return nil, Result{}, fmt.Errorf("%w: %w", ErrInProgress, err)
 	}
 	if err != nil {
-		return nil, Outcome{}, err
+		return nil, Result{}, err
 	}
 	if out, done, err := o.look(h.Context(), key, hash); done || err != nil { // done between our look and our lock
 		_ = h.Release(ctx)
 		return nil, out, err
 	}
-	return &OnceRun{Hold: h, once: o, key: key, hash: hash}, Outcome{}, nil
+	return &Run{Hold: h, once: o, key: key, hash: hash}, Result{}, nil
 }
 
 // Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError if the lock is lost, and the service's
 // error: after these, as far as is known, nothing is stored and the key is free. Requests: 1.
-func (a *OnceRun) Finish(ctx context.Context, result []byte) (Outcome, error) {
+func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error) {
+	ctx, end := a.once.span(ctx, "once.Finish", a.key)
+	defer func() { end(err) }()
 	if len(result) > maxResult {
-		return Outcome{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
+		return Result{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
 	}
 	if err := a.Guard(ctx); err != nil {
-		return Outcome{}, err
+		return Result{}, err
 	}
 	at := time.Now().UTC()
-	_, err := optimistic.Create(ctx, a.once.entity(a.key), onceResult{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
+	_, err = optimistic.Create(ctx, a.once.at(a.key), entity{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
 	if errors.Is(err, optimistic.ErrExists) {
 		// Another process has finished the key while this one believed it held the lock: the stored result stands.
 		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)
 		return out, err
 	}
 	if err != nil {
-		return Outcome{}, err
+		return Result{}, err
 	}
-	return Outcome{Result: result, At: at}, nil
+	return Result{Value: result, At: at}, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.
-func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
+func (o *Once) Look(ctx context.Context, key string) (out Result, done bool, err error) {
+	ctx, end := o.span(ctx, "once.Look", key)
+	defer func() { end(err) }()
 	if err := checkKey(key); err != nil {
-		return Outcome{}, false, err
+		return Result{}, false, err
 	}
-	out, done, err := o.look(ctx, key, "")
+	out, done, err = o.look(ctx, key, "")
 	if markers.Missing(err) {
 		err = nil
 	}
@@ -179,15 +209,22 @@ func (o *Once) Look(ctx context.Context, key string) (Outcome, bool, error) {
 
 // Forget deletes the result stored for a key, as if the key had never been used; the next caller runs the function
 // again. A call that is working on the key is not disturbed. Forget reports whether there was a result. Requests: 1.
-func (o *Once) Forget(ctx context.Context, key string) (bool, error) {
+func (o *Once) Forget(ctx context.Context, key string) (forgotten bool, err error) {
+	ctx, end := o.span(ctx, "once.Forget", key)
+	defer func() { end(err) }()
 	if err := checkKey(key); err != nil {
 		return false, err
 	}
-	_, err := optimistic.Delete(ctx, o.entity(key), optimistic.State{}, nil)
+	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, nil)
 	if errors.Is(err, optimistic.ErrNotFound) || markers.Missing(err) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// span begins the span of an operation.
+func (o *Once) span(ctx context.Context, name, key string) (context.Context, func(error)) {
+	return o.table.Hooks.Start(ctx, observe.Span{Name: name, Resource: strings.TrimSuffix(o.table.Path+"/"+key, "/")})
 }
 
 func checkKey(key string) error {
@@ -198,22 +235,22 @@ func checkKey(key string) error {
 }
 
 // look returns the stored result, for any payload if hash is empty.
-func (o *Once) look(ctx context.Context, key, hash string) (Outcome, bool, error) {
-	v, err := optimistic.Read(ctx, o.entity(key), nil)
+func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error) {
+	v, err := optimistic.Read(ctx, o.at(key), nil)
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound):
-		return Outcome{}, false, nil
+		return Result{}, false, nil
 	case err != nil:
-		return Outcome{}, false, err
+		return Result{}, false, err
 	case hash != "" && v.Value.Payload != hash:
-		return Outcome{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
+		return Result{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
-	return Outcome{Result: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
+	return Result{Value: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
 }
 
-func (o *Once) entity(key string) tables.Entity[onceResult] {
-	return tables.NewEntity[onceResult](o.table, o.partition, onceRow(key))
+func (o *Once) at(key string) tables.Entity[entity] {
+	return tables.NewEntity[entity](o.table.Client, o.partition, row(key))
 }
 
-// onceRow returns the row key of a key: the key, escaped, or its hash if that is too long. An escaped key has no "!".
-func onceRow(key string) string { return markers.RowUnder("", "!", key) }
+// row returns the row key of a key: the key, escaped, or its hash if that is too long. An escaped key has no "!".
+func row(key string) string { return markers.RowUnder("", "!", key) }

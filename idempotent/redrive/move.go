@@ -1,4 +1,4 @@
-package idempotent
+package redrive
 
 import (
 	"cmp"
@@ -11,10 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -25,7 +24,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 	switch {
 	case r.left[id]:
 		return true, nil
-	case time.Until(until) < redriveLeast, r.o.Max > 0 && r.res.Moved >= r.o.Max:
+	case time.Until(until) < least, r.o.Max > 0 && r.res.Moved >= r.o.Max:
 		return false, nil
 	}
 	e := format.Detect(ptr.Value(m.MessageText))
@@ -38,7 +37,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 			return false, fmt.Errorf("message %s: %w", id, err)
 		}
 	}
-	b := describeBuried(m, e, facts)
+	b := describe(m, e, facts)
 	if r.o.Filter != nil && !r.o.Filter(b) {
 		r.left[id] = true
 		r.res.Left++
@@ -48,7 +47,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 		return false, err
 	}
 	if kept {
-		_, _ = optimistic.Delete(ctx, r.o.Markers.factsOf(r.path, id), optimistic.State{}, nil) // otherwise it expires
+		r.markers.DropFacts(ctx, r.from.Path, id)
 		r.count()
 	}
 	delete(r.hiddenSince, id)
@@ -64,19 +63,19 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 
 // facts returns why a message is poison, if known, and whether that is stored with the markers.
 func (r *redrive) facts(ctx context.Context, id string, e format.Message) (facts *format.Poison, kept bool, err error) {
-	if e.Poison != nil || r.o.Markers == nil {
+	if e.Poison != nil || r.markers == nil {
 		return e.Poison, false, nil
 	}
 	r.count()
-	facts, err = r.o.Markers.facts(ctx, r.path, id)
+	facts, err = r.markers.Facts(ctx, r.from.Path, id)
 	if err != nil {
 		return nil, false, fmt.Errorf("message %s: why it is poison: %w", id, err)
 	}
 	return facts, facts != nil, nil
 }
 
-func describeBuried(m *azqueue.DequeuedMessage, e format.Message, facts *format.Poison) Buried {
-	b := Buried{Key: e.ID, MessageID: ptr.Value(m.MessageID), Body: e.Body}
+func describe(m *azqueue.DequeuedMessage, e format.Message, facts *format.Poison) Message {
+	b := Message{Key: e.ID, MessageID: ptr.Value(m.MessageID), Body: e.Body}
 	if p := e.Packed; p != nil && p.Blob != "" {
 		b.Blob = p.Container + "/" + p.Blob
 	} else if p != nil {
@@ -98,14 +97,13 @@ func describeBuried(m *azqueue.DequeuedMessage, e format.Message, facts *format.
 // move sends a message and deletes it from the poison queue.
 func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format.Message, facts *format.Poison, key string, until time.Time) error {
 	id, text := ptr.Value(m.MessageID), ptr.Value(m.MessageText)
-	receipt := newReceipt(r.from, id, text)
-	receipt.count = r.count
-	receipt.adopt(ptr.Value(m.PopReceipt), until)
-	producer := &Producer{queue: r.into, path: resource.Path(r.into.URL()), opts: ProducerOptions{Tries: redriveTries}, count: r.count}
-	if _, err := producer.send(ctx, key, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: redriveTTL(m, facts)}); err != nil {
-		return err
+	receipt := r.from.Receipt(id, text)
+	receipt.Adopt(ptr.Value(m.PopReceipt), until)
+	sent, err := r.into.Send(ctx, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: timeToLive(m, facts)}, tries, false)
+	if err != nil {
+		return &SendError{From: r.from.Path, Into: r.into.Path, Key: key, Open: sent.Open, Err: err}
 	}
-	if err := receipt.delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ErrOwnershipLost) {
+	if err := receipt.Delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, queues.ErrLost) {
 		return fmt.Errorf("message %s was sent, but is still in the poison queue: %w", id, azerr.Clean(err))
 	}
 	return nil
@@ -130,19 +128,39 @@ func untried(text string, e format.Message) string {
 	return text
 }
 
-// redriveTTL returns the original time to live of a message. If that is not known, it is "never" for a poison message
+// timeToLive returns the original time to live of a message. If that is not known, it is "never" for a poison message
 // that never expires, and the service's default otherwise.
-func redriveTTL(m *azqueue.DequeuedMessage, facts *format.Poison) *int32 {
+func timeToLive(m *azqueue.DequeuedMessage, facts *format.Poison) *int32 {
 	expires, inserted := ptr.Value(m.ExpirationTime), time.Time{}
 	if facts != nil && !facts.Expires.IsZero() {
 		expires, inserted = facts.Expires, facts.Inserted
 	}
 	switch life := expires.Sub(inserted).Round(time.Second); {
 	case expires.Year() >= 9999: // REST: "Put Message", a TTL of -1
-		return forEver
+		return to.Ptr(int32(-1))
 	case inserted.IsZero() || life < time.Second:
 		return nil
 	default:
 		return to.Ptr(int32(min(life/time.Second, 1<<31-1)))
 	}
 }
+
+// SendError reports that a message could not be moved, because the service has not confirmed its copy. It is still in the
+// poison queue, and another Run moves it.
+type SendError struct {
+	From, Into string // queues
+	Key        string // of the message
+	Open       bool   // a copy may have been sent, so the message may be handled twice unless it is detected by its id
+	Err        error
+}
+
+func (e *SendError) Error() string {
+	text := "send to " + e.Into + ": " + azerr.Summary(e.Err)
+	if e.Open {
+		text += "; it may have been sent, and is still in " + e.From + ": " + e.Key
+	}
+	return text
+}
+
+// Unwrap returns the last response.
+func (e *SendError) Unwrap() error { return e.Err }

@@ -1,4 +1,7 @@
-package idempotent
+// Package redrive moves messages from a poison queue back to where they can be handled again.
+//
+//	moved, err := redrive.Run(ctx, poison, orders, &redrive.Options{PerSecond: 5})
+package redrive
 
 import (
 	"context"
@@ -6,18 +9,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
-// RedriveOptions configures Redrive. The zero value selects the defaults.
-type RedriveOptions struct {
+// Options configures Run. The zero value selects the defaults.
+type Options struct {
 	// Max bounds the number of messages that are moved. Defaults to 0: all.
 	Max int
 
@@ -25,24 +31,28 @@ type RedriveOptions struct {
 	PerSecond float64
 
 	// Filter selects which messages to move; the others stay. Defaults to all.
-	Filter func(Buried) bool
+	Filter func(Message) bool
 
 	// Each is called with every message that was moved. Defaults to none.
-	Each func(Buried)
+	Each func(Message)
 
-	// Markers are those of the Consumer that poisoned the messages. They hold the reasons of messages that cannot carry
-	// them: all but envelopes. Defaults to none: Buried.Reason of those is empty. Requests: 2 more for each of those.
-	Markers *Markers
+	// Markers is the table of the Markers of the Consumer that poisoned the messages. It holds the reasons of messages that
+	// cannot carry them: all but envelopes. Defaults to none: Message.Reason of those is empty. Requests: 2 more for each of
+	// those.
+	Markers *aztables.Client
 
-	// Wait is how long to wait for hidden messages, for example those of another Redrive, when no others are left.
-	// Defaults to 0: they are counted in RedriveResult.Hidden.
+	// Wait is how long to wait for hidden messages, for example those of another Run, when no others are left.
+	// Defaults to 0: they are counted in Result.Hidden.
 	Wait time.Duration
+
+	// Hooks receive a span "redrive.Run", and one for each of its requests to the queues. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
 
-// Buried is a message of a poison queue.
-type Buried struct {
+// Message is a message of a poison queue.
+type Message struct {
 	Key        string    // identifies duplicates: the sender's id, or the service's if the message has none
 	MessageID  string    // the service's, in the poison queue
 	Body       []byte    // nil when it is in Blob
@@ -53,8 +63,8 @@ type Buried struct {
 	Deliveries int       // from that queue
 }
 
-// RedriveResult counts the results of Redrive.
-type RedriveResult struct {
+// Result counts the results of Run.
+type Result struct {
 	Moved int
 	Left  int // left in place by the filter
 
@@ -70,48 +80,54 @@ type RedriveResult struct {
 }
 
 const (
-	// redriveHide is how long messages are hidden while they are moved or inspected.
-	redriveHide = 2 * time.Minute
-	// redriveLeast is how much of that must be left when a message is moved: otherwise it is left to be received again.
-	redriveLeast = redriveHide / 2
-	// redriveTries is how often each request is sent: for about 80 s if the service hangs.
-	redriveTries = 6
-	// redriveLook is the interval between checks for hidden messages.
-	redriveLook = 5 * time.Second
+	// hide is how long messages are hidden while they are moved or inspected.
+	hide = 2 * time.Minute
+	// least is how much of that must be left when a message is moved: otherwise it is left to be received again.
+	least = hide / 2
+	// tries is how often each request is sent: for about 80 s if the service hangs.
+	tries = 6
+	// look is the interval between checks for hidden messages.
+	look = 5 * time.Second
 )
 
-// Redrive moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
+// Run moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
 // never been tried, and with their original time to live; "never" if that is not known and the poison message never
 // expires. A message that was not an envelope is restored byte for byte. Each message is first sent and then deleted,
 // so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by its id if
 // it is an envelope. Markers let a message through whose earlier copy was poison.
 //
 // Transient faults and lost responses are retried up to 6 times. If a receive's response is lost, its messages stay
-// hidden for 2 minutes, and Redrive waits for them. Messages that the filter leaves in place are hidden for up to 2
+// hidden for 2 minutes, and Run waits for them. Messages that the filter leaves in place are hidden for up to 2
 // minutes as well.
 //
-// Errors: those of Producer.Send, or why messages cannot be received or deleted; messages moved before the error are
-// counted, and another call can move the rest. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see
+// Errors: *SendError, or why messages cannot be received or deleted; messages moved before the error are counted, and
+// another call can move the rest. A process can call Run several times at once. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see
 // that none is left.
-func Redrive(ctx context.Context, from, into *azqueue.QueueClient, opts *RedriveOptions) (RedriveResult, error) {
-	var o RedriveOptions
+func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (res Result, err error) {
+	var o Options
 	if opts != nil {
 		o = *opts
 	}
 	switch {
 	case from == nil || into == nil:
-		return RedriveResult{}, errors.New("no queue client")
+		return Result{}, errors.New("no queue client")
 	case o.Max < 0:
-		return RedriveResult{}, fmt.Errorf("RedriveOptions.Max: %d is negative", o.Max)
+		return Result{}, fmt.Errorf("redrive: Options.Max: %d is negative", o.Max)
 	case o.PerSecond < 0:
-		return RedriveResult{}, fmt.Errorf("RedriveOptions.PerSecond: %v is negative", o.PerSecond)
+		return Result{}, fmt.Errorf("redrive: Options.PerSecond: %v is negative", o.PerSecond)
 	case o.Wait < 0:
-		return RedriveResult{}, fmt.Errorf("RedriveOptions.Wait: %v is negative", o.Wait)
+		return Result{}, fmt.Errorf("redrive: Options.Wait: %v is negative", o.Wait)
 	}
-	r := redrive{from: from, into: into, path: resource.Path(from.URL()), o: o, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
-	err := r.run(ctx)
+	r := redrive{o: o, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
+	r.from, r.into = queues.New(from, o.Hooks, r.count), queues.New(into, o.Hooks, r.count)
+	if o.Markers != nil {
+		r.markers = markers.NewTable(o.Markers, o.Hooks)
+	}
+	ctx, end := o.Hooks.Start(ctx, observe.Span{Name: "redrive.Run", Resource: r.from.Path})
+	defer func() { end(err) }()
+	err = r.run(ctx)
 	for _, at := range r.hiddenSince {
-		if until := at.Add(redriveHide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
+		if until := at.Add(hide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
 			r.res.HiddenUntil = until
 		}
 	}
@@ -119,10 +135,10 @@ func Redrive(ctx context.Context, from, into *azqueue.QueueClient, opts *Redrive
 }
 
 type redrive struct {
-	from, into *azqueue.QueueClient
-	path       string // of from
-	o          RedriveOptions
-	res        RedriveResult
+	from, into *queues.Queue
+	markers    *markers.Table // nil if there are none
+	o          Options
+	res        Result
 
 	left        map[string]bool      // messages that the filter has left
 	hiddenSince map[string]time.Time // by message, those that were received and not moved; "" for those of a lost response
@@ -166,33 +182,27 @@ func (r *redrive) run(ctx context.Context) error {
 
 // receive hides some messages, and returns until when.
 func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time.Time, error) {
-	n := maxReceive
+	n := queues.MaxReceive
 	if r.o.PerSecond > 0 { // no more than can be moved while they are hidden
-		n = max(1, min(n, int(r.o.PerSecond*(redriveHide-redriveLeast).Seconds())))
+		n = max(1, min(n, int(r.o.PerSecond*(hide-least).Seconds())))
 	}
 	if r.o.Max > 0 && r.o.Filter == nil {
 		n = min(n, r.o.Max-r.res.Moved)
 	}
-	var messages []*azqueue.DequeuedMessage
 	var began time.Time
-	err := send.Resend(ctx, redriveTries, send.TryTimeout, func(ctx context.Context) error {
-		r.count()
-		began = time.Now()
-		resp, err := r.from.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
-			NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(redriveHide / time.Second))})
+	again := wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)}
+	messages, _, err := r.from.ReceiveAgain(ctx, n, hide, again, func() { began = time.Now() }, func(err error) {
 		if azerr.Classify(err).Ambiguous() {
 			r.hiddenSince[""] = time.Now() // it may be applied as late as now
 		}
-		messages = resp.Messages
-		return err
 	})
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.path, azerr.Clean(err))
+		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.from.Path, azerr.Clean(err))
 	}
 	for _, m := range messages {
 		r.hiddenSince[ptr.Value(m.MessageID)] = began
 	}
-	return messages, began.Add(redriveHide), nil
+	return messages, began.Add(hide), nil
 }
 
 // await is called when no message can be received. It reports whether it has waited for hidden ones.
@@ -207,29 +217,24 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 	}
 	if lost, ok := r.hiddenSince[""]; ok {
 		delete(r.hiddenSince, "")
-		return true, retry.Sleep(ctx, time.Until(lost.Add(redriveHide)))
+		return true, retry.Sleep(ctx, time.Until(lost.Add(hide)))
 	}
 	left := r.o.Wait - time.Since(began)
 	if left <= 0 {
 		return false, nil
 	}
-	return true, retry.Sleep(ctx, min(redriveLook, left))
+	return true, retry.Sleep(ctx, min(look, left))
 }
 
 // hidden counts the messages that nobody can receive, except those left in place. -1 if the service does not return the
 // count.
 func (r *redrive) hidden(ctx context.Context) (n int, err error) {
-	err = send.Resend(ctx, redriveTries, send.TryTimeout, func(ctx context.Context) error {
-		r.count()
-		resp, err := r.from.GetProperties(ctx, nil)
-		n = max(0, int(ptr.Value(resp.ApproximateMessagesCount))-len(r.left))
-		return err
-	})
+	n, err = r.from.Count(ctx, tries)
 	if azerr.Classify(err).Kind == azerr.Unauthorised { // a SAS may allow to process messages, and not this
 		return -1, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("count the messages of %s: %w", r.path, azerr.Clean(err))
+		return 0, fmt.Errorf("count the messages of %s: %w", r.from.Path, azerr.Clean(err))
 	}
-	return n, nil
+	return max(0, n-len(r.left)), nil
 }

@@ -1,0 +1,76 @@
+package main
+
+// ofDeliveries are mistakes about the time for which a message is held, and about the sessions of those that hold one: package
+// idempotent.
+var ofDeliveries = []mutant{
+	{
+		name: "the renewal of a message is timed from the response",
+		file: "idempotent/internal/queues/receipt.go",
+		old:  "ptr.Value(resp.PopReceipt), u.began.Add(d),",
+		new:  "ptr.Value(resp.PopReceipt), time.Now().Add(d),",
+		pkg:  "./idempotent", run: "TestTheTimeOfAMessageIsCountedFromTheRequest",
+	},
+	{
+		name: "the time of a received message is counted from the response",
+		file: "idempotent/receive.go",
+		old:  "c.take(m, began, window)",
+		new:  "c.take(m, began.Add(time.Since(began)), window)",
+		pkg:  "./idempotent", run: "TestTheTimeOfAMessageIsCountedFromTheRequest",
+	},
+	{
+		name: "a session that cannot be asked counts as over",
+		file: "idempotent/session.go",
+		old:  "case err == nil && seen.State.Free(), send.NoSuchBlob(err):",
+		new:  "case err != nil || seen.State.Free():",
+		pkg:  "./idempotent", run: "TestEveryFaultAtEveryRequestOfOneThatWaits",
+	},
+	{
+		name: "a session that is alive is waited for without an end",
+		file: "idempotent/session.go",
+		old:  "case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:",
+		new:  "case m.Awaited.IsZero():",
+		pkg:  "./idempotent", run: "TestPatienceWithASessionThatLivesHasAnEnd",
+	},
+	{
+		name: "a message that was given back is waited for",
+		file: "idempotent/session.go",
+		old:  "given := m.Freed == m.Delivery || mine &&",
+		new:  "given := mine && false && m.Delivery > 0 &&",
+		pkg:  "./idempotent", run: "TestWhatIsGivenBackIsNotWaitedFor",
+	},
+	{
+		name: "waiting for a session counts for MaxDeliveries",
+		file: "idempotent/session.go",
+		old:  "d.waited = m.Waited + max(0, d.m.Deliveries-m.Delivery-1)",
+		new:  "d.waited = 0",
+		pkg:  "./idempotent", run: "TestASessionKeepsOthers|TestAHandlerThatGoesOnIsWaitedForAndItsMessageIsHandledOnce|TestPatience|TestADeadHolder",
+	},
+	{
+		name: "a session ends before its handlers have returned",
+		file: "idempotent/consumer.go",
+		old:  "go func() { <-done; c.finish(ctx) }()",
+		new:  "go func() { c.finish(ctx); <-done }()",
+		pkg:  "./idempotent", run: "TestWhatIsStuckIsNotTakenOver",
+	},
+	{
+		name: "a body is overwritten without a condition when the ETag is missing",
+		file: "idempotent/internal/bodies/store.go",
+		old:  "if ptr.Value(there.ETag) == \"\" {",
+		new:  "if false {",
+		pkg:  "./idempotent", run: "TestABodyIsNotOverwrittenWithoutACondition",
+	},
+	{
+		name: "a leased body counts as missing",
+		file: "idempotent/internal/bodies/store.go",
+		old:  " || out.Code == \"LeaseIdMissing\"",
+		new:  "",
+		pkg:  "./idempotent", run: "TestALeasedBodyIsThere",
+	},
+	{
+		name: "an extension without the policy is sent with its receipt",
+		file: "idempotent/internal/queues/receipt.go",
+		old:  "special.pop, pop = pop, standIn",
+		new:  "special.pop = pop",
+		pkg:  "./idempotent/manual", run: "TestWithoutThePolicyNothingIsWiped",
+	},
+}

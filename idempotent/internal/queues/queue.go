@@ -1,0 +1,94 @@
+// Package queues sends the requests of a queue: receives, sends, and those that need a message's pop receipt.
+package queues
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// MaxReceive is how many messages one request can receive (REST: "Get Messages").
+const MaxReceive = 32
+
+// Week is the longest time for which a message can be hidden (REST: "Get Messages"), and the default of its life.
+const Week = 7 * 24 * time.Hour
+
+// Queue is a queue, and how requests to it are observed. It is safe for concurrent use.
+type Queue struct {
+	SDK  *azqueue.QueueClient
+	Path string
+	wire wire.Wire
+}
+
+// New returns a queue. count is called before each request; nil counts none.
+func New(sdk *azqueue.QueueClient, hooks observe.Hooks, count func()) *Queue {
+	path := resource.Path(sdk.URL())
+	return &Queue{SDK: sdk, Path: path, wire: wire.Observed(hooks, path, count)}
+}
+
+// Receive asks once for up to n messages, and hides them for the given time in whole seconds.
+func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) (messages []*azqueue.DequeuedMessage, err error) {
+	err = q.wire.Once(ctx, getMessages, 0, func(ctx context.Context) (err error) {
+		messages, err = q.get(ctx, n, hide)
+		return err
+	})
+	return messages, err
+}
+
+// ReceiveAgain is Receive, sent as again says. began is called before each try, and failed with its error after it, if there is
+// one.
+func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, again wire.Again, began func(), failed func(error)) (messages []*azqueue.DequeuedMessage, sent wire.Sent, err error) {
+	sent, err = q.wire.Send(ctx, getMessages, again, func(ctx context.Context) (err error) {
+		began()
+		if messages, err = q.get(ctx, n, hide); err != nil {
+			failed(err)
+		}
+		return err
+	})
+	return messages, sent, err
+}
+
+const getMessages = "Get Messages"
+
+func (q *Queue) get(ctx context.Context, n int, hide time.Duration) ([]*azqueue.DequeuedMessage, error) {
+	resp, err := q.SDK.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
+		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(hide / time.Second)),
+	})
+	return resp.Messages, err
+}
+
+// Count returns the service's count of the messages, hidden ones included.
+func (q *Queue) Count(ctx context.Context, tries int) (n int, err error) {
+	err = send.Resend(ctx, q.wire, "Get Queue Metadata", tries, send.TryTimeout, func(ctx context.Context) error {
+		resp, err := q.SDK.GetProperties(ctx, nil)
+		n = int(ptr.Value(resp.ApproximateMessagesCount))
+		return err
+	})
+	return n, err
+}
+
+// Absent reports whether the queue does not exist, or does no longer.
+func Absent(err error) bool { return azerr.Has(err, "QueueNotFound", beingDeleted) }
+
+// ErrLost reports that the message may be held by another client.
+var ErrLost = errors.New("the message is no longer held by this consumer")
+
+// ErrReceiptUnknown reports that the message is hidden, and that its pop receipt is not known.
+var ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
+
+// Address distinguishes queues of different accounts, which their paths do not.
+func Address(queue *azqueue.QueueClient) string {
+	url, _, _ := strings.Cut(queue.URL(), "?")
+	return url
+}

@@ -1,0 +1,188 @@
+// Package manual receives, extends and deletes messages one request at a time, for programs that cannot use a Consumer, such as
+// command lines.
+//
+//	messages, _, err := manual.Receive(ctx, queue, 1, time.Minute, nil)
+//	opened, err := manual.Open(messages[0].Text, idempotent.Auto)
+//	_, err = manual.Delete(ctx, queue, messages[0], nil)
+//
+// Nothing renews the messages: a message that is not deleted in time is received by others.
+package manual
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
+// the message can be neither extended nor deleted until it is received again.
+var ErrReceiptUnknown = queues.ErrReceiptUnknown
+
+// Options configures an operation. The zero value selects the defaults.
+type Options struct {
+	// Hooks receive a span for each operation, such as "manual.Receive", and one for each of its requests. Defaults to none.
+	Hooks observe.Hooks
+
+	_ struct{}
+}
+
+func (o *Options) hooks() observe.Hooks {
+	if o == nil {
+		return observe.Hooks{}
+	}
+	return o.Hooks
+}
+
+// Delivery is a message that Receive has received. Open decodes its text.
+type Delivery struct {
+	MessageID   string
+	PopReceipt  string // the right to extend or delete the message, until it is used or the message is received again
+	Text        string
+	Deliveries  int       // how often the message was received
+	Inserted    time.Time // this and the next two are by the service's clock
+	Expires     time.Time
+	NextVisible time.Time // when others can receive it
+
+	// HeldUntil is a time, by the local clock, until which nobody else can receive the message. The zero value means that it
+	// is not known, and that PopReceipt comes from a user, who may have mistyped it.
+	HeldUntil time.Time
+}
+
+// Receive receives up to n messages, 1 to 32, and hides each for visibility, 1 s to 7 days in whole seconds. The client should
+// have idempotent.Policy.
+//
+// A response can be lost: the messages in it stay hidden for visibility and count as delivered, and Receive asks for
+// others. lost counts such requests. Each try may take 10 s, and transient faults are retried up to 6 times in a minute.
+// The error is that of the last response. Requests: 1.
+func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility time.Duration, opts *Options) (messages []Delivery, lost int, err error) {
+	switch {
+	case queue == nil:
+		return nil, 0, errNoClient
+	case n < 1 || n > queues.MaxReceive:
+		return nil, 0, fmt.Errorf("receive: %d messages are not 1 to %d", n, queues.MaxReceive)
+	case visibility < time.Second || visibility > queues.Week || visibility%time.Second != 0:
+		return nil, 0, fmt.Errorf("receive: visibility %v is not 1s to 168h in whole seconds", visibility)
+	}
+	ctx, end := start(ctx, opts, "manual.Receive", queue)
+	defer func() { end(err) }()
+	var began time.Time
+	got, sent, err := queues.New(queue, opts.hooks(), nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand}, func() { began = time.Now() }, func(error) {})
+	if err != nil {
+		return nil, sent.Ambiguous, cmp.Or(sent.Last, err)
+	}
+	for _, m := range got {
+		messages = append(messages, Delivery{
+			MessageID: ptr.Value(m.MessageID), PopReceipt: ptr.Value(m.PopReceipt), Text: ptr.Value(m.MessageText), Deliveries: int(ptr.Value(m.DequeueCount)),
+			Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime), NextVisible: ptr.Value(m.TimeNextVisible),
+			HeldUntil: began.Add(visibility),
+		})
+	}
+	return messages, sent.Ambiguous, nil
+}
+
+var errNoClient = errors.New("no queue client")
+
+func start(ctx context.Context, opts *Options, name string, queue *azqueue.QueueClient) (context.Context, func(error)) {
+	return opts.hooks().Start(ctx, observe.Span{Name: name, Resource: resource.Path(queue.URL())})
+}
+
+// byHand bounds the requests of Receive and Delete.
+var byHand = retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+
+// Delete deletes a received message, of which MessageID, PopReceipt and HeldUntil are used. Nil means that the message is
+// gone; lost counts the requests whose response was lost.
+//
+// If the response is lost and the service does not know the message when Delete asks again, the lost request has deleted
+// it, or another client has received it. Before HeldUntil nobody else can have received it, so it was deleted; after
+// that, or without HeldUntil, the error is optimistic.ErrOutcomeUnknown. What Extend returns replaces PopReceipt and
+// HeldUntil.
+//
+// Errors: idempotent.ErrOwnershipLost if the pop receipt is not current, because the message was received or extended
+// since, or deleted; optimistic.ErrOutcomeUnknown; and the service's error. That is 400 InvalidQueryParameterValue if
+// HeldUntil is zero and PopReceipt was never one, which some accounts also respond to one that is not current. Transient
+// faults are retried up to 6 times in a minute. Requests: 1.
+func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *Options) (lost int, err error) {
+	switch {
+	case queue == nil:
+		return 0, errNoClient
+	case m.MessageID == "" || m.PopReceipt == "":
+		return 0, errors.New("delete: no message id or no pop receipt")
+	}
+	ctx, end := start(ctx, opts, "manual.Delete", queue)
+	defer func() { end(err) }()
+	sent, err := queues.New(queue, opts.hooks(), nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+		if !m.refused(f.Outcome) {
+			return f.Usual()
+		}
+		switch {
+		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && time.Now().Before(m.HeldUntil):
+			return wire.Final, nil
+		case f.Ambiguous:
+			return wire.Final, fmt.Errorf("%w: no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it: %w", optimistic.ErrOutcomeUnknown, f.Err)
+		}
+		return wire.Final, fmt.Errorf("%w: %w", idempotent.ErrOwnershipLost, f.Err)
+	}})
+	if err != nil && sent.Ambiguous > 0 && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+		err = fmt.Errorf("%w: the response was lost: %w", optimistic.ErrOutcomeUnknown, cmp.Or(sent.Last, err))
+	}
+	return sent.Ambiguous, err
+}
+
+// refused reports whether the service does not know the message under its pop receipt.
+func (m Delivery) refused(out azerr.Outcome) bool {
+	return out.Kind == azerr.Lost || queues.Invalid(out) && !m.HeldUntil.IsZero()
+}
+
+// ExtendResult is the result of Extend.
+type ExtendResult struct {
+	PopReceipt  string    // replaces the previous pop receipt
+	NextVisible time.Time // by the service's clock
+	HeldUntil   time.Time // by the local clock: nobody else can receive the message before
+}
+
+// Extend hides a received message for another period, 0 s to 7 days in whole seconds, starting now, without sending its text;
+// 0 gives it back. MessageID, PopReceipt and HeldUntil of m are used. The client must have idempotent.Policy, since the SDK
+// alone would replace the text: without it, the service refuses the request, which then has a pop receipt that no message
+// has, and the error says so.
+//
+// Errors: idempotent.ErrOwnershipLost if the pop receipt is not current, because the message was received or extended
+// since, or deleted; ErrReceiptUnknown; and the service's error, as for Delete. Transient faults are retried until ctx
+// ends, or for a minute. Requests: 1.
+func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibility time.Duration, opts *Options) (res ExtendResult, err error) {
+	switch {
+	case queue == nil:
+		return ExtendResult{}, errNoClient
+	case m.MessageID == "" || m.PopReceipt == "":
+		return ExtendResult{}, errors.New("extend: no message id or no pop receipt")
+	case visibility < 0 || visibility > queues.Week || visibility%time.Second != 0:
+		return ExtendResult{}, fmt.Errorf("extend: visibility %v is not 0s to 168h in whole seconds", visibility)
+	}
+	ctx, end := start(ctx, opts, "manual.Extend", queue)
+	defer func() { end(err) }()
+	r := queues.New(queue, opts.hooks(), nil).ReceiptOf(m.MessageID, m.PopReceipt, time.Now().Add(time.Minute), m.HeldUntil.IsZero())
+	err = r.Extend(ctx, visibility)
+	pop, visible, known := r.Known()
+	if err != nil {
+		if !known && !errors.Is(err, ErrReceiptUnknown) {
+			err = fmt.Errorf("%w: %w", ErrReceiptUnknown, err)
+		}
+		return ExtendResult{}, err
+	}
+	until, _ := r.Deadline()
+	return ExtendResult{PopReceipt: pop, NextVisible: visible, HeldUntil: until}, nil
+}

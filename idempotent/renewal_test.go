@@ -1,0 +1,70 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// lateAnswers delivers the responses to requests that match late: the service has applied them long before.
+type lateAnswers struct {
+	policy.Transporter
+	match func(*http.Request) bool
+	late  time.Duration
+}
+
+func (l *lateAnswers) Do(r *http.Request) (*http.Response, error) {
+	resp, err := l.Transporter.Do(r)
+	if err == nil && l.match(r) {
+		pass(l.late)
+	}
+	return resp, err
+}
+
+// The service counts the time for which a message is hidden from when it has received the request. A consumer that counted from
+// the response would let its handler go on while another consumer has the message.
+func TestTheTimeOfAMessageIsCountedFromTheRequest(t *testing.T) {
+	const visibility, late = 9 * time.Second, 1500 * time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		method string
+		op     string        // the request that is answered late
+		skip   int           // renewals that succeed
+		until  time.Duration // from the receive on
+	}{
+		{"receive", http.MethodGet, "Get Messages", 0, visibility},
+		{"renewal", http.MethodPut, "Update Message", 1, visibility*2/3 + visibility},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := r.process()
+				r.send("m")
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Update Message"), Skip: tt.skip})
+				queue := r.client("orders", &lateAnswers{p.wire, func(r *http.Request) bool { return r.Method == tt.method }, late})
+				var ended time.Time
+				var cause error
+				c, err := NewConsumer(queue, func(ctx context.Context, _ *Message) error {
+					<-ctx.Done()
+					ended, cause = time.Now(), context.Cause(ctx)
+					return cause
+				}, &ConsumerOptions{Dedupe: DedupeNone, Visibility: visibility, MaxMessages: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if held := ended.Sub(began); !errors.Is(cause, ErrOwnershipLost) || held > tt.until || held < tt.until-2*time.Second {
+					t.Errorf("the handler's context has ended after %v, and others can receive the message after %v: %v", held, tt.until, cause)
+				}
+			})
+		})
+	}
+}
