@@ -11,8 +11,11 @@ import (
 // The types that a call, its targets and the subpackages share are defined in the internal package protocol, where
 // their fields and methods are documented.
 type (
-	// SendOptions tunes how a request is sent: the tries after transient faults, their pauses and time limits, the size of
-	// the lineage, and whether a conflict is confirmed by a look. The zero value is the default.
+	// SendOptions tunes how a request is sent. All operations take it, and the zero value is the default. Tries (6), TryTimeout
+	// (30 s), MinRate and Pause bound and space the tries after transient faults; Grace (2 s) bounds the last look after ctx
+	// has ended. LineageSize bounds the lineage, ConfirmConflicts says which conflicts need a proof, and Recreate sends a
+	// create again whose response was lost. Hooks observe the operation: its span and those of its requests, and its
+	// conflicts, lost responses and their resolution.
 	SendOptions = protocol.SendOptions
 
 	// Confirm says whether a conflict needs a proof that the write was not applied. An intermediary that terminates the
