@@ -110,8 +110,8 @@ var ofRemovals = []mutant{
 	{
 		name: "a Document keeps its value under the version found after a lost response",
 		file: "optimistic/internal/protocol/commit.go",
-		old:  "\t\t\treturn \"\", c.proved(f, now)\n\t\tcase Refused:\n\t\t\tc.Res.Resolved++\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
-		new:  "\t\t\treturn now.ETag, c.proved(f, now)\n\t\tcase Refused:\n\t\t\tc.Res.Resolved++\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
+		old:  "\t\t\treturn \"\", c.proved(ctx, f, now)\n\t\tcase Refused:\n\t\t\tc.Resolved(ctx)\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
+		new:  "\t\t\treturn now.ETag, c.proved(ctx, f, now)\n\t\tcase Refused:\n\t\t\tc.Resolved(ctx)\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
 		pkg:  "./optimistic", run: "TestADocumentKeepsNoValueOfAWriteWhoseResponseWasLost",
 	},
 }

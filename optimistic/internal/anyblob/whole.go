@@ -1,4 +1,4 @@
-package blobs
+package anyblob
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// whole returns a write that replaces a whole blob without having read it.
-func whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
-	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, client, cpk) }}
+// Whole returns a write that replaces a whole blob without having read it.
+func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
+	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return Look(ctx, client, cpk) }}
 	if c.S.LineageSize >= 0 {
 		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
@@ -29,26 +29,27 @@ func whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk 
 	return w
 }
 
-// preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
+// Preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
 // write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
 // nothing: the write still has its condition.
-func preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
+func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
 	var kind *blob.BlobType
 	now, err := c.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
-		props, err := blobProperties(ctx, client, cpk)
+		props, err := Properties(ctx, client, cpk)
 		kind = props.BlobType
-		return stateOf(props, err)
+		return StateOf(props, err)
 	})
 	if err != nil {
 		return w, false, c.Fail(err)
 	}
 	if !w.AnyBase && (now.Exists != w.Base.Exists || now.ETag != w.Base.ETag) {
-		c.Res.Conflicts++
-		return w, now.Exists, c.Observed(&optimistic.ConflictError{
+		err := c.Observed(&optimistic.ConflictError{
 			Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Attempts: 1, Elapsed: time.Since(c.Began),
 		}, w, now)
+		c.Preempted(ctx, err)
+		return w, now.Exists, err
 	}
-	if err := checkType(kind, want); err != nil {
+	if err := CheckType(kind, want); err != nil {
 		return w, now.Exists, c.Fail(err)
 	}
 	if !w.AnyBase {
@@ -57,8 +58,8 @@ func preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *b
 	return w, now.Exists, nil
 }
 
-// metadataOf returns the caller's metadata with the lineage of w.
-func metadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {
+// MetadataOf returns the caller's metadata with the lineage of w.
+func MetadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {
 	base := w.Base
 	if w.AnyBase {
 		base = optimistic.State{ETag: protocol.UnknownBase}

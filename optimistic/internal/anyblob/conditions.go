@@ -1,4 +1,4 @@
-package blobs
+package anyblob
 
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -10,20 +10,20 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// writeConditions adds to c the condition on base, or on absence.
-func writeConditions(base optimistic.State, c sealed.Conditions) *blob.AccessConditions {
+// WriteConditions adds to c the condition on base, or on absence.
+func WriteConditions(base optimistic.State, c sealed.Conditions) *blob.AccessConditions {
 	all := optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}
 	if base.Exists {
 		all.IfMatch = base.ETag
 	} else {
 		all.IfNoneMatch = azcore.ETagAny
 	}
-	return accessConditions(all)
+	return AccessConditions(all)
 }
 
-// accessConditions translates conditions for the SDK. An empty ETag must not be passed as a pointer, because the
+// AccessConditions translates conditions for the SDK. An empty ETag must not be passed as a pointer, because the
 // service would take "If-Match:" without a value for no condition at all.
-func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
+func AccessConditions(c optimistic.Conditions) *blob.AccessConditions {
 	return &blob.AccessConditions{
 		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{
@@ -36,24 +36,24 @@ func accessConditions(c optimistic.Conditions) *blob.AccessConditions {
 	}
 }
 
-// absent returns the version of a blob that does not exist, if that is what err, the error of a read, reports.
-func absent[T any](err error) (*optimistic.Version[T], error) {
+// Absent returns the version of a blob that does not exist, if that is what err, the error of a read, reports.
+func Absent[T any](err error) (*optimistic.Version[T], error) {
 	if azerr.NoBlob(err) {
 		return &optimistic.Version[T]{}, nil
 	}
 	return nil, err
 }
 
-// absentState is absent for a look.
-func absentState(err error) (optimistic.State, error) {
+// AbsentState is absent for a look.
+func AbsentState(err error) (optimistic.State, error) {
 	if azerr.NoBlob(err) {
 		err = nil
 	}
 	return optimistic.State{}, err
 }
 
-// baseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
+// BaseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
 // missing blob the service answers 404, where emulators answer 412.
-func baseGone(c optimistic.Conditions, err error) bool {
+func BaseGone(c optimistic.Conditions, err error) bool {
 	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.NoBlob(err)
 }

@@ -1,9 +1,13 @@
-package blobs
+package appends
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -39,7 +43,7 @@ type SealOptions struct {
 //
 // Errors are those of Update: *ConflictError if the blob does not end at Position or is not at IfMatch. Cost: 1
 // request; 2 on a conflict.
-func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (optimistic.Result, error) {
+func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("seal", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -59,6 +63,8 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (op
 		return optimistic.Result{}, err
 	}
 	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s), client: client, o: o}
+	ctx, end := sealing.Start(ctx, "appends.Seal")
+	defer end(&err)
 	err = sealing.run(ctx)
 	return sealing.Finish(), err
 }
@@ -71,7 +77,7 @@ type sealing struct {
 }
 
 func (s *sealing) run(ctx context.Context) error {
-	options := appendblob.SealOptions{AccessConditions: accessConditions(s.o.Conditions)}
+	options := appendblob.SealOptions{AccessConditions: anyblob.AccessConditions(s.o.Conditions)}
 	w := protocol.Change{ID: protocol.NewWriteID(), Base: optimistic.State{Exists: true}}
 	switch m := s.o.Conditions.IfMatch; {
 	case s.o.Pinned:
@@ -94,9 +100,10 @@ func (s *sealing) run(ctx context.Context) error {
 		return now, err
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := options
-		resp, err := s.client.Seal(ctx, &o)
+		resp, err := wire.Request(ctx, "Append Blob Seal", func(ctx context.Context) (appendblob.SealResponse, error) {
+			return s.client.Seal(ctx, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 	err := s.CarryOut(ctx, w)
@@ -113,7 +120,7 @@ func (s *sealing) run(ctx context.Context) error {
 // look returns the version of the blob, or its end as the version if the seal depends on that, and whether it is
 // sealed.
 func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
-	props, err := blobProperties(ctx, s.client.BlobClient(), nil)
+	props, err := anyblob.Properties(ctx, s.client.BlobClient(), nil)
 	if azerr.NoBlob(err) {
 		return optimistic.State{}, false, nil
 	}
@@ -122,7 +129,7 @@ func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
 	}
 	now := optimistic.State{Exists: true, ETag: ptr.Value(props.ETag)}
 	if s.o.Pinned {
-		length, err := lengthOf(ctx, s.client.BlobClient(), props, nil)
+		length, err := anyblob.LengthOf(ctx, s.client.BlobClient(), props, nil)
 		if err != nil {
 			return optimistic.State{}, false, err
 		}

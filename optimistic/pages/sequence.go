@@ -1,9 +1,13 @@
-package blobs
+package pages
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -57,11 +61,11 @@ func (s sequenceTarget) Written(_ *optimistic.Version[int64], value int64) (any,
 
 // Read implements Target: one Get Blob Properties.
 func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], error) {
-	resp, err := blobProperties(ctx, s.Client.BlobClient(), nil)
+	resp, err := anyblob.Properties(ctx, s.Client.BlobClient(), nil)
 	if err != nil {
-		return absent[int64](err)
+		return anyblob.Absent[int64](err)
 	}
-	if err := checkType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
+	if err := anyblob.CheckType(resp.BlobType, blob.BlobTypePageBlob); err != nil {
 		return nil, err
 	}
 	n, err := protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, nil)
@@ -74,7 +78,7 @@ func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], e
 
 // Look implements Target: one Get Blob Properties.
 func (s sequenceTarget) Look(ctx context.Context) (optimistic.State, error) {
-	return lookAtBlob(ctx, s.Client.BlobClient(), nil)
+	return anyblob.Look(ctx, s.Client.BlobClient(), nil)
 }
 
 // Prepare implements Target: one Set Blob Properties.
@@ -88,7 +92,7 @@ func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, li
 	if before, _ := sealed.Carried(base).(int64); before == value {
 		return protocol.Prepared{}, nil
 	}
-	return protocol.Prepared{Send: setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, writeConditions(base.State, c))}, nil
+	return protocol.Prepared{Send: setSequence(s.Client, pageblob.SequenceNumberActionTypeUpdate, value, anyblob.WriteConditions(base.State, c))}, nil
 }
 
 // Remove implements Target: it refuses, because the number is deleted only with its blob.
@@ -98,9 +102,10 @@ func (s sequenceTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Wr
 
 func setSequence(client *pageblob.Client, action pageblob.SequenceNumberActionType, n int64, access *blob.AccessConditions) protocol.Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
-			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (pageblob.UpdateSequenceNumberResponse, error) {
+			return client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+				ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+			})
 		})
 		return ptr.Value(resp.ETag), err
 	}
@@ -131,7 +136,7 @@ func CompareAndSwapSequenceNumber(ctx context.Context, client *pageblob.Client, 
 //
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
-func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (int64, optimistic.Result, error) {
+func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (_ int64, _ optimistic.Result, err error) {
 	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
 		return 0, optimistic.Result{}, err
 	}
@@ -150,13 +155,16 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
 	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, "pages.RaiseSequenceNumber")
+	defer end(&err)
 	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID()}
 	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
-	access := accessConditions(o.Conditions)
+	access := anyblob.AccessConditions(o.Conditions)
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		resp, err := client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
-			ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (pageblob.UpdateSequenceNumberResponse, error) {
+			return client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+				ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+			})
 		})
 		now, err = protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, err)
 		return ptr.Value(resp.ETag), err

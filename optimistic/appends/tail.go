@@ -1,4 +1,4 @@
-package blobs
+package appends
 
 import (
 	"bytes"
@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -50,15 +54,19 @@ type tail struct {
 
 // tail reads the bytes at a position, with one request, or two if the blob ends before it.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
-	protocol.CountRequest(ctx)
-	resp, err := a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
-		Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
+			Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+		})
 	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	switch {
 	case azerr.NoBlob(err):
 		return tail{}, nil
 	case azerr.Has(err, "InvalidRange"):
-		props, err := blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+		props, err := anyblob.Properties(ctx, a.client.BlobClient(), a.o.CPK)
 		if azerr.NoBlob(err) {
 			return tail{}, nil
 		}
@@ -66,7 +74,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 			return tail{}, err
 		}
 		a.version = ptr.Value(props.ETag)
-		end, err := lengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+		end, err := anyblob.LengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
 		return tail{exists: true, sealed: ptr.Value(props.IsSealed), end: end}, err
 	case err != nil:
 		return tail{}, err
@@ -76,7 +84,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		return tail{}, err
 	}
 	t := tail{exists: true, sealed: ptr.Value(resp.IsSealed)}
-	first, last, end, ok := contentRange(resp.ContentRange)
+	first, last, end, ok := anyblob.ContentRange(resp.ContentRange)
 	if !ok {
 		return tail{}, fmt.Errorf("the service answered a range with %q", ptr.Value(resp.ContentRange))
 	}
@@ -90,7 +98,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 		rest = rest[n:]
 		switch {
 		case errors.Is(err, io.EOF) && int64(len(a.data)-len(rest)) != last-first+1:
-			return tail{}, errCut(int64(len(a.data)-len(rest)), last-first+1)
+			return tail{}, anyblob.ErrCut(int64(len(a.data)-len(rest)), last-first+1)
 		case errors.Is(err, io.EOF):
 			t.ours = len(rest) == 0
 			return t, nil
@@ -105,9 +113,9 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 	for {
 		var length int64
 		props, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-			props, err := blobProperties(ctx, a.client.BlobClient(), a.o.CPK)
+			props, err := anyblob.Properties(ctx, a.client.BlobClient(), a.o.CPK)
 			if err == nil {
-				length, err = lengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+				length, err = anyblob.LengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
 			}
 			return props, err
 		})
@@ -121,8 +129,8 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return 0, &optimistic.NotFoundError{Op: a.Op, Resource: a.Resource, Err: azerr.Clean(err)}
 		case err != nil:
 			return 0, a.Fail(err)
-		case checkType(props.BlobType, blob.BlobTypeAppendBlob) != nil:
-			return 0, a.Fail(checkType(props.BlobType, blob.BlobTypeAppendBlob))
+		case anyblob.CheckType(props.BlobType, blob.BlobTypeAppendBlob) != nil:
+			return 0, a.Fail(anyblob.CheckType(props.BlobType, blob.BlobTypeAppendBlob))
 		case ptr.Value(props.IsSealed):
 			return 0, a.final(ErrSealed, nil)
 		}
@@ -135,12 +143,13 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 func (a *appending) create(ctx context.Context) error {
 	opts := appendblob.CreateOptions{
 		HTTPHeaders: a.o.HTTPHeaders, CPKInfo: a.o.CPK, CPKScopeInfo: a.o.EncryptionScope,
-		AccessConditions: accessConditions(optimistic.Conditions{IfNoneMatch: azcore.ETagAny}),
+		AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfNoneMatch: azcore.ETagAny}),
 	}
 	_, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (appendblob.CreateResponse, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		return a.client.Create(ctx, &o)
+		return wire.Request(ctx, "Put Blob", func(ctx context.Context) (appendblob.CreateResponse, error) {
+			return a.client.Create(ctx, &o)
+		})
 	})
 	if azerr.Classify(err).Reason == azerr.Exists || azerr.NeedsLeaseID(err) {
 		return nil // what has a lease exists, and the service checks the lease first

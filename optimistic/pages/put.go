@@ -1,9 +1,11 @@
-package blobs
+package pages
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -17,8 +19,8 @@ import (
 	"github.com/azconc/azconc/pkg/resource"
 )
 
-// PageOptions tunes PutPages. The zero value overwrites the pages: last writer wins.
-type PageOptions struct {
+// PutOptions tunes Put. The zero value overwrites the pages: last writer wins.
+type PutOptions struct {
 	// Conditions and Sequence decide which writer wins. They default to none.
 	Conditions optimistic.Conditions
 	Sequence   SequenceConditions
@@ -32,9 +34,9 @@ type PageOptions struct {
 	_ struct{}
 }
 
-// PutPages writes data at offset of a page blob, in one conditional request. The length of data is a multiple of
+// Put writes data at offset of a page blob, in one conditional request. The length of data is a multiple of
 // PageSize, at most 4 MiB; zeros are cleared rather than stored. To compute the data from the stored data, Update a
-// PageRange.
+// Range.
 //
 // Errors are those of Update: *ConflictError (Reason Sequence if a sequence condition failed), and *UnknownError if the
 // response was lost and a repetition was refused. With IfMatch no repetition can overwrite another write. With only a
@@ -42,25 +44,25 @@ type PageOptions struct {
 // neither, a repetition may overwrite a write in between.
 //
 // Cost: 1 request; 2 on a conflict.
-func PutPages(ctx context.Context, client *pageblob.Client, offset int64, data []byte, opts *PageOptions) (optimistic.Result, error) {
+func Put(ctx context.Context, client *pageblob.Client, offset int64, data []byte, opts *PutOptions) (optimistic.Result, error) {
 	o := ptr.Value(opts)
 	if offset < 0 || offset%PageSize != 0 || len(data)%PageSize != 0 || len(data) == 0 || len(data) > maxPageWrite {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not 1 to %d bytes on multiples of %d", len(data), offset, maxPageWrite, PageSize)
 	}
-	return writePages(ctx, "put pages", pageWrite{client: client, offset: offset, data: data}, o)
+	return writePages(ctx, "pages.Put", "put pages", pageWrite{client: client, offset: offset, data: data}, o)
 }
 
-// ClearPages clears count bytes at offset, both multiples of PageSize, in one conditional request of any size. Errors
-// and cost are those of PutPages.
-func ClearPages(ctx context.Context, client *pageblob.Client, offset, count int64, opts *PageOptions) (optimistic.Result, error) {
+// Clear clears count bytes at offset, both multiples of PageSize, in one conditional request of any size. Errors
+// and cost are those of Put.
+func Clear(ctx context.Context, client *pageblob.Client, offset, count int64, opts *PutOptions) (optimistic.Result, error) {
 	o := ptr.Value(opts)
 	if offset < 0 || offset%PageSize != 0 || count%PageSize != 0 || count <= 0 {
 		return optimistic.Result{}, fmt.Errorf("pages: %d bytes at %d are not on multiples of %d", count, offset, PageSize)
 	}
-	return writePages(ctx, "clear pages", pageWrite{client: client, offset: offset, count: count}, o)
+	return writePages(ctx, "pages.Clear", "clear pages", pageWrite{client: client, offset: offset, count: count}, o)
 }
 
-func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (optimistic.Result, error) {
+func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions) (_ optimistic.Result, err error) {
 	client := p.client
 	if err := sealed.NotNil(op, "client", client); err != nil {
 		return optimistic.Result{}, err
@@ -73,14 +75,16 @@ func writePages(ctx context.Context, op string, p pageWrite, o PageOptions) (opt
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall(op, resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, name)
+	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it
 	}
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
-	w.Send = p.prepare(accessConditions(o.Conditions))
+	w.Send = p.prepare(anyblob.AccessConditions(o.Conditions))
 	w.Look = func(ctx context.Context) (optimistic.State, error) {
-		return lookAtBlob(ctx, client.BlobClient(), o.CPK)
+		return anyblob.Look(ctx, client.BlobClient(), o.CPK)
 	}
 	err = c.CarryOut(ctx, w)
 	c.Res.WriteID = ""

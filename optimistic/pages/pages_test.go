@@ -1,4 +1,4 @@
-package blobs
+package pages
 
 import (
 	"bytes"
@@ -44,11 +44,11 @@ func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
 	if _, err := client.SetMetadata(t.Context(), map[string]*string{"owner": new("team a")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PutPages(t.Context(), client, 0, bytes.Repeat([]byte{7}, 4*PageSize), nil); err != nil {
+	if _, err := Put(t.Context(), client, 0, bytes.Repeat([]byte{7}, 4*PageSize), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()
-	res, err := optimistic.Update(t.Context(), NewPageRange(client, PageSize, 2*PageSize), fillWith(1), nil)
+	res, err := optimistic.Update(t.Context(), NewRange(client, PageSize, 2*PageSize), fillWith(1), nil)
 	if err != nil || !res.Changed {
 		t.Fatalf("Update = %+v, %v", res, err)
 	}
@@ -63,7 +63,7 @@ func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
 		t.Errorf("metadata %v", p.Metadata)
 	}
 	// Zeros are cleared, so they take no room.
-	if res, err = optimistic.Update(t.Context(), NewPageRange(client, 0, PageSize), fillWith(0), nil); err != nil {
+	if res, err = optimistic.Update(t.Context(), NewRange(client, 0, PageSize), fillWith(0), nil); err != nil {
 		t.Fatal(err)
 	}
 	if log := s.Log(); log[len(log)-1].Header.Get("X-Ms-Page-Write") != "clear" {
@@ -82,7 +82,7 @@ func TestTheSamePagesAreNoProof(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := aztest.New(nil)
 			client := optest.MakePages(t, s, 4*PageSize)
-			target := NewPageRange(client, 0, 2*PageSize)
+			target := NewRange(client, 0, 2*PageSize)
 			target.Lineage = lineage
 			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 			res, err := optimistic.Update(t.Context(), target, fillWith(1), nil)
@@ -97,21 +97,21 @@ func TestTheSamePagesAreNoProof(t *testing.T) {
 func TestARangeWithLineageRemembersOperations(t *testing.T) {
 	s := aztest.New(nil)
 	client := optest.MakePages(t, s, 4*PageSize)
-	target := NewPageRange(client, 0, 2*PageSize)
+	target := NewRange(client, 0, 2*PageSize)
 	target.Lineage = true
 	for i := range 3 {
 		res, err := optimistic.Update(t.Context(), target, fillWith(byte(i+1)), &optimistic.UpdateOptions{OperationID: "op"})
 		if err != nil || res.AlreadyApplied != (i > 0) {
 			t.Errorf("Update = %+v, %v", res, err)
 		}
-		if _, err := PutPages(t.Context(), client, 3*PageSize, page(byte(9+i)), nil); err != nil {
+		if _, err := Put(t.Context(), client, 3*PageSize, page(byte(9+i)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if data := allPages(t, client); data[0] != 1 || data[3*PageSize] != 11 {
 		t.Errorf("pages hold %d and %d", data[0], data[3*PageSize])
 	}
-	if _, err := optimistic.Update(t.Context(), NewPageRange(client, 0, PageSize), fillWith(5), &optimistic.UpdateOptions{OperationID: "op"}); err == nil {
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 0, PageSize), fillWith(5), &optimistic.UpdateOptions{OperationID: "op"}); err == nil {
 		t.Error("an operation was promised to be remembered without a lineage")
 	}
 }
@@ -124,7 +124,7 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 		count := func(_ context.Context, data *[]byte) error { (*data)[0]++; return nil }
 		// A first write has no lineage before it that could prove it refused, so it gets through without faults.
 		for i := range int64(2) {
-			target := NewPageRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
+			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
 			target.Lineage = true
 			if _, err := optimistic.Update(t.Context(), target, count, nil); err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.1})
 		var wg sync.WaitGroup
 		for i := range int64(2) {
-			target := NewPageRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
+			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
 			target.Lineage = true
 			for range 2 {
 				wg.Go(func() {
@@ -164,17 +164,17 @@ func TestAFenceIsEnforcedByTheSequenceNumber(t *testing.T) {
 	}
 	raise(5, 5)
 	old, next := int64(5), int64(8)
-	if _, err := PutPages(t.Context(), client, 0, page(1), &PageOptions{Sequence: SequenceConditions{IfAtMost: &old}}); err != nil {
+	if _, err := Put(t.Context(), client, 0, page(1), &PutOptions{Sequence: SequenceConditions{IfAtMost: &old}}); err != nil {
 		t.Fatal(err)
 	}
 	raise(8, 8) // a new holder
 	raise(5, 8) // a delayed raise changes nothing
-	fenced := NewPageRange(client, 0, PageSize)
+	fenced := NewRange(client, 0, PageSize)
 	fenced.Sequence.IfAtMost = &old
 	for name, err := range map[string]error{
-		"put":    optest.ErrorOf(PutPages(t.Context(), client, 0, page(2), &PageOptions{Sequence: SequenceConditions{IfAtMost: &old}})),
-		"equal":  optest.ErrorOf(PutPages(t.Context(), client, 0, page(2), &PageOptions{Sequence: SequenceConditions{IfEqual: &old}})),
-		"less":   optest.ErrorOf(PutPages(t.Context(), client, 0, page(2), &PageOptions{Sequence: SequenceConditions{IfLess: &next}})),
+		"put":    optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfAtMost: &old}})),
+		"equal":  optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfEqual: &old}})),
+		"less":   optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfLess: &next}})),
 		"update": optest.ErrorOf(optimistic.Update(t.Context(), fenced, fillWith(2), nil)),
 	} {
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -232,7 +232,7 @@ func TestASequenceNumberIsComparedAndSwapped(t *testing.T) {
 		}
 		// Another write to the blob is no conflict about the number.
 		time.AfterFunc(15*time.Millisecond, func() {
-			if _, err := PutPages(context.Background(), client, 0, page(1), nil); err != nil {
+			if _, err := Put(context.Background(), client, 0, page(1), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -269,12 +269,12 @@ func TestPutPagesUnderEveryFault(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := aztest.New(nil)
 					client := optest.MakePages(t, s, PageSize)
-					var o PageOptions
+					var o PutOptions
 					if guarded {
 						o.Conditions.IfMatch = *optest.PropertiesOf(t, client.BlobClient()).ETag
 					}
 					s.SetFaults(fault)
-					res, err := PutPages(t.Context(), client, 0, page(1), &o)
+					res, err := Put(t.Context(), client, 0, page(1), &o)
 					s.SetFaults()
 					s.Flush()
 					if allPages(t, client)[0] != 1 {
@@ -293,38 +293,38 @@ func TestPutPagesUnderEveryFault(t *testing.T) {
 func TestRangesOfPagesAreChecked(t *testing.T) {
 	s := aztest.New(nil)
 	client := optest.MakePages(t, s, 2*PageSize)
-	for _, r := range []PageRange{
-		NewPageRange(client, 1, PageSize), NewPageRange(client, 0, 100), NewPageRange(client, -PageSize, PageSize), NewPageRange(client, 0, 0), NewPageRange(client, 0, 8<<20),
+	for _, r := range []Range{
+		NewRange(client, 1, PageSize), NewRange(client, 0, 100), NewRange(client, -PageSize, PageSize), NewRange(client, 0, 0), NewRange(client, 0, 8<<20),
 		{Client: client, Count: PageSize, Lineage: true},
 	} {
 		if _, err := optimistic.Update(t.Context(), r, fillWith(1), nil); err == nil {
 			t.Errorf("%d bytes at %d: no error", r.Count, r.Offset)
 		}
 		if !r.Lineage {
-			if _, err := PutPages(t.Context(), client, r.Offset, make([]byte, max(r.Count, 0)), nil); err == nil && r.Offset != 0 {
+			if _, err := Put(t.Context(), client, r.Offset, make([]byte, max(r.Count, 0)), nil); err == nil && r.Offset != 0 {
 				t.Errorf("put %d bytes at %d: no error", r.Count, r.Offset)
 			}
 		}
 	}
-	for _, o := range []*PageOptions{{Conditions: optimistic.Conditions{IfMatch: "bare"}}} {
-		if _, err := PutPages(t.Context(), client, 0, page(1), o); err == nil {
+	for _, o := range []*PutOptions{{Conditions: optimistic.Conditions{IfMatch: "bare"}}} {
+		if _, err := Put(t.Context(), client, 0, page(1), o); err == nil {
 			t.Error("no error")
 		}
 	}
 	if s.Requests() != 0 {
 		t.Errorf("sent %v", s.Log())
 	}
-	if _, err := optimistic.Update(t.Context(), NewPageRange(client, PageSize, 2*PageSize), fillWith(1), nil); err == nil {
+	if _, err := optimistic.Update(t.Context(), NewRange(client, PageSize, 2*PageSize), fillWith(1), nil); err == nil {
 		t.Error("a range beyond the end was written")
 	}
-	if _, err := optimistic.Update(t.Context(), NewPageRange(client, 4*PageSize, PageSize), fillWith(1), nil); err == nil {
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 4*PageSize, PageSize), fillWith(1), nil); err == nil {
 		t.Error("a range beyond the end was written")
 	}
-	if _, err := optimistic.Update(t.Context(), NewPageRange(client, 0, PageSize), func(_ context.Context, data *[]byte) error { *data = (*data)[:100]; return nil }, nil); err == nil {
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 0, PageSize), func(_ context.Context, data *[]byte) error { *data = (*data)[:100]; return nil }, nil); err == nil {
 		t.Error("a value of another length was written")
 	}
 	none := s.Container("box").NewPageBlobClient("none")
-	if _, err := optimistic.Update(t.Context(), NewPageRange(none, 0, PageSize), fillWith(1), nil); !errors.Is(err, optimistic.ErrNotFound) {
+	if _, err := optimistic.Update(t.Context(), NewRange(none, 0, PageSize), fillWith(1), nil); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("err = %v, want not found", err)
 	}
 	if _, _, err := RaiseSequenceNumber(t.Context(), none, 1, nil); !errors.Is(err, optimistic.ErrNotFound) {

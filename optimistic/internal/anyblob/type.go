@@ -1,4 +1,4 @@
-package blobs
+package anyblob
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ var typeWays = map[blob.BlobType]string{
 	blob.BlobTypePageBlob:   "write its pages, or delete it first",
 }
 
-// checkType refuses a blob of another type than want. If the service does not name the type, the blob is accepted.
-func checkType(is *blob.BlobType, want blob.BlobType) error {
+// CheckType refuses a blob of another type than want. If the service does not name the type, the blob is accepted.
+func CheckType(is *blob.BlobType, want blob.BlobType) error {
 	if is == nil || *is == want {
 		return nil
 	}

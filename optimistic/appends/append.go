@@ -1,4 +1,4 @@
-package blobs
+package appends
 
 import (
 	"bytes"
@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
@@ -130,7 +134,7 @@ func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *A
 	return appendTo(ctx, client, "", data, opts)
 }
 
-func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (AppendResult, error) {
+func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (_ AppendResult, err error) {
 	if err := sealed.NotNil("append", "client", client); err != nil {
 		return AppendResult{}, err
 	}
@@ -141,9 +145,15 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	if len(data) == 0 || len(data) > maxAppendBlock {
 		return AppendResult{}, fmt.Errorf("append: %d bytes are not 1 to %d", len(data), maxAppendBlock)
 	}
+	record := ""
+	if id != "" {
+		record = "Record"
+	}
 	a := &appending{
 		Call: protocol.NewCall("append", resource.Path(client.URL()), o.SendOptions), client: client, data: data, o: o, unique: o.Unique || id != "",
 	}
+	ctx, end := a.Start(ctx, "appends.Append"+record)
+	defer end(&err)
 	at, err := a.run(ctx)
 	res := AppendResult{Result: a.Finish()}
 	if err == nil {
@@ -188,7 +198,7 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 		if err = a.translate(err); a.over(err) {
 			return 0, err
 		}
-		a.Res.Conflicts++
+		a.Preempted(ctx, err)
 		surrender := a.o.Pinned
 		if !surrender {
 			if wait := budget.Next(ctx, 0); ctx.Err() != nil {
@@ -203,7 +213,7 @@ func (a *appending) run(ctx context.Context) (int64, error) {
 			// there shows that, and the new end as well.
 			now, look := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, at) })
 			if look == nil && now.ours {
-				a.Res.Resolved++
+				a.Resolved(ctx)
 				a.settle("")
 				return at, nil
 			}
@@ -238,7 +248,7 @@ func (a *appending) settle(etag azcore.ETag) {
 func (a *appending) write(at int64) protocol.Change {
 	opts := appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
-		AccessConditions:               accessConditions(a.o.Conditions),
+		AccessConditions:               anyblob.AccessConditions(a.o.Conditions),
 		CPKInfo:                        a.o.CPK,
 		CPKScopeInfo:                   a.o.EncryptionScope,
 	}
@@ -247,10 +257,11 @@ func (a *appending) write(at int64) protocol.Change {
 	}
 	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
-		resp, err := a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
+		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
+			return a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (optimistic.State, error) { return a.look(ctx, at, w.ID) }

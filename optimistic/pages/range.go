@@ -1,10 +1,14 @@
-package blobs
+package pages
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
@@ -35,7 +39,7 @@ type SequenceConditions struct {
 	IfLess   *int64 // the number must be smaller
 }
 
-// PageRange is a range of a page blob as a Target. The blob must exist and contain the range. The range begins and ends
+// Range is a range of a page blob as a Target. The blob must exist and contain the range. The range begins and ends
 // on multiples of PageSize and is at most 4 MiB long, so that one request writes it, whole or not at all. The value
 // always has the length of the range. A value of zeros is cleared rather than stored. Other pages, metadata and headers
 // are not changed.
@@ -50,7 +54,7 @@ type SequenceConditions struct {
 // refused. Finding the bytes that were sent would prove nothing, because another writer may have sent the same.
 //
 // Cost: 1 request to read, 1 to write.
-type PageRange struct {
+type Range struct {
 	Client *pageblob.Client // required
 	Offset int64            // in bytes
 	Count  int64            // in bytes
@@ -69,19 +73,19 @@ type PageRange struct {
 	_ struct{}
 }
 
-// NewPageRange returns a range of a page blob as a Target.
-func NewPageRange(client *pageblob.Client, offset, count int64) PageRange {
-	return PageRange{Client: client, Offset: offset, Count: count}
+// NewRange returns a range of a page blob as a Target.
+func NewRange(client *pageblob.Client, offset, count int64) Range {
+	return Range{Client: client, Offset: offset, Count: count}
 }
 
 // Resource implements optimistic.Target.
-func (p PageRange) Resource() string { return resource.Path(p.Client.URL()) }
+func (p Range) Resource() string { return resource.Path(p.Client.URL()) }
 
 // Protocol implements optimistic.Target.
-func (p PageRange) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
+func (p Range) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
 
-// rangeTarget is a PageRange to the operations of package optimistic.
-type rangeTarget struct{ PageRange }
+// rangeTarget is a Range to the operations of package optimistic.
+type rangeTarget struct{ Range }
 
 // Traits describes the target to the calls of package optimistic.
 func (p rangeTarget) Traits() sealed.Traits {
@@ -117,7 +121,7 @@ func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], err
 	}
 	resp, data, err := p.download(ctx, p.Offset, p.Count)
 	if err != nil {
-		return absent[[]byte](err)
+		return anyblob.Absent[[]byte](err)
 	}
 	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	if p.Sequence != (SequenceConditions{}) {
@@ -141,30 +145,33 @@ func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], err
 func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
 	if !p.Lineage {
 		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
-		return lookAtBlob(ctx, p.Client.BlobClient(), p.CPK)
+		return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
 	}
 	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
 	if err != nil {
-		return absentState(err)
+		return anyblob.AbsentState(err)
 	}
 	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
 }
 
 func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{
 		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
 	}
-	resp, err := p.Client.DownloadStream(ctx, &opts)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return p.Client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
 	if err != nil {
 		return resp, nil, err
 	}
-	defer resp.Body.Close()
 	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
 		return resp, nil, err
 	}
-	data, err := readBody(ctx, p.Client.BlobClient(), resp, opts, count)
+	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, opts, count)
 	if err == nil && int64(len(data)) < count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
 	}
@@ -191,7 +198,7 @@ func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lin
 		stored = protocol.PageLineage(data[len(value):])
 	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
-	return protocol.Prepared{Send: w.prepare(writeConditions(base.State, c)), Stored: stored}, nil
+	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Stored: stored}, nil
 }
 
 // Remove implements Target: it refuses, because a range can be cleared but not deleted.
@@ -223,18 +230,20 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 	if bytes.Count(w.data, []byte{0}) == len(w.data) {
 		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 		return func(ctx context.Context) (azcore.ETag, error) {
-			protocol.CountRequest(ctx)
 			o := opts
-			resp, err := w.client.ClearPages(ctx, at, &o)
+			resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.ClearPagesResponse, error) {
+				return w.client.ClearPages(ctx, at, &o)
+			})
 			return ptr.Value(resp.ETag), err
 		}
 	}
 	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
-		resp, err := w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.UploadPagesResponse, error) {
+			return w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 }

@@ -1,8 +1,12 @@
-package blobs
+package pages
 
 import (
 	"context"
 	"fmt"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -18,8 +22,8 @@ import (
 // maxPageBlob is the largest size of a page blob (REST: "Put Blob", 8 TiB).
 const maxPageBlob = 8 << 40
 
-// CreatePagesOptions tunes CreatePages. The zero value replaces an existing blob: last writer wins.
-type CreatePagesOptions struct {
+// CreateOptions tunes Create. The zero value replaces an existing blob: last writer wins.
+type CreateOptions struct {
 	// Conditions decide which writer wins, as in Upload. IfNoneMatch "*" only creates. Defaults to none.
 	Conditions optimistic.Conditions
 
@@ -40,10 +44,10 @@ type CreatePagesOptions struct {
 	_ struct{}
 }
 
-// CreatePages creates a page blob of zeros, with a size in bytes that is a multiple of PageSize. It replaces an
+// Create creates a page blob of zeros, with a size in bytes that is a multiple of PageSize. It replaces an
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
-func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts *CreatePagesOptions) (optimistic.Result, error) {
+func Create(ctx context.Context, client *pageblob.Client, size int64, opts *CreateOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("create pages", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -52,12 +56,12 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		return optimistic.Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
 	}
 	if o.SequenceNumber < 0 {
-		return optimistic.Result{}, fmt.Errorf("CreatePagesOptions.SequenceNumber: %d is negative", o.SequenceNumber)
+		return optimistic.Result{}, fmt.Errorf("CreateOptions.SequenceNumber: %d is negative", o.SequenceNumber)
 	}
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	if err := validateMetadata(o.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
 	s, err := o.SendOptions.WithDefaults()
@@ -65,24 +69,27 @@ func CreatePages(ctx context.Context, client *pageblob.Client, size int64, opts 
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall("create pages", resource.Path(client.URL()), s)
-	w := whole(c, o.Conditions, client.BlobClient(), o.CPK)
+	ctx, end := c.Start(ctx, "pages.Create")
+	defer end(&err)
+	w := anyblob.Whole(c, o.Conditions, client.BlobClient(), o.CPK)
 	if w.Base.Exists {
-		if w, _, err = preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
+		if w, _, err = anyblob.Preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
 			return c.Finish(), err
 		}
 	}
-	metadata, err := metadataOf(c, w, o.Metadata)
+	metadata, err := anyblob.MetadataOf(c, w, o.Metadata)
 	if err != nil {
 		return c.Finish(), c.Fail(err)
 	}
 	options := pageblob.CreateOptions{
 		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: metadata, Tags: o.Tags,
-		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: accessConditions(o.Conditions),
+		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: anyblob.AccessConditions(o.Conditions),
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := options
-		resp, err := client.Create(ctx, size, &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (pageblob.CreateResponse, error) {
+			return client.Create(ctx, size, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}
 	err = c.CarryOut(ctx, w)
