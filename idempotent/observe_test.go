@@ -15,9 +15,10 @@ import (
 
 // spans records what Hooks receive, each span with its parents.
 type spans struct {
-	mu    sync.Mutex
-	ended []string
-	open  int
+	mu       sync.Mutex
+	ended    []string
+	open     int
+	requests int
 }
 
 type spanKey struct{}
@@ -25,7 +26,9 @@ type spanKey struct{}
 func (s *spans) start(ctx context.Context, span observe.Span) (context.Context, func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open++
+	if s.open++; span.Request {
+		s.requests++
+	}
 	name := span.Name
 	if parent, ok := ctx.Value(spanKey{}).(string); ok {
 		name = parent + " > " + name
@@ -38,7 +41,7 @@ func (s *spans) start(ctx context.Context, span observe.Span) (context.Context, 
 		if span.Message != nil {
 			line += fmt.Sprintf(", message %s attempt %d", span.Message.Key, span.Message.Attempt)
 		}
-		if span.Request == (strings.HasPrefix(span.Name, "idempotent.")) {
+		if span.Request == strings.Contains(span.Name, ".") {
 			line += ", request and operation mixed up"
 		}
 		if err != nil {
@@ -134,6 +137,42 @@ func TestASpanForEveryMessageAndEveryRequest(t *testing.T) {
 		slices.Sort(kinds)
 		if !slices.Equal(kinds, []observe.Kind{observe.Completed, observe.Duplicate, observe.Received, observe.Received}) {
 			t.Errorf("events: %v", kinds)
+		}
+	})
+}
+
+// TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage down to the requests of the packages that they are made of.
+func TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage(t *testing.T) {
+	inSessionBubble(t, func(t *testing.T, r *rig) {
+		var s spans
+		hooks := observe.Hooks{Span: s.start}
+		r.send("m")
+		inbox, err := NewInbox(r.effects, &InboxOptions{Hooks: hooks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.service.Reset()
+		c, err := NewConsumer(r.queue, func(ctx context.Context, m *Message) error {
+			return inbox.Apply(ctx, m, "p", upsertEffect(m))
+		}, &ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil), ExitWhenEmpty: true, Concurrency: 1, Hooks: hooks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := s.counted()
+		for _, want := range []string{
+			"idempotent.Handle > idempotent.Apply > tables.Transact > Entity Group Transaction of effects/p",
+			"idempotent.Handle > Entity Group Transaction of markers",
+			"idempotent.Handle > Delete Message of orders",
+		} {
+			if got[want] != 1 {
+				t.Errorf("%d spans are %s: %v", got[want], want, got)
+			}
+		}
+		if s.requests != r.service.Requests() || s.open != 0 {
+			t.Errorf("%d requests have spans, of %d; %d spans are open: %v", s.requests, r.service.Requests(), s.open, got)
 		}
 	})
 }

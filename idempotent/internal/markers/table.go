@@ -43,8 +43,10 @@ func (t *Table) Entity(partition, row string) tables.Entity[Marker] {
 // Tries bounds how often a request is sent: during an outage, probes follow.
 const Tries = 2
 
-// Sending configures how a request of another package to the table is sent.
+// Sending adds the spans of this table's hooks to how a request of package optimistic is sent. Its events, such as conflicts, are not
+// about messages, and are not reported.
 func (t *Table) Sending(o optimistic.SendOptions) optimistic.SendOptions {
+	o.Hooks.Span = t.Hooks.Span
 	return o
 }
 
