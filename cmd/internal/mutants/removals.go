@@ -10,6 +10,13 @@ var ofRemovals = []mutant{
 		pkg:  "./optimistic", run: "TestAnUnconditionalDeleteSparesABlobThatWasCreatedSince",
 	},
 	{
+		name: "a repeated deletion under conditions that succeeds was the first one's",
+		file: "optimistic/internal/protocol/unproved.go",
+		old:  "case lost && err == nil && u.Anyone:",
+		new:  "case !lost && err == nil && u.Anyone && r.Requests > 9:",
+		pkg:  "./optimistic/settings", run: "TestAConditionalDeletionWhoseResponseIsLostIsUnknown",
+	},
+	{
 		name: "a repeated deletion deletes any version",
 		file: "optimistic/internal/protocol/removal.go",
 		old:  "if r.send, err = r.remove(r.found); err != nil {",
@@ -106,6 +113,13 @@ var ofRemovals = []mutant{
 		old:  "\tcase w.Remove && !now.Exists:\n\t\treturn Unprovable, \"it is gone, and nothing shows by whose deletion\"\n",
 		new:  "\tcase w.Remove && !now.Exists:\n\t\treturn Committed, \"\"\n",
 		pkg:  "./pkg/aztest/explore", run: "TestATicketIsClaimedOnce",
+	},
+	{
+		name: "a deleted blob proves that a write was not applied",
+		file: "optimistic/internal/protocol/judge.go",
+		old:  "return Unprovable, \"it was deleted, and nothing shows whether the write was applied before\"",
+		new:  "return Refused, \"\"",
+		pkg:  "./pkg/aztest/explore", run: "TestALineageNeverErrsInAnySchedule/of_a_blob_that_is_deleted",
 	},
 	{
 		name: "a Document keeps its value under the version found after a lost response",
