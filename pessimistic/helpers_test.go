@@ -52,7 +52,7 @@ func (w *world) steal(name string, d time.Duration) *Lease {
 	return l
 }
 
-// events collects what the hooks tell.
+// events collects what the hooks report.
 type events struct {
 	mu  sync.Mutex
 	all []observe.Event

@@ -208,6 +208,31 @@ func TestAProcessRemembersItsOwnFence(t *testing.T) {
 	})
 }
 
+// A whole record of an earlier holder that is put back within the second, after this process and then another have held the
+// lock: what this process remembers is not the last fence, but it shows that the record is not the last one.
+func TestAProcessNoticesARestoredRecordAfterAnotherHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k, other := w.lockerOf(nil), w.lockerOf(nil)
+		mustRelease(t, locked(t, other, "job", nil).Lease)
+		old := w.Look("job").Metadata
+		mustRelease(t, locked(t, k, "job", nil).Lease)
+		var last fence.Token
+		for range 5 {
+			h := locked(t, other, "job", nil)
+			last = h.Fence()
+			mustRelease(t, h.Lease)
+		}
+		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(old), nil); err != nil {
+			t.Fatal(err)
+		}
+		h := locked(t, k, "job", nil)
+		if h.Fence() <= last {
+			t.Errorf("%d after %d", h.Fence(), last)
+		}
+		mustRelease(t, h.Lease)
+	})
+}
+
 // Only the first holder of a blob, and of one that others have changed within the second, waits.
 func TestWhatTheFenceCosts(t *testing.T) {
 	took := func(t *testing.T, k *Locker) time.Duration {
@@ -248,6 +273,25 @@ func TestWhatTheFenceCosts(t *testing.T) {
 			t.Errorf("with a clock that is off the first holder took %v", first)
 		}
 		w.WantOps("look", "put", "acquire", "stamp", "release")
+	})
+}
+
+// A quick first fence may repeat, but not within one process.
+func TestAQuickFirstFenceFollowsThatOfTheSameProcess(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(&LockerOptions{QuickFirst: true})
+		var last fence.Token
+		for range 3 {
+			h := locked(t, k, "job", nil)
+			if h.Fence() <= last {
+				t.Errorf("%d after %d", h.Fence(), last)
+			}
+			last = h.Fence()
+			mustRelease(t, h.Lease)
+			if err := ruin["delete"](t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }
 
