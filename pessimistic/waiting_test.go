@@ -1,6 +1,7 @@
 //go:build !race
 
-// Many requests in simulated time: scripts/test runs this file without the race detector, which makes each ten times as dear.
+// Many requests in simulated time, each of which takes ten times as long with the race detector: scripts/test runs this file
+// without it.
 
 package pessimistic
 

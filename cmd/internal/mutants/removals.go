@@ -108,6 +108,13 @@ var ofRemovals = []mutant{
 		pkg:  "./pkg/aztest/explore", run: "TestATicketIsClaimedOnce",
 	},
 	{
+		name: "a deleted blob proves that a write was not applied",
+		file: "optimistic/internal/protocol/judge.go",
+		old:  "return Unprovable, \"it was deleted, and nothing shows whether the write was applied before\"",
+		new:  "return Refused, \"\"",
+		pkg:  "./pkg/aztest/explore", run: "TestALineageNeverErrsInAnySchedule/of_a_blob_that_is_deleted",
+	},
+	{
 		name: "a Document keeps its value under the version found after a lost response",
 		file: "optimistic/internal/protocol/commit.go",
 		old:  "\t\t\treturn \"\", c.proved(f, now)\n\t\tcase Refused:\n\t\t\tc.Res.Resolved++\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",

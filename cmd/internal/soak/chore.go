@@ -29,7 +29,7 @@ type judgement struct {
 	verdicts []*verdict
 }
 
-// verdict is what a chore has come to.
+// verdict is the judgement of one promise: how much was held against it, and what broke it.
 type verdict struct {
 	what     string
 	judged   int

@@ -7,6 +7,7 @@ package main
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestTheSoakConvicts plants mistakes and sees each convicted.
@@ -17,12 +18,13 @@ func TestTheSoakConvicts(t *testing.T) {
 	}{
 		"usual mistakes": {plainRetry + "," + noFence + "," + noMarkers + "," + noRelease + "," + noSend, []string{
 			"updates applied once", "no write by a stale holder", "one effect for each message with markers, or a reason", "no lease left", "no message lost"}},
-		"no condition": {noIfMatch, []string{"updates applied once", "histories of registers linearizable"}},
+		"no condition, and growth": {noIfMatch + "," + grow, []string{
+			"updates applied once", "histories of registers linearizable", "memory and goroutines flat"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			minutes := 0.15
 			for {
-				r, said := short(t, options{Seed: 1, Minutes: minutes, Workers: 3, Rough: 2, Plant: plant.mistakes})
+				r, said := short(t, options{Seed: 1, Minutes: minutes, Workers: 3, Rough: 2, Plant: plant.mistakes, Vitals: 200 * time.Millisecond})
 				missed := slices.DeleteFunc(slices.Clone(plant.verdicts), r.convicts)
 				if len(missed) == 0 {
 					return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// crew is one worker: the process that is it now, and its line to the service.
+// crew is one worker of the soak: its present process, the number of processes that it has had, and its line to the service.
 type crew struct {
 	index int
 	soak  *soak
@@ -42,7 +43,7 @@ func (c *crew) start() error {
 	defer c.mu.Unlock()
 	c.generation++
 	m := &member{name: fmt.Sprintf("w%d.%d", c.index, c.generation), done: make(chan struct{})}
-	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant})
+	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant, Vitals: cmp.Or(c.soak.Vitals, vitalsEvery)})
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (m *member) retire(patience time.Duration) error {
 // calm tells the process that the weather is over.
 func (m *member) calm() { _, _ = io.WriteString(m.stdin, "calm\n") }
 
-// verdict returns how the process ended, if that was not our doing.
+// verdict returns the error that the process ended with. It is nil while the process runs, and if the soak killed it.
 func (m *member) verdict() error {
 	select {
 	case <-m.done:

@@ -23,7 +23,7 @@ const (
 	noRelease  = "no-release"  // leases blobs for ever, and forgets them
 	noSend     = "no-send"     // says that a message was sent, and does not send it
 	noIfMatch  = "no-if-match" // writes blobs without their condition
-	grow       = "grow"        // keeps a goroutine and memory of each update
+	grow       = "grow"        // keeps a goroutine and a mebibyte of each update
 )
 
 var plants = []string{plainRetry, noFence, noMarkers, noRelease, noSend, noIfMatch, grow}

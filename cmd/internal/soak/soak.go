@@ -28,6 +28,7 @@ type options struct {
 	Patience time.Duration
 	Dir      string // for the journals; removed unless it is given
 	Verbose  bool
+	Vitals   time.Duration // how often workers record their memory and goroutines. Defaults to vitalsEvery
 }
 
 // soak is one run.
@@ -162,7 +163,7 @@ func (s *soak) watched(ctx context.Context) error {
 				c.line.met() // empties the logs
 			}
 			return ctx.Err() != nil
-		}, own)
+		}, cmp.Or(s.Vitals, vitalsEvery), own)
 	})
 	return s.storm(ctx)
 }

@@ -109,7 +109,7 @@ func (tallies) work(ctx context.Context, w *worker) {
 				l.operation(ctx)
 			}
 			if kind == 0 && w.Plant.has(grow) {
-				kept = append(kept, make([]byte, 256<<10))
+				kept = append(kept, make([]byte, 1<<20))
 				go func() { <-ctx.Done() }()
 			}
 			l.rest(ctx, 200*time.Millisecond)

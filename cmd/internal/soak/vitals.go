@@ -10,12 +10,12 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// vitalsEvery is how often a worker records its live memory and its goroutines.
+// vitalsEvery is how often a worker records its live memory and its goroutines, unless a test wants it more often.
 const vitalsEvery = 2 * time.Second
 
-// watch records the vitals of this process, until it is calm.
-func watch(ctx context.Context, calmed func() bool, j *journal) {
-	for !calmed() && retry.Sleep(ctx, vitalsEvery) == nil {
+// watch records the vitals of this process so often, until it is calm.
+func watch(ctx context.Context, calmed func() bool, every time.Duration, j *journal) {
+	for !calmed() && retry.Sleep(ctx, every) == nil {
 		runtime.GC() // what is live, not what has not been collected yet
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -27,7 +27,7 @@ func watch(ctx context.Context, calmed func() bool, j *journal) {
 const (
 	heapSlack      = 4 << 20
 	goroutineSlack = 60
-	leastVitals    = 30 // a minute
+	leastVitals    = 30 // by vitalsEvery, a minute
 )
 
 // vital is the course of memory or goroutines of one process, in quarters of its life.

@@ -30,6 +30,7 @@ type config struct {
 	Account azurite.Account
 	Dir     string // for the journal
 	Plant   plant
+	Vitals  time.Duration // how often the vitals are recorded
 }
 
 // worker is a process that does all chores, until its standard input ends. A line there says that the weather is over:
@@ -71,7 +72,7 @@ func work(text string) int {
 			}
 		}
 	})
-	all.Go(func() { watch(ctx, w.calmed, w.journal) })
+	all.Go(func() { watch(ctx, w.calmed, w.Vitals, w.journal) })
 	for _, c := range chores() {
 		all.Go(func() { c.work(ctx, w) })
 	}

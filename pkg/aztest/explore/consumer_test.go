@@ -58,7 +58,7 @@ var modes = []mode{
 		g.delivered++
 		m.SetResult([]byte("delivered"))
 		return nil
-	}, delivered, false, and([]bounds{{1, 1, 0, false}, {2, 0, 0, false}, {3, 0, 1, false}}, 2, 1, 1, 1, 2, 0, 2, 2, -1, 3, 1, 1)},
+	}, delivered, false, and([]bounds{{clients: 1, faults: 1}, {clients: 2}, {clients: 3, preemptions: 1}}, 2, 1, 1, 1, 2, 0, 2, 2, -1, 3, 1, 1)},
 	{"inbox", func(account) (idempotent.ConsumerOptions, error) {
 		return idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox}, nil
 	}, apply, applied, true, and(long, 1, 2, 0, 2, 2, -1, 3, 1, 1)},

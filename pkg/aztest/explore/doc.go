@@ -21,7 +21,8 @@
 //	lose request   the connection breaks before the request arrives
 //	hold           the connection breaks; the request arrives later, at any time, or never
 //	arrive         a request that was held back is applied now
-//	twice          the request is applied, applied again at once, and the second response arrives
+//	twice          the request is applied, and stays where it is: it arrives a second time, at once or after requests of
+//	               others, and only the response to the second arrives
 //	kill           the client is killed while the request is under way, which is held back
 //	wait           time passes until another client sends a request, while requests are under way
 //
@@ -38,8 +39,8 @@
 // the choices that lead to known states; most of them need not even be run.
 //
 // Time passes only when every client sleeps, or by the fault wait. It then passes until a request arrives, and for
-// Options.Settle, so that the order of clients that wake up at about the same time is a choice, too. The explorer takes a
-// state for known whatever random waits have led to it.
+// Options.Settle, so that the order of clients that wake up at about the same time is a choice, too. A state is what has
+// happened, without the moments at which it did: the explorer takes it for known whatever waits have led to it.
 //
 // # Failures
 //
@@ -51,8 +52,8 @@
 // A program should be deterministic but for the order of its requests, because a schedule is reached by running the
 // program again. The explorer finds a choice again by the client, the operation, the resource and how often the client
 // has sent that. Ids that clients draw may be part of a resource's name. Waits that azconc draws at random are the same in
-// every run: a client's context has one random number, by retry.WithRandom. Other random waits are harmless if they are
-// shorter than Options.Settle, or longer by more than that. If a choice is not offered again, because the program has
+// every run: a client's context has the one number of Options.Random that is its own, by retry.WithRandom. Other random
+// waits are harmless if they are shorter than Options.Settle, or longer by more than that. If a choice is not offered again, because the program has
 // decided otherwise at random or its goroutines have raced, the run is repeated up to 40 times; what the other runs
 // offer is explored, too. A choice that still is not offered is counted in Report.Diverged, and the report is not complete.
 //

@@ -40,6 +40,10 @@ type Options struct {
 	// Settle is how long a client may sleep beyond the first to wake up, and still be awaited. Defaults to 2 s.
 	Settle time.Duration
 
+	// Random are the random numbers in [0, 1) of the clients' waits: client i draws Random[i%len(Random)] each time. The
+	// length of a wait decides which requests reach the gate together. Defaults to 0.5 for all.
+	Random []float64
+
 	// Replay is the string of one schedule, which is run alone. Defaults to none.
 	Replay string
 
@@ -54,7 +58,7 @@ type Report struct {
 	Diverged  int    // choices that could not be repeated, because the program is not deterministic
 	States    int    // distinct states, up to the order of requests that commute
 	Deepest   int    // steps of the longest schedule
-	Complete  bool   // whether no choice was left, and none diverged
+	Complete  bool   // whether no choice was left, none diverged, and no schedule was cut
 	Violation string // the check's first error, with the schedule; "" if there was none
 	Replay    string // the schedule of that violation
 }
@@ -84,6 +88,9 @@ func Run(t *testing.T, setup func(w *World) Program, opts *Options) Report {
 	if o.Kinds == nil {
 		o.Kinds = []Kind{LoseResponse, LoseRequest, Hold, Twice, Wait}
 	}
+	if len(o.Random) == 0 {
+		o.Random = []float64{0.5}
+	}
 	replay, err := parseReplay(o.Replay)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +102,7 @@ func Run(t *testing.T, setup func(w *World) Program, opts *Options) Report {
 			return x.report
 		}
 		if !x.next() {
-			x.report.Complete = x.report.Diverged == 0
+			x.report.Complete = x.report.Diverged == 0 && x.report.Cut == 0
 			break
 		}
 	}

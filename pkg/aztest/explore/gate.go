@@ -25,6 +25,7 @@ type pending struct {
 	label    string // the same in every run that follows the same choices, and unique in a run
 	resource string // what it depends on and changes; see resourceOf
 	reads    bool
+	again    bool // it was applied once, and is to arrive a second time; guarded by World.mu
 	request  *http.Request
 	body     []byte
 	answer   chan response // has room for one

@@ -159,5 +159,5 @@ func fileLeaseIsOver(client *file.Client) error {
 }
 
 func TestAFileIsUpdatedOnceInEverySchedule(t *testing.T) {
-	explored(t, and(usual[:3], 2, 2, 0, 3, 1, 1), editors, explore.Options{})
+	explored(t, and(usual[:4], 2, 2, 0, 3, 1, 1), editors, explore.Options{})
 }

@@ -70,6 +70,6 @@ func TestNothingIsLeakedInAnySchedule(t *testing.T) {
 	o := explore.Options{Kinds: lost}
 	t.Run("a lease", func(t *testing.T) { explored(t, usual, hurries, o) })
 	t.Run("a lock", func(t *testing.T) {
-		explored(t, and([]bounds{{1, 2, 0, false}, {2, 1, 1, false}}, 2, 1, 0, 2, 2, 1, 3, 1, 1), failures, o)
+		explored(t, and([]bounds{{clients: 1, faults: 2}, {clients: 2, faults: 1, preemptions: 1}}, 2, 1, 0, 2, 2, 1, 3, 1, 1), failures, o)
 	})
 }

@@ -38,8 +38,8 @@ type step struct {
 	text   string
 }
 
-// stubborn is how often a run is repeated that did not follow the path: what a program decides at random may have been
-// decided otherwise.
+// stubborn is how often a run is repeated that did not follow the path: goroutines of one client that race may have sent
+// their requests in another order.
 const stubborn = 40
 
 // next moves the path to the next choice that is left, and reports whether there is one. A choice that was not offered
@@ -90,8 +90,7 @@ func (x *exploration) leadsToKnown(n *node, c choice) bool {
 }
 
 // choose returns the choice for a step: the one of the path as far as it goes, and from there the first that may lead to
-// something new. It returns nil
-// if the path's choice is not offered.
+// something new. It returns nil if the path's choice is not offered.
 func (x *exploration) choose(w *World, at int, choices []choice) (c *choice, i int) {
 	if x.replay != nil {
 		if at < len(x.replay) {
@@ -141,7 +140,7 @@ func (x *exploration) schedule(t *testing.T) {
 		defer cancel()
 		w := &World{Service: aztest.New(nil), arrived: make(chan struct{}, 1), over: make(chan struct{}), changes: x.changes}
 		program := x.setup(w)
-		w.start(ctx, program)
+		w.start(ctx, program, x.o.Random)
 		steps, why := x.walk(w)
 		w.end(cancel)
 		x.report.States = len(x.seen)

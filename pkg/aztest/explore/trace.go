@@ -65,14 +65,7 @@ func (t *trace) pass(event string) {
 // follow notes what a choice does to a request. carry carries the request out: it reports whether that changed the
 // resource, and whether it can tell. If it cannot, follow returns false.
 func (t *trace) follow(k Kind, p *pending, carry func(t *trace) (changed, known bool)) bool {
-	times := 1
-	switch k {
-	case Twice:
-		times = 2
-	case LoseRequest, Hold, Kill:
-		times = 0
-	}
-	for range times {
+	if k != LoseRequest && k != Hold && k != Kill {
 		changed, known := carry(t)
 		if !known {
 			return false
@@ -85,7 +78,7 @@ func (t *trace) follow(k Kind, p *pending, carry func(t *trace) (changed, known 
 	case Deliver:
 		t.observe(client, p.label, p.resource)
 	case Twice:
-		t.observe(client, "twice "+p.label, p.resource)
+		t.happen(client, "twice "+p.label)
 	case LoseResponse, LoseRequest, Hold:
 		t.happen(client, "broken "+p.label)
 	case Kill:

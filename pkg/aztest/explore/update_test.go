@@ -105,7 +105,7 @@ func textbook(ctx context.Context, client *blockblob.Client) error {
 }
 
 func TestUpdateIsAppliedOnceInEverySchedule(t *testing.T) {
-	explored(t, and(usual, 2, 3, 0, 3, 2, 0, 2, 4, 2),
+	explored(t, and(writes, 2, 3, 0, 3, 2, 0, 2, 4, 2),
 		func(clients int) func(*explore.World) explore.Program { return increments(clients, updateOnce) }, explore.Options{})
 }
 

@@ -47,7 +47,7 @@ func TestFencesGrowWhateverOthersDoToALockInEverySchedule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			explored(t, and([]bounds{{3, 0, 1, false}}, 2, 1, 0, 3, 1, 1), vandals(does), explore.Options{})
+			explored(t, and([]bounds{{clients: 3, preemptions: 1}}, 2, 1, 0, 3, 1, 1), vandals(does), explore.Options{})
 		})
 	}
 }

@@ -54,12 +54,12 @@ func (w *World) Changes(client int) int { return w.changed[client] }
 // Killed tells whether the client of this number was killed.
 func (w *World) Killed(client int) bool { return w.clients[client].killed }
 
-func (w *World) start(ctx context.Context, p Program) {
+func (w *World) start(ctx context.Context, p Program, random []float64) {
 	w.at, w.names = position{trace: newTrace(len(p.Clients)), last: -1}, map[string]string{}
 	w.changed = make([]int, len(p.Clients))
 	for i := range p.Clients {
 		c := &Client{World: w, Number: i, done: make(chan struct{}), sent: map[string]int{}}
-		c.ctx, c.cancel = context.WithCancel(retry.WithRandom(ctx, func() float64 { return 0.5 }))
+		c.ctx, c.cancel = context.WithCancel(retry.WithRandom(ctx, func() float64 { return random[i%len(random)] }))
 		w.clients = append(w.clients, c)
 	}
 	for i, run := range p.Clients {
@@ -123,6 +123,7 @@ func (w *World) choices(o Options) []choice {
 		for _, k := range o.Kinds {
 			switch {
 			case k == Wait:
+			case p.again && k == Twice: // a third delivery shows nothing that a second does not
 			case p.reads && (k == Hold || k == Twice || k == LoseResponse): // the same as LoseRequest, and as Deliver
 			case !p.reads && k == LoseRequest && holds: // the same as a request that is held back and never arrives
 			default:
@@ -175,7 +176,7 @@ func (w *World) asleep() bool {
 }
 
 // pass lets time pass until a request arrives or a client ends, and then for settle, so that the others that wake up by
-// then are there, too: by how much they differ is chance.
+// then are there, too: with other random numbers than Options.Random they might have been first.
 func (w *World) pass(settle time.Duration) {
 	w.at.trace.pass("time")
 	<-w.arrived
@@ -186,7 +187,11 @@ func (w *World) pass(settle time.Duration) {
 func (w *World) take(c choice, o Options) {
 	w.mu.Lock()
 	w.at.count(c, o, w.pending)
-	w.pending = slices.DeleteFunc(w.pending, func(p *pending) bool { return p == c.p })
+	if c.kind == Twice {
+		c.p.again = true // it stays at the gate, for its second delivery
+	} else {
+		w.pending = slices.DeleteFunc(w.pending, func(p *pending) bool { return p == c.p })
+	}
 	w.mu.Unlock()
 	switch c.kind {
 	case Wait:
@@ -214,7 +219,8 @@ func (w *World) meet(k Kind, p *pending) {
 		return changed, true
 	})
 	switch k {
-	case Deliver, Twice:
+	case Twice: // the sender waits for the response to the second delivery
+	case Deliver:
 		p.answer <- got
 	case LoseResponse, LoseRequest, Hold:
 		p.answer <- response{err: errBroken}

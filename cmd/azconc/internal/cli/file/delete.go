@@ -37,7 +37,8 @@ code is 4. The last writer wins: anything written since you last looked is delet
 	}
 }
 
-// waitOptions is how a verb waits for SMB clients; nil for not at all.
+// waitingFor returns how a verb waits so long for SMB clients, with its progress on stderr. It is nil if wait is 0: the verb
+// does not wait.
 func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	if wait == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
 func AddOperationID(set *pflag.FlagSet, to *string, what string, keeps int) {
-	set.StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: nothing is written if it is among the last %[2]d ids\napplied to %[1]s (azconc help operations)", what, keeps))
+	set.StringVar(to, "op-id", "", fmt.Sprintf("`id` of this change: nothing is written if it is among the last %[2]d ids applied to %[1]s (azconc help operations)", what, keeps))
 }
 
 // OperationsInTags is the number of operations that azconc's own tag has room for.

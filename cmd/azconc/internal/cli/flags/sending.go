@@ -19,7 +19,7 @@ type Sending struct {
 }
 
 func (s *Sending) Add(set *pflag.FlagSet) {
-	Duration(set, &s.TryTimeout, "try-timeout", false, "retry a request without a response after this long, plus the time that its\ncontent takes at --min-rate (default 30s, or 5m for blocks and ranges of a blob)").hint = "--timeout bounds the whole command"
+	Duration(set, &s.TryTimeout, "try-timeout", false, "retry a request without a response after this long, plus the time that its content takes at --min-rate (default 30s, or 5m for blocks and ranges of a blob)").hint = "--timeout bounds the whole command"
 	Int(set, &s.MinRate, "min-rate", 1, "slowest transfer to wait for, in `bytes` per second (default 65536)").hint = "a slower network needs a smaller rate, such as 8192"
 }
 
@@ -60,7 +60,7 @@ func (e *tooLargeError) Unwrap() error { return e.err }
 func AddConfirmConflicts(set *pflag.FlagSet, confirm *optimistic.Confirm) {
 	const name = "confirm-conflicts"
 	values := map[string]optimistic.Confirm{"auto": optimistic.ConfirmByPath, "always": optimistic.ConfirmAlways, "never": optimistic.ConfirmNever}
-	v := Text(set, confirm, name, "whether a conflict that nothing in the resource confirms has an unknown outcome (exit\ncode 5); auto: unless TLS to the service or a loopback connection rules out that a\nproxy delivered the write twice: {auto | always | never}", func(text string) (optimistic.Confirm, error) {
+	v := Text(set, confirm, name, "whether a conflict that nothing in the resource confirms has an unknown outcome (exit code 5); auto: unless TLS to the service or a loopback connection rules out that a proxy delivered the write twice: {auto | always | never}", func(text string) (optimistic.Confirm, error) {
 		c, ok := values[text]
 		if !ok {
 			return 0, fail.Usagef("--%s %q is neither auto, always nor never", name, text)

@@ -26,7 +26,15 @@ type runOptions struct {
 }
 
 // UnderLong is part of the help of every verb that runs a command while holding something.
-const UnderLong = `Signals are passed on to the command and its process group. If the lease is lost (it could not be renewed, or it was broken),
+const UnderLong = `If the lease is lost, everything that the command has started is stopped before another process can acquire the lease. azconc
+exits with the command's status, with 75 if the lock was not acquired in time, and with 76 if it was lost while the command
+ran. About signals, processes that stay, terminals and exit codes: azconc help holding.`
+
+// HoldingHelp is the topic to which UnderLong refers.
+const HoldingHelp = `The verbs that run a command while they hold a lock, a slot of a semaphore or leadership treat it alike: azconc lock run, table lock run,
+semaphore run, elect run and once run.
+
+Signals are passed on to the command and its process group. If the lease is lost (it could not be renewed, or it was broken),
 everything that the command has started is stopped before another process can acquire the lease: TERM first, KILL in time, or
 KILL at once if no time is left. Processes that the command leaves running when it ends get TERM and, after --kill-after, KILL.
 The lock is released when none of them is left.
@@ -62,10 +70,10 @@ environment.
 The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.
 
 With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
-needed. The file is created if it does not exist, and it is never deleted. -s, -n, -w, -E and -c are those of flock(1). It
-works where the mount passes locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed, the kernel keeps the
-lock until what azconc has started has ended. If the file is deleted or replaced, the lock is lost, which is noticed within a
-second. There is no fence, and azconc cannot notice that the connection to the server, and the lock with it, is gone.`,
+needed. It is created if it is missing, and is not removed; -s, -n, -w, -E and -c are those of flock(1). It works where the mount passes
+locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed the kernel keeps the lock until what it has
+started has ended. If the file is deleted or replaced the lock is lost, which is noticed within a second. There is no fence,
+and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
   azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
   azconc lock run --file /mnt/reports/.lock -- ./report.sh

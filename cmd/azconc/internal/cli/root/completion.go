@@ -15,10 +15,10 @@ func newCompletionCmd(f *cli.Factory) *cobra.Command {
 		Short: "Print a completion script for a shell",
 		Long: `Print a script with which a shell completes commands, flags, and names that the account has. Load it when the shell starts:
 
-  bash        source <(azconc completion bash)                                in ~/.bashrc
-  zsh         source <(azconc completion zsh)                                 in ~/.zshrc, after compinit
-  fish        azconc completion fish | source                                 in ~/.config/fish/config.fish
-  powershell  azconc completion powershell | Out-String | Invoke-Expression   in $PROFILE
+  ~/.bashrc                   source <(azconc completion bash)
+  ~/.zshrc, after compinit    source <(azconc completion zsh)
+  ~/.config/fish/config.fish  azconc completion fish | source
+  PowerShell's $PROFILE       azconc completion powershell | Out-String | Invoke-Expression
 
 Names come from the account that the environment or the flags before the cursor name. If it does not answer within 2 seconds,
 none are offered, nor are names that a shell would require to be quoted.`,

@@ -1,40 +1,88 @@
 package root
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 )
 
-// helpTemplate ends with the examples, because the end of the help stays on the screen.
-const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
-{{end}}{{if or .Runnable .HasSubCommands}}
-usage: {{.UseLine}}
-{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
-Commands:{{range $cmds}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{else}}{{range $group := .Groups}}{{$any := false}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}{{$any = true}}{{end}}{{end}}{{if $any}}
-{{.Title}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{end}}{{end}}{{end}}{{end}}{{if .HasHelpSubCommands}}
-Topics (azconc help <topic>):{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{end}}{{if .HasAvailableLocalFlags}}
-Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-{{end}}{{if .HasAvailableInheritedFlags}}
-Flags of every command:
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
-{{end}}{{if .HasExample}}
-Examples:
-{{.Example}}
-{{end}}{{end}}`
+// printHelp prints the help of a command, or a topic. It ends with the examples, because the end of the help stays on the
+// screen.
+func printHelp(out io.Writer, cmd *cobra.Command) {
+	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	if about := strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)); about != "" {
+		p("%s", reflow(about))
+	}
+	if !cmd.Runnable() && !cmd.HasSubCommands() {
+		return
+	}
+	p("\n%s", wrap("usage: "+cmd.UseLine(), len("usage: "), ""))
+	if cmd.HasAvailableSubCommands() {
+		printCommands(p, cmd)
+	}
+	if cmd.HasHelpSubCommands() {
+		p("\nTopics (azconc help <topic>):")
+		for _, c := range cmd.Commands() {
+			if c.IsAdditionalHelpTopicCommand() {
+				p("%s", entry(c))
+			}
+		}
+	}
+	if cmd.HasAvailableLocalFlags() {
+		p("\nFlags:\n%s", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(columns), " \n"))
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		p("\nFlags of every command:\n%s", strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(columns), " \n"))
+	}
+	if cmd.HasExample() {
+		p("\nExamples:")
+		for line := range strings.Lines(cmd.Example) {
+			p("%s", wrap(strings.TrimRight(line, "\n"), 6, " \\"))
+		}
+	}
+}
+
+// printCommands prints the commands below a group, by the groups that it has itself.
+func printCommands(p func(string, ...any), cmd *cobra.Command) {
+	below := func(title, group string) {
+		first := true
+		for _, c := range cmd.Commands() {
+			if c.GroupID != group || !c.IsAvailableCommand() {
+				continue
+			}
+			if first {
+				p("\n%s", title)
+				first = false
+			}
+			p("%s", entry(c))
+		}
+	}
+	if len(cmd.Groups()) == 0 {
+		below("Commands:", "")
+	}
+	for _, group := range cmd.Groups() {
+		below(group.Title, group.ID)
+	}
+}
+
+// entry is the line of a command in a list.
+func entry(c *cobra.Command) string {
+	line := fmt.Sprintf("  %-*s ", c.NamePadding(), c.Name())
+	return wrap(line+c.Short, len(line), "")
+}
 
 func newHelpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
 		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
 		{Use: "operations", Short: "What --op-id promises, and for how long", Long: flags.OperationsHelp()},
+		{Use: "holding", Short: "What happens to a command under a lock that ends or is lost", Long: lock.HoldingHelp},
 		{Use: "conditions", Short: "ETags, dates, tags and leases as conditions", Long: conditionsHelp},
 	}
 }
@@ -63,7 +111,7 @@ With -o json every failure except a usage error prints an object with "outcome",
 
 const environmentHelp = `Connection settings are those of the Azure CLI: a flag, or the variable next to it. A flag takes precedence.
 
-  --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is Azurite on this machine
+  --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is Azurite here
   --account-name       AZURE_STORAGE_ACCOUNT
   --account-key        AZURE_STORAGE_KEY
   --sas-token          AZURE_STORAGE_SAS_TOKEN
@@ -87,7 +135,7 @@ const conditionsHelp = `Conditions make the service carry out a request only if 
 
   --if-match ETAG             it is at this version              '*': it exists
   --if-none-match ETAG        it is not at this version          '*': it does not exist
-  --if-modified-since TIME    it changed after TIME              whole seconds: too coarse to detect every change
+  --if-modified-since TIME    it changed after TIME              whole seconds: it may miss a change
   --if-unmodified-since TIME  it did not change after TIME
   --if-tags PREDICATE         its index tags satisfy it          "state" = 'ready' AND "prio" > '3'
   --lease-id ID               you hold its lease

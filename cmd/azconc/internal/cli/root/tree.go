@@ -41,7 +41,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
-	root.SetHelpTemplate(helpTemplate)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd.OutOrStdout(), cmd) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// The flags of a verb that does not exist are unknown to the group.
 		return cmp.Or(cli.UnknownVerb(cmd), flags.FlagError(cmd, err))

@@ -66,8 +66,8 @@ func parseChanged(was tables.Properties, data []byte, text bool) (tables.Propert
 	return ParseProperties(data)
 }
 
-// checkKeys refuses properties that have the keys of another entity. The keys of on itself are allowed, since a query prints
-// them.
+// checkKeys refuses properties that name another entity than on by their PartitionKey and RowKey. A query prints the keys
+// among the properties, so that those of on are allowed.
 func checkKeys(on ref.Table, data []byte) error {
 	var members map[string]any
 	if json.Unmarshal(data, &members) != nil {
