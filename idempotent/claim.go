@@ -51,7 +51,7 @@ func (d *delivery) remember(l markers.Ledger) {
 
 // transact changes the marker.
 func (k *claim) transact(ctx context.Context, change func(context.Context, *tables.Tx) error) error {
-	_, err := tables.Transact(ctx, k.o.k.table.Client, k.d.partition, change, &tables.TransactOptions{SendOptions: markers.Rewriting()})
+	_, err := tables.Transact(ctx, k.o.k.table.Client, k.d.partition, change, &tables.TransactOptions{SendOptions: k.o.k.table.Rewriting()})
 	return err
 }
 
@@ -159,7 +159,7 @@ func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error 
 // poison records that the message went to the poison queue, on the condition of the marker that it finds: a request that
 // is delivered late, or twice, must not take back that a copy was handled meanwhile. Requests: 2.
 func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker) error {
-	sending := markers.Rewriting()
+	sending := o.k.table.Rewriting()
 	sending.Recreate = true
 	_, err := optimistic.Update(ctx, o.k.table.Entity(d.partition, d.row), func(_ context.Context, m *markers.Marker) error {
 		if m.State == markers.Done {

@@ -51,7 +51,7 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 				if runs != 1 || r.applied("m") != 1 || len(r.buried()) != c.buried || len(r.blobs()) != 0 || len(r.left(r.queue)) != 0 {
 					t.Errorf("%d runs, effect %d, %d buried, left %q", runs, r.applied("m"), len(r.buried()), r.blobs())
 				}
-				if told := slices.Contains(r.kinds(), observe.Failed); told != c.outage {
+				if reported := slices.Contains(r.kinds(), observe.Failed); reported != c.outage {
 					t.Errorf("%v", r.kinds())
 				}
 				if n := len(slices.DeleteFunc(r.kinds(), func(k observe.Kind) bool { return k != observe.Completed })); n != c.copies {

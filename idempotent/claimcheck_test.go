@@ -376,7 +376,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 					t.Errorf("%d runs, %d buried, left %q", runs, len(r.buried()), r.blobs())
 				}
 				if !slices.Contains(r.kinds(), observe.Failed) {
-					t.Errorf("nobody was told: %v", r.kinds())
+					t.Errorf("not reported: %v", r.kinds())
 				}
 			})
 		})

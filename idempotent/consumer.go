@@ -145,6 +145,9 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("%d handlers did not return after their contexts had ended", e.Handlers)
 }
 
+// Unwrap returns ErrStuck.
+func (*StuckError) Unwrap() error { return ErrStuck }
+
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
@@ -173,8 +176,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
-	holding, letGo := context.WithCancel(c.settling)
-	defer letGo()
+	holding, giveUp := context.WithCancel(c.settling)
+	defer giveUp()
 	c.work, c.holding = work, holding
 	err := c.receiveAll()
 	c.stop(nil)
@@ -228,6 +231,9 @@ func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool 
 
 // report reports what has happened to a message.
 func (d *delivery) report(kind observe.Kind, err error) {
+	if d.c.o.Hooks.Event == nil && d.c.o.Hooks.Logger == nil { // saves what describes the message
+		return
+	}
 	d.c.emit(d.settling, observe.Event{Kind: kind, Message: d.m.observed(), Took: d.took, Err: err})
 }
 

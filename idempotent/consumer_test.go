@@ -91,7 +91,7 @@ func TestALongHandlerKeepsItsMessageAndItsText(t *testing.T) {
 			runs++
 			pass(299 * time.Second)
 			if ctx.Err() != nil {
-				t.Errorf("it was told to stop: %v", context.Cause(ctx))
+				t.Errorf("asked to stop: %v", context.Cause(ctx))
 			}
 			return nil
 		}, ConsumerOptions{Visibility: 30 * time.Second})

@@ -134,9 +134,16 @@ func (d *delivery) observe() {
 	if d.endSpan != nil {
 		return
 	}
+	if d.c.o.Hooks.Span == nil { // saves what describes the message
+		d.within, d.endSpan = d.c.work, unobserved
+		return
+	}
 	d.within, d.endSpan = d.c.o.Hooks.Start(d.c.work, observe.Span{Name: "idempotent.Handle", Resource: d.c.queue.Path, Message: d.m.observed()})
 	d.settling = context.WithoutCancel(d.within)
 }
+
+// unobserved ends the span of a delivery that has none.
+func unobserved(error) {}
 
 // release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
 // reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.

@@ -71,12 +71,17 @@
 //
 // # Large bodies
 //
-// A message holds 64 KiB. With a ClaimCheck, a larger body is compressed. If it is still too large, it is stored in a
+// A message holds 64 KiB. With a claimcheck.ClaimCheck, a larger body is compressed. If it is still too large, it is stored in a
 // blob before the message is sent, fetched before the handler runs, and deleted with the message:
 //
 //	message             send   handle
 //	fits, compressed    1      1 + 1/32
 //	in a blob           2      3 + 1/32
+//
+// # Packages
+//
+// Package claimcheck stores large bodies, redrive moves poison messages back, manual sends single requests, and once runs a
+// function once per key.
 //
 // # Limits
 //

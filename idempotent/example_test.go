@@ -97,3 +97,41 @@ func ExampleConsumer() {
 	// order-17: 3 apples, attempt 1
 	// <nil>
 }
+
+// A Payload is shared by the program that sends and the one that handles.
+func ExamplePayload() {
+	type Order struct {
+		Item   string
+		Number int
+	}
+	var orders idempotent.Payload[Order]
+
+	ctx, queue := context.Background(), aztest.New(nil).Queue("orders")
+	producer, err := idempotent.NewProducer(queue, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m, err := orders.Outgoing(Order{"apples", 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := producer.Send(ctx, m); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	consumer, err := idempotent.NewConsumer(queue, orders.Handler(func(_ context.Context, m *idempotent.Message, o Order) error {
+		fmt.Println(o.Number, o.Item)
+		return nil
+	}), &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeNone, ExitWhenEmpty: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(consumer.Run(ctx))
+	// Output:
+	// 3 apples
+	// <nil>
+}

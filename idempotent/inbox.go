@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -28,8 +29,9 @@ import (
 //
 // An Inbox is safe for concurrent use.
 type Inbox struct {
-	table *markers.Table
-	keep  time.Duration // how long a message is remembered after it was applied
+	table  *markers.Table
+	keep   time.Duration // how long a message is remembered after it was applied
+	holder fence.Holder  // of a lock that protects the effects; nil if there is none
 }
 
 // NewInbox returns an Inbox on a table. It sends no request.
@@ -42,6 +44,13 @@ func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 		o = *opts
 	}
 	return &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep}, nil
+}
+
+// Under returns an Inbox on the same table whose effects are applied under a lock, for a handler that holds one, such as a
+// *pessimistic.Hold: Apply fails with fence.ErrFenced if a later holder has written to the partition; see
+// tables.TransactOptions.Holder, also for what that costs. It sends no request.
+func (i *Inbox) Under(h fence.Holder) *Inbox {
+	return &Inbox{table: i.table, keep: i.keep, holder: h}
 }
 
 // InboxOptions configures an Inbox. The zero value selects the defaults.
@@ -90,7 +99,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 		own = change(ctx, tx)
 		return own
-	}, &tables.TransactOptions{SendOptions: optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true}})
+	}, &tables.TransactOptions{Holder: i.holder, SendOptions: i.table.Sending(optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true})})
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}
@@ -116,7 +125,7 @@ func inboxRow(m *Message) string {
 func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (applied bool, err error) {
 	ctx, end := i.span(ctx, "idempotent.Applied", m)
 	defer func() { end(err) }()
-	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), nil)
+	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), &optimistic.ReadOptions{SendOptions: i.table.Sending(optimistic.SendOptions{})})
 	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
 		return false, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -96,6 +97,12 @@ var (
 
 	// ErrRan reports that Run was called before: a Consumer can be run once.
 	ErrRan = errors.New("the consumer has already run: create a new one")
+
+	// ErrStuck reports that handlers did not return. The error in the chain is a *StuckError.
+	ErrStuck = errors.New("handlers did not return")
+
+	// ErrOutcomeUnknown reports that a message may have been sent. The error in the chain is a *SendError whose Open is set.
+	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
 	// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
 	ErrTooLarge = format.ErrTooLarge

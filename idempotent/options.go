@@ -92,12 +92,12 @@ type ConsumerOptions struct {
 	// MaxMessages makes Run return after this many messages have been handled. Defaults to 0: no bound.
 	MaxMessages int
 
-	// SoftStop is how long handlers may continue after ctx has ended; then their contexts end. A negative value means that they
-	// may end by themselves. Defaults to 20 s. See also StopNow.
+	// SoftStop is how long handlers may continue after ctx has ended; then their contexts end. A negative value, such as
+	// lease.Infinite, means that they may end by themselves. Defaults to 20 s. See also StopNow.
 	SoftStop time.Duration
 
-	// HardStop is how long handlers may take to return after their contexts have ended. A negative value means that Run waits for
-	// all. Defaults to 5 s.
+	// HardStop is how long handlers may take to return after their contexts have ended. A negative value, such as lease.Infinite,
+	// means that Run waits for all. Defaults to 5 s.
 	HardStop time.Duration
 
 	// CreateQueue creates the queue if it does not exist, also if it is deleted while the Consumer runs: the service
@@ -109,10 +109,10 @@ type ConsumerOptions struct {
 	// on it. Defaults to none.
 	Middleware []func(Handler) Handler
 
-	// Hooks receive what happens to messages, of which those of kind observe.Failed may concern no message; a span
-	// "idempotent.Handle" for each message, from the claim of its key to its deletion; and one for each request, of which those for
-	// a message are within its span. The context of the handler is that of the span. Functions are called from several goroutines
-	// at a time. Defaults to none.
+	// Hooks receive an event for everything that happens to a message; events of kind observe.Failed may concern none. They
+	// receive a span "idempotent.Handle" for each delivery of a message, which begins when it is known what becomes of it, ends when
+	// it is settled, and contains the handler and the spans of the requests for it. The spans of other requests, such as receives,
+	// and claims of several messages, stand alone. The functions are called from several goroutines at a time. Defaults to none.
 	Hooks observe.Hooks
 
 	mode dedupeMode // of Dedupe
@@ -150,7 +150,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
-	out.Markers = out.Markers.observed(out.Hooks)
+	out.Markers, out.Sessions = out.Markers.observed(out.Hooks), out.Sessions.observed(out.Hooks)
 	return out, nil
 }
 

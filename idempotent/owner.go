@@ -215,7 +215,7 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 // another consumer, meanwhile. Requests: 1, and 1 to claim the key.
 func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 	target := o.k.table.Entity(d.partition, d.row)
-	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: markers.Reading()})
+	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: o.k.table.Reading()})
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err):
 		return nil
@@ -262,7 +262,7 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 		}
 	}
 	claim := o.marker(d, by)
-	_, err = optimistic.Replace(ctx, target, v, claim, &optimistic.WriteOptions{SendOptions: markers.Rewriting()})
+	_, err = optimistic.Replace(ctx, target, v, claim, &optimistic.WriteOptions{SendOptions: o.k.table.Rewriting()})
 	switch {
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err):
 		return nil

@@ -211,5 +211,10 @@ func (e *SendError) Error() string {
 	return text
 }
 
-// Unwrap returns the last response.
-func (e *SendError) Unwrap() error { return e.Err }
+// Unwrap returns the last response, and ErrOutcomeUnknown if Open is set.
+func (e *SendError) Unwrap() []error {
+	if e.Open {
+		return []error{azerr.ErrOutcomeUnknown, e.Err}
+	}
+	return []error{e.Err}
+}

@@ -2,8 +2,12 @@ package idempotent_test
 
 import (
 	"errors"
+	"io"
 	"testing"
 
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/fence"
@@ -16,9 +20,17 @@ func TestOneSentinelMatchesTheErrorsOfEveryPackage(t *testing.T) {
 		"not found":       {&optimistic.NotFoundError{}, pessimistic.ErrNotFound},
 		"outcome unknown": {&pessimistic.UnknownError{}, optimistic.ErrOutcomeUnknown},
 		"fenced":          {optimistic.ErrFenced, fence.ErrFenced},
+		"may be sent":     {&idempotent.SendError{Open: true, Err: io.EOF}, optimistic.ErrOutcomeUnknown},
+		"its cause":       {&idempotent.SendError{Open: true, Err: io.EOF}, io.EOF},
+		"may be moved":    {&redrive.SendError{Open: true, Err: io.EOF}, idempotent.ErrOutcomeUnknown},
+		"may be deleted":  {&manual.UnknownError{}, manual.ErrOutcomeUnknown},
+		"stuck":           {&idempotent.StuckError{}, idempotent.ErrStuck},
 	} {
 		if !errors.Is(pair[0], pair[1]) {
 			t.Errorf("%s: %v is not %v", name, pair[0], pair[1])
 		}
+	}
+	if err := error(&idempotent.SendError{Err: io.EOF}); errors.Is(err, idempotent.ErrOutcomeUnknown) {
+		t.Errorf("%v is an unknown outcome", err)
 	}
 }

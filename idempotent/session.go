@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Sessions show the Consumers of a queue whether another one is alive. A message is redelivered when it was not
@@ -91,11 +92,22 @@ func NewSessions(c *container.Client, opts *SessionsOptions) (*Sessions, error) 
 	return &Sessions{container: c, path: resource.Path(c.URL()), o: o}, nil
 }
 
+// observed returns the same Sessions with other hooks; nil if there are none.
+func (k *Sessions) observed(hooks observe.Hooks) *Sessions {
+	if k == nil {
+		return nil
+	}
+	o := k.o
+	o.Hooks = hooks
+	return &Sessions{container: k.container, path: k.path, o: o}
+}
+
 // claimer is the session in whose name markers are written, and by which they are interpreted.
 type claimer struct {
 	session string
 	ours    func(session string) bool
 	looks   looks
+	sending optimistic.SendOptions
 }
 
 func (c *Consumer) claimer() *claimer {
@@ -103,6 +115,7 @@ func (c *Consumer) claimer() *claimer {
 	if s := c.session; s != nil {
 		_, by.session = s.Current()
 		by.ours, by.looks.of = s.Ours, c.o.Sessions
+		by.sending = c.o.Markers.table.Sending(optimistic.SendOptions{})
 	}
 	return by
 }
@@ -128,7 +141,7 @@ func (by *claimer) contest(ctx context.Context, target tables.Entity[markers.Mar
 	case m.Awaited.IsZero():
 		awaited := m
 		awaited.Awaited = d.at.UTC()
-		_, _ = optimistic.Replace(ctx, target, v, awaited, nil) // if it fails, patience starts with the next delivery
+		_, _ = optimistic.Replace(ctx, target, v, awaited, &optimistic.WriteOptions{SendOptions: by.sending}) // if it fails, patience starts with the next delivery
 	case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:
 		d.overdue = fmt.Errorf("%w: %w", errOverdue, alive)
 		return run, nil
@@ -158,8 +171,12 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	look := func(ctx context.Context) (lease.Observation, error) {
-		return pessimistic.Look(ctx, pessimistic.NewBlob(k.container.NewBlobClient(blob)))
+	look := func(ctx context.Context) (seen lease.Observation, err error) {
+		err = wire.Observed(k.o.Hooks, name, nil).Once(ctx, "", 0, func(ctx context.Context) (err error) {
+			seen, err = pessimistic.Look(ctx, pessimistic.NewBlob(k.container.NewBlobClient(blob)))
+			return err
+		})
+		return seen, err
 	}
 	seen, err := look(ctx)
 	switch {

@@ -257,7 +257,7 @@ func TestRunFailsWithoutASession(t *testing.T) {
 			pass(time.Second)
 			began := time.Now()
 			if err := b.leave(); err != nil || time.Since(began) > time.Minute {
-				t.Errorf("told to stop while it begins: %v after %v", err, time.Since(began))
+				t.Errorf("stopped while it begins: %v after %v", err, time.Since(began))
 			}
 			if left := r.leased(); len(left) != 0 {
 				t.Errorf("left behind: %v", left)

@@ -29,7 +29,7 @@ func (d *delivery) dispose(o outcome) {
 	case errors.Is(o.cause, ErrOwnershipLost), errors.Is(o.err, ErrOwnershipLost) && !d.handled.Load():
 		d.err = ErrOwnershipLost
 		d.report(observe.Lost, ErrOwnershipLost)
-		d.letGo()
+		d.abandon()
 	case errors.Is(o.err, errSuspended):
 		d.giveBack(observe.Returned, probing.Base, o.err)
 	case errors.Is(o.err, errCrowded):
@@ -193,7 +193,7 @@ func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why
 		d.err = err
 		d.report(observe.Failed, fmt.Errorf("%s: %w", kind, err))
 		if kind != observe.Completed && kind != observe.Dropped { // its marker says that it was handled
-			d.letGo()
+			d.abandon()
 		}
 		return err
 	}
@@ -204,8 +204,8 @@ func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why
 	return nil
 }
 
-// letGo handles a message that could not be given back: it reappears by itself.
-func (d *delivery) letGo() {
+// abandon handles a message that could not be given back: it reappears by itself.
+func (d *delivery) abandon() {
 	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
 	defer cancel()
 	if err := d.c.dedupe.forget(ctx, d); err != nil {

@@ -87,7 +87,7 @@ type LockerOptions struct {
 
 	// QuickFirst gives the first holder of a new lock blob its fence at once, instead of waiting for the next second of
 	// the service's clock. The fence may then repeat if the blob is deleted and recreated within a second. It is meant
-	// for large numbers of locks, such as one per key of an idempotent.Once, whose blobs only GC deletes. Defaults to
+	// for large numbers of locks, such as one per key of a once.Once, whose blobs only GC deletes. Defaults to
 	// false.
 	QuickFirst bool
 

@@ -101,3 +101,25 @@ func TestAReceiptThatTheServiceDoesNotTakeForOne(t *testing.T) {
 		})
 	}
 }
+
+// What a user has typed was right if a lost request has used it up.
+func TestAReceiptThatALostRequestHasUsedUpWasNotMistyped(t *testing.T) {
+	stale := aztest.Fault{Kind: aztest.Answer, Status: http.StatusBadRequest, Code: "InvalidQueryParameterValue", Skip: 1}
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("m")
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1}, stale)
+		if _, err := Extend(t.Context(), p.queue, r.received(), time.Minute, nil); !errors.Is(err, ErrReceiptUnknown) {
+			t.Errorf("extend: %v", err)
+		}
+	})
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("m")
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1}, stale)
+		lost, err := Delete(t.Context(), p.queue, r.received(), nil)
+		if unknown, ok := errors.AsType[*UnknownError](err); !ok || !errors.Is(err, ErrOutcomeUnknown) || lost != 1 || !strings.HasPrefix(unknown.Resource, "orders/messages/") {
+			t.Errorf("delete: %d, %v", lost, err)
+		}
+	})
+}

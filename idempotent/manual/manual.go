@@ -20,7 +20,6 @@ import (
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -29,9 +28,18 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
-// the message can be neither extended nor deleted until it is received again.
-var ErrReceiptUnknown = queues.ErrReceiptUnknown
+var (
+	// ErrReceiptUnknown reports that a message was hidden for longer, but the response with its new pop receipt was lost:
+	// the message can be neither extended nor deleted until it is received again.
+	ErrReceiptUnknown = queues.ErrReceiptUnknown
+
+	// ErrOutcomeUnknown reports that a message may have been deleted. The error in the chain is an *UnknownError.
+	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
+)
+
+// UnknownError describes a deletion that may or may not have been applied. It is the type that package optimistic returns, too;
+// its Resolve has nothing to look at, and returns the error itself.
+type UnknownError = azerr.UnknownError
 
 // Options configures an operation. The zero value selects the defaults.
 type Options struct {
@@ -109,11 +117,11 @@ var byHand = retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Back
 //
 // If the response is lost and the service does not know the message when Delete asks again, the lost request has deleted
 // it, or another client has received it. Before HeldUntil nobody else can have received it, so it was deleted; after
-// that, or without HeldUntil, the error is optimistic.ErrOutcomeUnknown. What Extend returns replaces PopReceipt and
+// that, or without HeldUntil, the error is ErrOutcomeUnknown. What Extend returns replaces PopReceipt and
 // HeldUntil.
 //
 // Errors: idempotent.ErrOwnershipLost if the pop receipt is not current, because the message was received or extended
-// since, or deleted; optimistic.ErrOutcomeUnknown; and the service's error. That is 400 InvalidQueryParameterValue if
+// since, or deleted; *UnknownError; and the service's error. That is 400 InvalidQueryParameterValue if
 // HeldUntil is zero and PopReceipt was never one, which some accounts also respond to one that is not current. Transient
 // faults are retried up to 6 times in a minute. Requests: 1.
 func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *Options) (lost int, err error) {
@@ -126,26 +134,32 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 	ctx, end := start(ctx, opts, "manual.Delete", queue)
 	defer func() { end(err) }()
 	sent, err := queues.New(queue, opts.hooks(), nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-		if !m.refused(f.Outcome) {
+		if !m.refused(f) {
 			return f.Usual()
 		}
 		switch {
 		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && time.Now().Before(m.HeldUntil):
 			return wire.Final, nil
 		case f.Ambiguous:
-			return wire.Final, fmt.Errorf("%w: no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it: %w", optimistic.ErrOutcomeUnknown, f.Err)
+			return wire.Final, m.unknown(queue, "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", f.Err)
 		}
 		return wire.Final, fmt.Errorf("%w: %w", idempotent.ErrOwnershipLost, f.Err)
 	}})
-	if err != nil && sent.Ambiguous > 0 && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-		err = fmt.Errorf("%w: the response was lost: %w", optimistic.ErrOutcomeUnknown, cmp.Or(sent.Last, err))
+	if err != nil && sent.Ambiguous > 0 && !errors.Is(err, ErrOutcomeUnknown) {
+		err = m.unknown(queue, "the response was lost", cmp.Or(sent.Last, err))
 	}
 	return sent.Ambiguous, err
 }
 
-// refused reports whether the service does not know the message under its pop receipt.
-func (m Delivery) refused(out azerr.Outcome) bool {
-	return out.Kind == azerr.Lost || queues.Invalid(out) && !m.HeldUntil.IsZero()
+// unknown returns the error of a deletion that nothing proves.
+func (m Delivery) unknown(queue *azqueue.QueueClient, why string, err error) error {
+	return &UnknownError{Op: "delete", Resource: resource.Path(queue.URL()) + "/messages/" + m.MessageID, Why: why, Err: azerr.Clean(err)}
+}
+
+// refused reports whether the service does not know the message under its pop receipt. If it does not take the receipt for one,
+// that may be what a user has typed, unless an earlier try may have used it up.
+func (m Delivery) refused(f wire.Failed) bool {
+	return f.Outcome.Kind == azerr.Lost || queues.Invalid(f.Outcome) && (f.Ambiguous || !m.HeldUntil.IsZero())
 }
 
 // ExtendResult is the result of Extend.

@@ -181,7 +181,7 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 		return Result{}, err
 	}
 	at := time.Now().UTC()
-	_, err = optimistic.Create(ctx, a.once.at(a.key), entity{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
+	_, err = optimistic.Create(ctx, a.once.at(a.key), entity{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: a.once.table.Sending(optimistic.SendOptions{Recreate: true})})
 	if errors.Is(err, optimistic.ErrExists) {
 		// Another process has finished the key while this one believed it held the lock: the stored result stands.
 		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)
@@ -215,7 +215,7 @@ func (o *Once) Forget(ctx context.Context, key string) (forgotten bool, err erro
 	if err := checkKey(key); err != nil {
 		return false, err
 	}
-	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, nil)
+	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, &optimistic.WriteOptions{SendOptions: o.table.Sending(optimistic.SendOptions{})})
 	if errors.Is(err, optimistic.ErrNotFound) || markers.Missing(err) {
 		return false, nil
 	}
@@ -236,7 +236,7 @@ func checkKey(key string) error {
 
 // look returns the stored result, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error) {
-	v, err := optimistic.Read(ctx, o.at(key), nil)
+	v, err := optimistic.Read(ctx, o.at(key), &optimistic.ReadOptions{SendOptions: o.table.Sending(optimistic.SendOptions{})})
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound):
 		return Result{}, false, nil

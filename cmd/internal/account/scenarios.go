@@ -24,7 +24,7 @@ func scenarios() []section {
 		lib("transactions", "optimistic/tables.Transact", transact, "table"),
 		lib("consumer", "idempotent.Consumer", consume, "queue", "table"),
 		lib("inbox", "idempotent.Inbox", inbox, "queue", "table"),
-		lib("once", "idempotent.Once", once, "blob", "table"),
+		lib("once", "once.Do", once, "blob", "table"),
 		lib("files", "files.Update", updateFile, "file"),
 	}
 }

@@ -73,4 +73,18 @@ var ofDeliveries = []mutant{
 		new:  "special.pop = pop",
 		pkg:  "./idempotent/manual", run: "TestWithoutThePolicyNothingIsWiped",
 	},
+	{
+		name: "a pop receipt that is not current is bad input",
+		file: "idempotent/internal/queues/receipt.go",
+		old:  "u.open.IsZero() || !Invalid(f.Outcome)) {",
+		new:  "u.open.IsZero() || f.Err != nil) {",
+		pkg:  "./idempotent", run: "TestARefusedReceiptOfAConsumerMeansThatItsMessageIsLost",
+	},
+	{
+		name: "a body that does not decode is tried again",
+		file: "idempotent/payload.go",
+		old:  "return Poison(fmt.Errorf(",
+		new:  "return (fmt.Errorf(",
+		pkg:  "./idempotent", run: "TestABodyThatDoesNotDecodeIsPoisonAtOnce",
+	},
 }

@@ -128,4 +128,25 @@ var ofMessages = []mutant{
 		new:  "",
 		pkg:  "./idempotent", run: "TestATruncatedRefusalIsNoClaim",
 	},
+	{
+		name: "a start shortly before its slot belongs to the slot before",
+		file: "idempotent/slot/slot.go",
+		old:  "at, err := s.last(now.Add(tolerance))",
+		new:  "at, err := s.last(now)",
+		pkg:  "./idempotent/slot", run: "TestEachSlotCompletesOnce",
+	},
+	{
+		name: "a slot is worked on for ever",
+		file: "idempotent/slot/job.go",
+		old:  "left := due.Until - time.Since(began)",
+		new:  "left := due.Until - time.Since(began) + 24*time.Hour",
+		pkg:  "./idempotent/slot", run: "TestASlotThatEndsIsReported",
+	},
+	{
+		name: "a job is due again when clocks are set back",
+		file: "idempotent/slot/schedule.go",
+		old:  "high = minTime(high, at)",
+		new:  "high = at",
+		pkg:  "./idempotent/slot", run: "TestAJobOfAnHourIsDueOnceADay|TestEveryReadingIsDueOnce",
+	},
 }

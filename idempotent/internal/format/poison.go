@@ -28,7 +28,7 @@ func Clip(s string) string {
 
 // PoisonText returns the text of a poison message, and whether it includes the reason. An envelope does. Any other
 // text, including one that could not be decoded, is kept byte for byte: a reader of the queue can read its poison queue
-// too, and Redrive restores what was sent. So is an envelope that has no room for the reason.
+// too, and redrive.Run restores what was sent. So is an envelope that has no room for the reason.
 func PoisonText(raw string, e Message, p *Poison) (text string, carried bool) {
 	if e.As == Envelope {
 		e.Poison, e.Freed = p, ""

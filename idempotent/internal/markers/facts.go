@@ -17,7 +17,7 @@ import (
 const factsAge = 365 * 24 * time.Hour
 
 // facts is the entity with the facts of a poison message that cannot carry them. It is in the partition of the
-// poison queue: Redrive deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
+// poison queue: redrive.Run deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
 type facts struct {
 	Facts   string    `json:"facts"` // JSON of poisoned
 	Expires time.Time `json:"expires"`
@@ -34,13 +34,13 @@ func (t *Table) KeepFacts(ctx context.Context, path, messageID string, p format.
 	if err != nil {
 		return err
 	}
-	_, err = optimistic.Create(ctx, t.factsOf(path, messageID), facts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{Recreate: true}})
+	_, err = optimistic.Create(ctx, t.factsOf(path, messageID), facts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{SendOptions: t.Sending(optimistic.SendOptions{Recreate: true})})
 	return err
 }
 
 // Facts returns the stored facts of a poison message, or nil if there are none. Requests: 1.
 func (t *Table) Facts(ctx context.Context, path, messageID string) (*format.Poison, error) {
-	v, err := optimistic.Read(ctx, t.factsOf(path, messageID), nil)
+	v, err := optimistic.Read(ctx, t.factsOf(path, messageID), &optimistic.ReadOptions{SendOptions: t.Sending(optimistic.SendOptions{})})
 	if errors.Is(err, optimistic.ErrNotFound) {
 		return nil, nil
 	}
@@ -56,5 +56,5 @@ func (t *Table) Facts(ctx context.Context, path, messageID string) (*format.Pois
 
 // DropFacts deletes the facts of a message that has left the poison queue. If it fails, they expire. Requests: 1.
 func (t *Table) DropFacts(ctx context.Context, path, messageID string) {
-	_, _ = optimistic.Delete(ctx, t.factsOf(path, messageID), optimistic.State{}, nil)
+	_, _ = optimistic.Delete(ctx, t.factsOf(path, messageID), optimistic.State{}, &optimistic.WriteOptions{SendOptions: t.Sending(optimistic.SendOptions{})})
 }

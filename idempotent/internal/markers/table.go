@@ -43,19 +43,24 @@ func (t *Table) Entity(partition, row string) tables.Entity[Marker] {
 // Tries bounds how often a request is sent: during an outage, probes follow.
 const Tries = 2
 
+// Sending configures how a request of another package to the table is sent.
+func (t *Table) Sending(o optimistic.SendOptions) optimistic.SendOptions {
+	return o
+}
+
 // Reading configures how markers are read.
-func Reading() optimistic.SendOptions {
-	return optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1}
+func (t *Table) Reading() optimistic.SendOptions {
+	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1})
 }
 
 // Rewriting configures how markers are changed.
-func Rewriting() optimistic.SendOptions {
-	return optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout}
+func (t *Table) Rewriting() optimistic.SendOptions {
+	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout})
 }
 
 // Read returns a marker, if it exists.
 func (t *Table) Read(ctx context.Context, partition, row string) (m Marker, found bool, err error) {
-	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{SendOptions: Reading()})
+	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{SendOptions: t.Reading()})
 	switch {
 	case errors.Is(err, optimistic.ErrNotFound):
 		return Marker{}, false, nil

@@ -4,7 +4,6 @@ package queues
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -86,9 +85,3 @@ var ErrLost = errors.New("the message is no longer held by this consumer")
 
 // ErrReceiptUnknown reports that the message is hidden, and that its pop receipt is not known.
 var ErrReceiptUnknown = errors.New("the message was hidden, but the response with its new pop receipt was lost")
-
-// Address distinguishes queues of different accounts, which their paths do not.
-func Address(queue *azqueue.QueueClient) string {
-	url, _, _ := strings.Cut(queue.URL(), "?")
-	return url
-}

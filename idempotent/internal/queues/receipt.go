@@ -110,7 +110,7 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 				}
 			}
 			u.failed(f.Outcome)
-			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound && (r.typed || !Invalid(f.Outcome)) {
+			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound && (r.typed && u.open.IsZero() || !Invalid(f.Outcome)) {
 				return f.Usual()
 			}
 			if renewed, ok := r.Renewed(); ok {

@@ -75,7 +75,7 @@ func (s *Session) open(ctx context.Context) error {
 		return err
 	}
 	l, err := pessimistic.Acquire(ctx, pessimistic.NewBlob(blob), &pessimistic.AcquireOptions{
-		Duration: s.duration, Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+		Duration: s.duration, Hooks: observe.Hooks{Span: s.hooks.Span, Event: func(_ context.Context, e observe.Event) {
 			if e.Kind != observe.Lost {
 				return
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // queue returns a queue whose responses can be lost, and creates it if it is missing.
@@ -111,7 +113,7 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 		t.Reported++
 		t.Ambiguous += sent.Tries - 1
 	}
-	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
+	handle := func(ctx context.Context, m *idempotent.Message) error {
 		return inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *tables.Tx) error {
 			var c counter
 			if _, err := tx.Get(ctx, "counter", &c); err != nil {
@@ -120,12 +122,24 @@ func (d *demo) inboxQueue(ctx context.Context) error {
 			c.N++
 			return tx.Put("counter", c)
 		})
-	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Concurrency: 1, ExitWhenEmpty: true})
-	if err != nil {
-		return err
 	}
-	if err := consumer.Run(ctx); err != nil {
-		return err
+	for left := int32(1); left > 0; { // a receive whose response is lost hides its messages for Visibility
+		consumer, err := idempotent.NewConsumer(queue, handle, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Concurrency: 1, Visibility: 3 * time.Second, ExitWhenEmpty: true})
+		if err != nil {
+			return err
+		}
+		if err := consumer.Run(ctx); err != nil {
+			return err
+		}
+		p, err := queue.GetProperties(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if left = ptr.Value(p.ApproximateMessagesCount); left > 0 {
+			if err := retry.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+		}
 	}
 	t.Lost = d.queues.lost.Load()
 	v, err := optimistic.Read(ctx, tables.NewEntity[counter](table, "p", "counter"), nil)

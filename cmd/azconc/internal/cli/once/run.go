@@ -26,6 +26,7 @@ import (
 type runOptions struct {
 	options
 	lock.UnderFlags
+	slotFlags
 	Payload string // file
 }
 
@@ -43,15 +44,20 @@ command runs again. It can fence its effect with AZCONC_LOCK_FENCE, which is lar
 
 A key stands for one operation: with another command line, or another --payload, azconc refuses it (exit code 4).
 
-The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
+` + slotLong + `
+
+The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment, and with --slot
+AZCONC_ONCE_SLOT, the time of the slot.
 
 ` + lock.UnderLong,
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
-  azconc once run jobs/order-17 --payload order.json -- ./charge order.json`,
+  azconc once run jobs/order-17 --payload order.json -- ./charge order.json
+  azconc once run jobs/report --slot '*/5 * * * *' -- ./report.sh`,
 		Args: cobra.ArbitraryArgs,
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			opts.options.add(set)
 			opts.UnderFlags.Add(set)
+			opts.slotFlags.add(set)
 			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
@@ -59,6 +65,9 @@ The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC
 				return err
 			}
 			if err := opts.options.parse(in); err != nil {
+				return err
+			}
+			if err := opts.slotFlags.parse(in, opts.Key.Blob); err != nil {
 				return err
 			}
 			return opts.UnderFlags.Parse(in)
@@ -83,6 +92,9 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			return err
 		}
 	}
+	if err := opts.slot(ctx, f); err != nil {
+		return err
+	}
 	o := opts.LockerOptions(f)
 	o.QuickFirst = true // only azconc lock gc deletes the lock of a key, long after its last use
 	k, err := lock.Locker(f, opts.Key, o)
@@ -99,7 +111,11 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		What:    opts.Key.String(),
 		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, f, once, key, payload) },
 		Env: func(h lock.Held) []string {
-			return append(lock.Env(opts.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
+			env := append(lock.Env(opts.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
+			if opts.schedule != nil {
+				env = append(env, "AZCONC_ONCE_SLOT="+opts.due.At.Format(time.RFC3339))
+			}
+			return env
 		},
 		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idem.Run).Hold) },
 		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
@@ -143,9 +159,13 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once,
 		case err == nil && a == nil:
 			return nil, &doneBefore{out}
 		case err == nil:
+			o.missed(ctx, f, once)
 			return a, nil
 		case !errors.Is(err, idem.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
 			return nil, err
+		}
+		if over := o.over(err); over != nil {
+			return nil, over
 		}
 		held, ok := errors.AsType[*pessimistic.HeldError](err)
 		if ok && o.under(f, held) {
@@ -158,6 +178,9 @@ func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once,
 		pause := pace.Base/2 + pace.Wait(n)
 		if o.Wait > 0 {
 			pause = min(pause, left)
+		}
+		if !o.ends.IsZero() {
+			pause = min(pause, time.Until(o.ends))
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
 			return nil, err

@@ -1,0 +1,81 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/idempotent/once"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// ErrEnded reports that a slot ended while another process worked on it: if that one dies, nobody completes the slot.
+var ErrEnded = errors.New("the slot has ended")
+
+// Job is work that is due at the times of a schedule and is completed once per slot, whatever number of machines start it. It is
+// safe for concurrent use.
+type Job struct {
+	Keys     *once.Once
+	Name     string // part of the key, with the slot: at most 180 bytes
+	Schedule *Schedule
+
+	// Clock tells the time that all machines share: see ServiceClock.
+	Clock func(context.Context) (time.Time, error)
+
+	// Tolerance is how much earlier than its slot a machine may start the job. Zero selects DefaultTolerance, or less where slots are
+	// close; see Schedule.Due.
+	Tolerance time.Duration
+
+	_ struct{}
+}
+
+// Do runs fn for the slot that is due, unless it is completed, and returns its result. Where another process works on the slot,
+// Do waits for the result, and takes over if that process dies or fails, for as long as the slot lasts.
+//
+// Errors: fn's own; ErrEnded, which wraps the *pessimistic.HeldError; those of Schedule.Due and of once.Once.Do. Requests: one
+// for the time and those of once.Once.Do, which are 1 if the slot is completed; while it waits, 2 every 3 to 8 seconds.
+func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimistic.Hold, due Slot) ([]byte, error)) (once.Result, error) {
+	if j.Keys == nil || j.Schedule == nil || j.Clock == nil || j.Name == "" || fn == nil {
+		return once.Result{}, errors.New("slot: a Job needs Keys, a Name, a Schedule and a Clock, and Do a function")
+	}
+	due, err := j.Schedule.Due(ctx, j.Clock, j.Tolerance)
+	if err != nil {
+		return once.Result{}, fmt.Errorf("%s: %w", j.Name, err)
+	}
+	began, pace := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}
+	for n := 0; ; n++ {
+		out, err := j.Keys.Do(ctx, due.Key(j.Name), nil, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
+		if !errors.Is(err, once.ErrInProgress) {
+			return out, err
+		}
+		left := due.Until - time.Since(began)
+		if left <= 0 {
+			return once.Result{}, fmt.Errorf("%s: %w: %w", due.Key(j.Name), ErrEnded, err)
+		}
+		if err := retry.Sleep(ctx, min(left, pace.Base/2+pace.Wait(n))); err != nil {
+			return once.Result{}, err
+		}
+	}
+}
+
+// maxMissed is how many slots are looked for.
+const maxMissed = 10
+
+// Missed returns the slots before one that have no result, the latest first, back to the last one that has. Without a result among
+// the ten before, it returns none: the job is new, or the results were collected. Requests: 1 if the slot before is completed, 10
+// at most.
+func Missed(ctx context.Context, keys *once.Once, job string, schedule *Schedule, due Slot) ([]Slot, error) {
+	earlier := schedule.Before(due, maxMissed)
+	for i, s := range earlier {
+		_, done, err := keys.Look(ctx, s.Key(job))
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return earlier[:i], nil
+		}
+	}
+	return nil, nil
+}

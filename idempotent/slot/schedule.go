@@ -1,0 +1,151 @@
+// Package slot gives a job that several machines start one key for each time at which it is due, so that package once runs
+// it once per time.
+//
+//	nightly, err := slot.Parse("30 1 * * *", "Europe/Berlin")
+//	due, err := nightly.Due(ctx, slot.ServiceClock(client), 0)
+//	result, err := keys.Do(ctx, due.Key("report"), nil, report)
+//
+// A slot is the instant at which the job is due. Starters are late (systemd by up to a minute, unless configured otherwise),
+// and their clocks differ, so the slot follows from a clock that all machines share, that of the service, or from what the starter
+// passes on.
+package slot
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule is the times at which a job is due. It is safe for concurrent use.
+type Schedule struct {
+	expression string
+	zone       *time.Location
+	times      cron.Schedule
+	wall       bool // the expression names hours, so its times are those that a clock on the wall shows
+}
+
+// Parse returns the schedule of a cron expression of five fields, such as "*/5 * * * *", or one of @hourly, @daily, @weekly,
+// @monthly and @yearly, in a time zone of the IANA database; "" is UTC.
+//
+// An expression that names hours follows the clock on the wall: when clocks are set back it is due the first time only, and a
+// time that is skipped when they are set forward is due when they are. An expression whose hours begin with * counts real time.
+// Where both the day of the month and the day of the week are given, either suffices, as in cron.
+func Parse(expression, zone string) (*Schedule, error) {
+	location, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" { // a zone that differs between machines is none
+		return nil, fmt.Errorf("the time zone %q is not known: give a name such as Europe/Berlin, or none for UTC", zone)
+	}
+	text := strings.TrimSpace(expression)
+	if strings.Contains(text, "TZ=") || strings.HasPrefix(text, "@every") {
+		return nil, fmt.Errorf("%q: a zone is given apart from the expression, and @every names no times: write */5 * * * *", expression)
+	}
+	times, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no cron expression of five fields (minute hour day month weekday): %w", expression, err)
+	}
+	fields := strings.Fields(text)
+	wall := len(fields) == 5 && !strings.HasPrefix(fields[1], "*") || len(fields) == 1 && fields[0] != "@hourly"
+	s := &Schedule{expression: text, zone: location, times: times, wall: wall}
+	if s.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, fmt.Errorf("%q is never due: no such day exists", expression)
+	}
+	return s, nil
+}
+
+// String returns the expression and the zone.
+func (s *Schedule) String() string { return s.expression + " " + s.zone.String() }
+
+// next returns the first time after t at which the job is due, or the zero time if there is none.
+func (s *Schedule) next(t time.Time) time.Time {
+	if !s.wall {
+		at := s.times.Next(t.In(s.zone))
+		if at.IsZero() {
+			return at
+		}
+		return at.UTC()
+	}
+	// Readings of the clock on the wall are computed as if they were times in UTC, where each exists once. A reading whose first instant
+	// is after t is also later than t's own.
+	local := t.In(s.zone)
+	reading := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, time.UTC)
+	for {
+		if reading = s.times.Next(reading); reading.IsZero() {
+			return reading
+		}
+		if at := s.instant(reading); at.After(t) {
+			return at
+		}
+	}
+}
+
+// instant returns the first instant at which clocks on the wall show a reading, or the one at which they skip it.
+func (s *Schedule) instant(reading time.Time) time.Time {
+	shows := func(at time.Time) int {
+		l := at.In(s.zone)
+		return time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, time.UTC).Compare(reading)
+	}
+	// No zone is more than 14 hours from UTC. The first second that does not show an earlier reading is the one that is looked for: clocks
+	// show it then, or have just skipped it.
+	low, high := reading.Add(-15*time.Hour), reading.Add(15*time.Hour)
+	for _, offset := range offsets(s.zone, low, high) {
+		at := reading.Add(-offset)
+		if shows(at) == 0 {
+			high = minTime(high, at)
+		}
+	}
+	if shows(high) == 0 {
+		return high
+	}
+	for low.Add(time.Second).Before(high) {
+		if middle := low.Add(high.Sub(low) / 2).Truncate(time.Second); shows(middle) < 0 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// offsets are those from UTC that a zone has between two times.
+func offsets(zone *time.Location, from, to time.Time) []time.Duration {
+	var found []time.Duration
+	for t := from; !t.After(to); t = t.Add(time.Hour) {
+		_, seconds := t.In(zone).Zone()
+		if d := time.Duration(seconds) * time.Second; len(found) == 0 || found[len(found)-1] != d {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+func minTime(x, y time.Time) time.Time {
+	if y.Before(x) {
+		return y
+	}
+	return x
+}
+
+// horizons are how far back a schedule is searched for its last time. No schedule is searched for longer than five years, forward or
+// back: a leap day over a year such as 2100 is not found.
+var horizons = []time.Duration{2 * time.Minute, 2 * time.Hour, 49 * time.Hour, 63 * 24 * time.Hour, 2 * 366 * 24 * time.Hour, 5 * 366 * 24 * time.Hour}
+
+// last returns the last time up to t at which the job was due.
+func (s *Schedule) last(t time.Time) (time.Time, error) {
+	for _, back := range horizons {
+		at := s.next(t.Add(-back))
+		if at.IsZero() || at.After(t) {
+			continue
+		}
+		for {
+			after := s.next(at)
+			if after.IsZero() || after.After(t) {
+				return at, nil
+			}
+			at = after
+		}
+	}
+	return time.Time{}, errors.New("the schedule has no time before this one")
+}
